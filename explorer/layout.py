@@ -1,0 +1,221 @@
+"""A static layout packs a state bijectively into a few 64-bit words.
+
+Every scalar of the state, every possible member of a set and every sequence length is a `Leaf`: some bits of one word. What an absent
+element would occupy (behind the end of a sequence, inside None) is zero, so that equal states have equal words. The layout follows
+from the domain alone: it is the same on every machine.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from explorer.system import ModelError
+from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, is_scalar
+
+WORD_BITS = 64
+MOST_WORDS = 32
+
+
+@attrs.frozen(eq=False)
+class Leaf:
+    """Some bits of one word that hold one scalar.
+
+    Attributes:
+        path: where in the state, for people.
+        domain: the scalar's domain; bits hold the index of the value in it.
+        word, shift, width: which word, the lowest bit, and how many bits (0 where the domain has one value only).
+    """
+
+    path: str
+    domain: Any
+    word: int
+    shift: int
+    width: int
+
+    @property
+    def mask(self) -> int:
+        return (1 << self.width) - 1
+
+    def pack(self, value: Any, words: list[int]) -> None:
+        words[self.word] |= self.domain.encode(value) << self.shift
+
+    def unpack(self, words: Any) -> Any:
+        return self.domain.decode((int(words[self.word]) >> self.shift) & self.mask)
+
+    def leaves(self) -> list[Leaf]:
+        return [self]
+
+
+@attrs.frozen(eq=False)
+class Members:
+    """A set: one leaf per possible member."""
+
+    domain: SetOf
+    members: tuple[Any, ...]
+    bits: tuple[Leaf, ...]
+    position: dict[Any, int]
+
+    def pack(self, value: Any, words: list[int]) -> None:
+        for member in value:
+            self.bits[self.position[member]].pack(True, words)
+
+    def unpack(self, words: Any) -> frozenset:
+        return frozenset(member for member, bit in zip(self.members, self.bits, strict=True) if bit.unpack(words))
+
+    def leaves(self) -> list[Leaf]:
+        return list(self.bits)
+
+
+@attrs.frozen(eq=False)
+class Elements:
+    """A tuple: one slot per possible element, and a length leaf unless the length is fixed."""
+
+    domain: SequenceOf | ArrayOf
+    length: Leaf | None
+    slots: tuple[Any, ...]
+
+    def pack(self, value: tuple, words: list[int]) -> None:
+        if self.length is not None:
+            self.length.pack(len(value), words)
+        for slot, element in zip(self.slots, value, strict=False):
+            slot.pack(element, words)
+
+    def unpack(self, words: Any) -> tuple:
+        length = len(self.slots) if self.length is None else self.length.unpack(words)
+        return tuple(slot.unpack(words) for slot in self.slots[:length])
+
+    def leaves(self) -> list[Leaf]:
+        return ([] if self.length is None else [self.length]) + [leaf for slot in self.slots for leaf in slot.leaves()]
+
+
+@attrs.frozen(eq=False)
+class Fields:
+    """A record: one slot per field."""
+
+    domain: Struct
+    slots: dict[str, Any]
+
+    def pack(self, value: Any, words: list[int]) -> None:
+        for name, slot in self.slots.items():
+            slot.pack(getattr(value, name), words)
+
+    def unpack(self, words: Any) -> Any:
+        return self.domain.cls(**{name: slot.unpack(words) for name, slot in self.slots.items()})
+
+    def leaves(self) -> list[Leaf]:
+        return [leaf for slot in self.slots.values() for leaf in slot.leaves()]
+
+
+@attrs.frozen(eq=False)
+class Presence:
+    """A composite that may be None: one bit, and the slot of what is there when it is not."""
+
+    domain: Maybe
+    bit: Leaf
+    slot: Any
+
+    def pack(self, value: Any, words: list[int]) -> None:
+        if value is not None:
+            self.bit.pack(True, words)
+            self.slot.pack(value, words)
+
+    def unpack(self, words: Any) -> Any:
+        return self.slot.unpack(words) if self.bit.unpack(words) else None
+
+    def leaves(self) -> list[Leaf]:
+        return [self.bit, *self.slot.leaves()]
+
+
+class Layout:
+    """The bits of a struct's states.
+
+    Attributes:
+        root: the slot of the whole state.
+        words: how many 64-bit words a state takes.
+        bits: how many of their bits are used.
+
+    Raises:
+        ModelError: a state would take more than 32 words, with the fields that take most.
+    """
+
+    def __init__(self, domain: Struct) -> None:
+        self._free: list[int] = []
+        self._placed = 0
+        self.domain = domain
+        self.root = self._slot(domain, "")
+        self.words = max(1, len(self._free))
+        self.bits = sum(leaf.width for leaf in self.root.leaves())
+
+    def pack(self, state: Any) -> tuple[int, ...]:
+        """The words of a state inside its domain."""
+        words = [0] * self.words
+        self.root.pack(state, words)
+        return tuple(words)
+
+    def unpack(self, words: Any) -> Any:
+        """The state that the words hold."""
+        return self.root.unpack(words)
+
+    def _slot(self, domain: Any, path: str) -> Any:
+        if is_scalar(domain):
+            return self._leaf(domain, path)
+        match domain:
+            case Struct(fields=fields):
+                return Fields(domain, {name: self._slot(of, f"{path}.{name}" if path else name) for name, of in fields.items()})
+            case ArrayOf(of=of, length=length):
+                return Elements(domain, None, self._elements(of, length, path))
+            case SequenceOf(of=of, max_length=length):
+                return Elements(domain, self._leaf(Integers(0, length), f"len({path})"), self._elements(of, length, path))
+            case SetOf(of=of):
+                self._refuse_unless(self._count(of) <= WORD_BITS * MOST_WORDS, path, "a set with that many possible members")
+                members = tuple(of.values())
+                bits = tuple(self._leaf(BOOLEAN, f"{of.show(member)} in {path}") for member in members)
+                return Members(domain, members, bits, {member: i for i, member in enumerate(members)})
+            case Maybe(of=of):
+                return Presence(domain, self._leaf(BOOLEAN, f"{path} is not None"), self._slot(of, path))
+        raise ModelError(f"{path or 'the state'}: {domain!r} is no domain")
+
+    def _elements(self, of: Any, length: int, path: str) -> tuple[Any, ...]:
+        self._refuse_unless(length <= WORD_BITS * MOST_WORDS, path, f"a tuple of {int(length)} elements")
+        return tuple(self._slot(of, f"{path}[{i}]") for i in range(length))
+
+    def _leaf(self, domain: Any, path: str) -> Leaf:
+        """Place a scalar in the first word that still has room for it."""
+        self._refuse_unless(domain.size >= 1, path, "a domain without values")
+        width = (domain.size - 1).bit_length()
+        self._refuse_unless(width <= 20, path, f"a scalar with {domain.size} values")
+        word = next((word for word, free in enumerate(self._free) if free >= width), len(self._free))
+        if word == len(self._free):
+            self._refuse_unless(word < MOST_WORDS, path, "one more word")
+            self._free.append(WORD_BITS)
+        shift = WORD_BITS - self._free[word]
+        self._free[word] -= width
+        return Leaf(path, domain, word, shift if width else 0, width)
+
+    @staticmethod
+    def _count(domain: Any) -> int:
+        """How many values a domain has, without listing them."""
+        match domain:
+            case SetOf(of=of):
+                return 2 ** min(Layout._count(of), 64)
+            case ArrayOf(of=of, length=length):
+                return Layout._count(of) ** min(length, 64)
+            case SequenceOf(of=of, max_length=length):
+                return sum(Layout._count(of) ** n for n in range(min(length, 64) + 1))
+            case Struct(fields=fields):
+                total = 1
+                for of in fields.values():
+                    total *= Layout._count(of)
+                return total
+            case Maybe(of=of):
+                return Layout._count(of) + 1
+        return domain.size
+
+    @staticmethod
+    def _refuse_unless(fits: bool, path: str, what: str) -> None:
+        if not fits:
+            raise ModelError(
+                f"{path}: {what} does not fit into a packed state of at most {MOST_WORDS} words of {WORD_BITS} bits; lower the bounds"
+            )

@@ -1,0 +1,99 @@
+"""The same search in plain Python: no tracing, no packing, no bits. Slow, and small enough to be seen right."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import Any
+
+from explorer.system import Cut, System, judge, successor
+from explorer.trace import retrace, violation_at
+from explorer.verdict import DEADLOCK, Budget, Outcome, Verdict
+from model.domain import Instance
+
+
+def explore(
+    system: System,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    *,
+    check_deadlock: bool = False,
+    keep_going: bool = False,
+) -> Outcome:
+    """Breadth-first search with the same verdict, counts and traces as `explorer.local.explore`. Ignores the memory budget."""
+    started = time.perf_counter()
+    parents: dict[Any, Any] = dict.fromkeys(system.initial)
+    levels: list[int] = []
+    enabled = Counter({action.of.name: 0 for action in system.actions})
+    cut: Counter[str] = Counter()
+    at_rest: list[Any] = []
+    stopped_at_bound = 0
+    violated: dict[str, tuple[Any, Instance | None]] = {}
+    reason = ""
+    level = list(parents)
+
+    def check(states: list[Any]) -> None:
+        for state in states:
+            for invariant in system.invariants:
+                if invariant.of.name not in violated and not judge(invariant, state, system.domain):
+                    violated[invariant.of.name] = (state, invariant)
+
+    while level:
+        levels.append(len(level))
+        if check_deadlock and at_rest:
+            violated.setdefault(DEADLOCK, (at_rest[0], None))
+        check(level)
+        if reason or (violated and not keep_going):
+            break
+        if budget.max_depth is not None and len(levels) - 1 >= budget.max_depth:
+            reason = f"depth {budget.max_depth}"
+            break
+        frontier, level = level, []
+        for state in frontier:
+            results = [(action, successor(action, state, system.domain)) for action in system.actions]
+            cuts = [after for _, after in results if isinstance(after, Cut)]
+            for after in cuts:
+                cut.update(after.bounds)
+            steps = [(action, after) for action, after in results if after is not None and not isinstance(after, Cut)]
+            enabled.update(action.of.name for action, _ in steps)
+            if not steps and cuts:
+                stopped_at_bound += 1
+            elif not steps:
+                at_rest.append(state)
+            for _, after in steps:
+                if after not in parents:
+                    if budget.max_states is not None and len(parents) >= budget.max_states:
+                        reason = "max-states"
+                        break
+                    parents[after] = state
+                    level.append(after)
+            if reason:
+                break
+    if check_deadlock and at_rest:
+        violated.setdefault(DEADLOCK, (at_rest[0], None))
+    return Outcome(
+        verdict=_verdict(bool(violated), reason),
+        reason="" if violated else reason,
+        violations=tuple(violation_at(system, invariant, retrace(system, _path(parents, state))) for state, invariant in violated.values()),
+        levels=tuple(levels),
+        generated=sum(enabled.values()),
+        enabled=dict(enabled),
+        bounds_cut=dict(sorted(cut.items())),
+        deadlocks=len(at_rest),
+        stopped_at_bound=stopped_at_bound,
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _verdict(violated: bool, reason: str) -> Verdict:
+    if violated:
+        return Verdict.VIOLATED
+    if reason.startswith("depth"):
+        return Verdict.HOLDS_TO_DEPTH
+    return Verdict.UNKNOWN if reason else Verdict.HOLDS
+
+
+def _path(parents: dict[Any, Any], state: Any) -> list[Any]:
+    path = [state]
+    while (state := parents[state]) is not None:
+        path.append(state)
+    return path[::-1]

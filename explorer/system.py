@@ -1,0 +1,115 @@
+"""What is explored: initial states, actions and invariants, and what one step of it means in plain Python."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+import model.domain as domain_module
+from model.domain import DomainError, Instance, Struct
+
+
+class ModelError(Exception):
+    """A model, property or bound is wrong in itself: no verdict is possible."""
+
+
+@attrs.frozen
+class System:
+    """A transition system over states of one struct.
+
+    Attributes:
+        domain: the struct that every state belongs to.
+        initial: the states at depth 0.
+        actions: one instance per action and parameter values; their order decides which of several shortest traces is shown.
+        invariants: one instance per invariant and parameter values, each checked on every state.
+    """
+
+    domain: Struct
+    initial: tuple[Any, ...]
+    actions: tuple[Instance, ...]
+    invariants: tuple[Instance, ...] = ()
+
+    def __attrs_post_init__(self) -> None:
+        if not self.initial:
+            raise ModelError("a system needs at least one initial state")
+        for state in self.initial:
+            try:
+                cut = self.domain.exceeded(state)
+            except DomainError as error:
+                raise ModelError(f"an initial state is outside its domain: {error}") from None
+            if cut:
+                raise ModelError(f"an initial state is outside the bounds: {', '.join(sorted(cut))}")
+
+
+@attrs.frozen
+class Cut:
+    """A step that is disabled because its result is outside the named bounds."""
+
+    bounds: frozenset[str]
+
+
+def successor(instance: Instance, state: Any, domain: Struct) -> Any:
+    """One action instance on one plain state.
+
+    Returns:
+        None where it is not enabled, a `Cut` where the result is outside the bounds, otherwise the next state.
+
+    Raises:
+        ModelError: the action raised, or returned something that is no state.
+    """
+    try:
+        after = instance.apply(state)
+    except Exception as error:
+        raise failed(instance, error, state, domain) from error
+    if after is None:
+        return None
+    try:
+        cut = domain.exceeded(after)
+    except DomainError as error:
+        raise ModelError(f"{instance} {where(instance)} returned what is outside its domain: {error}") from None
+    return Cut(cut) if cut else after
+
+
+def judge(instance: Instance, state: Any, domain: Struct) -> Any:
+    """One invariant instance on one plain state: True, or what it returned in place of True (False or a `Witness`).
+
+    Raises:
+        ModelError: the invariant raised, or returned neither a bool nor a `Witness`.
+    """
+    try:
+        return verdict_of(instance, instance.apply(state))
+    except ModelError:
+        raise
+    except Exception as error:
+        raise failed(instance, error, state, domain) from error
+
+
+def verdict_of(instance: Instance, value: Any) -> Any:
+    """The value that an invariant returned, if it is one that an invariant may return."""
+    if not isinstance(value, bool | domain_module.Witness):
+        raise ModelError(f"{instance} {where(instance)} returned {value!r}: an invariant returns True, False or a Witness")
+    return value
+
+
+def failed(instance: Instance, error: Exception, state: Any, domain: Struct) -> ModelError:
+    """The error that names the function, the line and the state at which a model function raised."""
+    at = line_of(error) or where(instance)
+    return ModelError(f"{instance} raised {type(error).__name__}: {error}\n  {at}\n  in the state {domain.show(state)}")
+
+
+def where(instance: Instance) -> str:
+    """File and first line of the function behind an instance."""
+    code = instance.of.function.__code__
+    return f"({code.co_filename}:{code.co_firstlineno})"
+
+
+def line_of(error: BaseException) -> str | None:
+    """File, line and function of the innermost frame that belongs to a model rather than to the machinery around it."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        if path.parent.name not in ("explorer", "attr") and path != Path(domain_module.__file__) and path.exists():
+            return f"at {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
+    return None

@@ -1,0 +1,95 @@
+"""Traces: the actions between the states of a path, found and thereby replayed in plain Python."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from explorer.system import ModelError, System, judge, successor
+from explorer.verdict import DEADLOCK, Step, Violation
+from model.domain import ArrayOf, Instance, Maybe, SequenceOf, Struct, Witness
+
+
+def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
+    """Name the action between each two states: the first in the system's order whose plain evaluation gives the next state.
+
+    Raises:
+        ModelError: the first state is not an initial one, or no action leads from one state to the next.
+    """
+    if states[0] not in system.initial:
+        raise ModelError("the trace does not begin in an initial state")
+    steps = [Step(None, states[0])]
+    for number, (before, after) in enumerate(itertools.pairwise(states), 1):
+        action = next((action for action in system.actions if successor(action, before, system.domain) == after), None)
+        if action is None:
+            raise ModelError(f"step {number} of the trace cannot be replayed: no action leads from the state before to it")
+        steps.append(Step(action, after))
+    return tuple(steps)
+
+
+def violation_at(system: System, invariant: Instance | None, trace: Sequence[Step]) -> Violation:
+    """The violation in the last state of a trace, judged again in plain Python. No invariant means a deadlock.
+
+    Raises:
+        ModelError: plain evaluation does not find the invariant violated.
+    """
+    last = trace[-1].state
+    if invariant is None:
+        return Violation(DEADLOCK, {}, "no action is enabled, and no bound is to blame", {}, tuple(trace))
+    why = judge(invariant, last, system.domain)
+    if why:
+        raise ModelError(f"{invariant} was found violated, but plain evaluation of the trace's last state does not agree")
+    facts = why.facts if isinstance(why, Witness) else {}
+    sentence = str(why) if isinstance(why, Witness) else ""
+    return Violation(invariant.of.name, dict(invariant.shown), sentence, facts, tuple(trace))
+
+
+@attrs.frozen
+class Change:
+    """One part of the state that a step changed: where, and what it was and is, as shown to people.
+
+    `gained` and `lost` are set where a sequence grew or was cut at its end.
+    """
+
+    path: str
+    before: str
+    after: str
+    gained: str = ""
+    lost: str = ""
+
+    def __str__(self) -> str:
+        if self.gained:
+            return f"{self.path} + {self.gained}"
+        if self.lost:
+            return f"{self.path} loses {self.lost}"
+        return f"{self.path} {self.before} → {self.after}"
+
+
+def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change]:
+    """The smallest parts that differ. Records and arrays are entered; sets, sequences and scalars are shown whole."""
+    if before == after:
+        return []
+    match domain:
+        case Struct(fields=fields):
+            return [
+                change
+                for name, of in fields.items()
+                for change in changes(of, getattr(before, name), getattr(after, name), f"{path}.{name}" if path else name)
+            ]
+        case ArrayOf(of=of, label=label):
+            return [
+                change
+                for i, (old, new) in enumerate(zip(before, after, strict=True))
+                for change in changes(of, old, new, f"{label}{i}" if label and isinstance(of, Struct) else f"{path}[{label}{i}]")
+            ]
+        case Maybe(of=Struct() as of) if before is not None and after is not None:
+            return changes(of, before, after, path)
+        case SequenceOf(of=of):
+            shared = min(len(before), len(after))
+            if before[:shared] == after[:shared]:
+                gained, lost = (" ".join(map(of.show, elements[shared:])) for elements in (after, before))
+                return [Change(path, domain.show(before), domain.show(after), gained, lost)]
+    return [Change(path, domain.show(before), domain.show(after))]

@@ -1,0 +1,127 @@
+"""What an exploration found out: one verdict, with the bounds it is good for and the traces that back it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from model.domain import Instance
+
+DEADLOCK = "no_deadlock"
+
+
+class Verdict(Enum):
+    """`HOLDS`: every state within the bounds was seen. `HOLDS_TO_DEPTH`: every state up to a depth was. `UNKNOWN`: a budget ran out."""
+
+    HOLDS = "holds"
+    HOLDS_TO_DEPTH = "holds-to-depth"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+
+
+@attrs.frozen
+class Budget:
+    """When to stop early.
+
+    Attributes:
+        max_depth: how many actions deep to go; None is all the way.
+        max_states: how many distinct states to keep; None is as many as there are.
+        memory: bytes that the states, their parents and the visited set may take together with what the process takes before; None is
+            four fifths of the machine's.
+    """
+
+    max_depth: int | None = None
+    max_states: int | None = None
+    memory: int | None = None
+
+
+@attrs.frozen
+class Step:
+    """One step of a trace: the action instance, and the state after it. The first step of a trace has no action."""
+
+    action: Instance | None
+    state: Any
+
+
+@attrs.frozen
+class Violation:
+    """A property that is false in the last state of a shortest trace.
+
+    Attributes:
+        property: the property's name; `no_deadlock` where the last state has no successor and no bound is to blame.
+        arguments: the property's parameters, as shown.
+        witness: why it is false, in words; empty where the property does not say.
+        facts: what the witness speaks of.
+        trace: the steps from an initial state; its length counts actions, so a trace of n actions has n + 1 steps.
+    """
+
+    property: str
+    arguments: dict[str, str]
+    witness: str
+    facts: dict[str, Any]
+    trace: tuple[Step, ...]
+
+    @property
+    def trace_length(self) -> int:
+        return len(self.trace) - 1
+
+
+@attrs.frozen
+class Outcome:
+    """All that an exploration found out.
+
+    Attributes:
+        verdict: the verdict.
+        reason: what ran out, for UNKNOWN; the depth, for HOLDS_TO_DEPTH; otherwise empty.
+        violations: the first violation found of each violated property, shallowest first.
+        levels: the number of distinct states at each depth.
+        generated: how many successors were computed, duplicates and self-loops included.
+        enabled: how many successors each action gave, by name; 0 for one that was never enabled.
+        bounds_cut: how many steps each bound disabled, by the bound's key. A step that two bounds cut counts for both.
+        deadlocks: states without successors where no bound is to blame.
+        stopped_at_bound: states whose every step is cut by a bound.
+        compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
+        seconds: wall-clock time of the exploration.
+        memory: bytes of states, parents and visited set; 0 for the oracle.
+        words, bits: the size of a packed state; 0 for the oracle.
+    """
+
+    verdict: Verdict
+    reason: str
+    violations: tuple[Violation, ...]
+    levels: tuple[int, ...]
+    generated: int
+    enabled: dict[str, int]
+    bounds_cut: dict[str, int]
+    deadlocks: int
+    stopped_at_bound: int
+    compiled_paths: int = 0
+    seconds: float = 0.0
+    memory: int = 0
+    words: int = 0
+    bits: int = 0
+
+    @property
+    def distinct_states(self) -> int:
+        return sum(self.levels)
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest state, in actions."""
+        return len(self.levels) - 1
+
+
+@attrs.frozen
+class Progress:
+    """How far a running exploration is: the level being expanded, its size, and the totals so far."""
+
+    depth: int
+    frontier: int
+    distinct_states: int
+    generated: int
+    compiled_paths: int
+    seconds: float
+    memory: int
+    level_ended: bool

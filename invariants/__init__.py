@@ -1,0 +1,1 @@
+"""What must hold: pure predicates over the models' states."""

@@ -1,0 +1,37 @@
+"""What a model offers: for each choice of protocol, its bounds, its state, where it starts, and its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from model.domain import Action
+
+
+@attrs.frozen
+class Definition:
+    """A model under one protocol.
+
+    Attributes:
+        bounds: the attrs class of its bounds.
+        state: the attrs class of its states.
+        initial_states: from bounds to the states at depth 0.
+        actions: its steps, in the order in which they are tried.
+    """
+
+    bounds: type
+    state: type
+    initial_states: Callable[[Any], Sequence[Any]]
+    actions: tuple[Action, ...]
+
+
+@attrs.frozen
+class Model:
+    """A model by name: the attrs class of its protocol, and what it is under each protocol."""
+
+    name: str
+    summary: str
+    protocol: type
+    define: Callable[[Any], Definition]
