@@ -1,0 +1,1 @@
+"""The front door: claims in TOML, the command line, reports and traces."""

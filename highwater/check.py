@@ -1,0 +1,112 @@
+"""Check specs: explore, and hold what came out against what was claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+
+import attrs
+
+from explorer.system import ModelError
+from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
+from highwater.spec import Spec, SpecError
+
+
+class Engine(Enum):
+    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler."""
+
+    LOCAL = "local"
+    PYTHON = "python"
+
+
+class Status(Enum):
+    """Whether a claim came out: `MET`, `UNMET`, or `UNDECIDED` where a budget or a depth limit ended the search before it could tell."""
+
+    MET = "met"
+    UNMET = "unmet"
+    UNDECIDED = "undecided"
+
+
+@attrs.frozen
+class Result:
+    """What came out for one spec.
+
+    Attributes:
+        spec: the claim.
+        outcome: what the exploration found out.
+        status: whether the claim was met.
+        mismatches: for an unmet claim, each difference in words.
+    """
+
+    spec: Spec
+    outcome: Outcome
+    status: Status
+    mismatches: tuple[str, ...]
+
+    @property
+    def violation(self) -> Violation | None:
+        """The violation that the claim names, or else the first one found."""
+        violations = self.outcome.violations
+        named = [violation for violation in violations if violation.property == self.spec.file.expect.property]
+        return next(iter([*named, *violations]), None)
+
+
+def check_spec(
+    spec: Spec,
+    engine: Engine = Engine.LOCAL,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    *,
+    keep_going: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Result:
+    """Explore one spec and compare with its claim.
+
+    Raises:
+        SpecError: the model cannot be explored within these bounds, or is wrong in itself.
+    """
+    if spec.file.max_depth is not None and (budget.max_depth is None or spec.file.max_depth < budget.max_depth):
+        budget = attrs.evolve(budget, max_depth=spec.file.max_depth)
+    try:
+        system = spec.system()
+        if engine is Engine.PYTHON:
+            from explorer import oracle
+
+            outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going)
+        else:
+            from explorer import local  # imports numba
+
+            outcome = local.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going, on_progress=on_progress)
+    except ModelError as error:
+        raise SpecError(f"{spec.path}: {error}") from error
+    return judge_claim(spec, outcome)
+
+
+def judge_claim(spec: Spec, outcome: Outcome) -> Result:
+    """Compare an outcome with what the spec claims."""
+    expect, found = spec.file.expect, outcome.verdict
+    cut_short = found is Verdict.UNKNOWN or (found is Verdict.HOLDS_TO_DEPTH and outcome.depth < (spec.file.max_depth or outcome.depth + 1))
+    if cut_short:
+        return Result(spec, outcome, Status.UNDECIDED, ())
+    stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS
+    if found is not expect.verdict and not stronger:
+        claimed = "a violation" if expect.verdict is Verdict.VIOLATED else f"the verdict {expect.verdict.value}"
+        return Result(spec, outcome, Status.UNMET, (f"expected {claimed}, but {_found(outcome)}",))
+    mismatches = []
+    violation = next((found for found in outcome.violations if expect.property in (None, found.property)), None)
+    if expect.property is not None and violation is None:
+        mismatches.append(f"expected {expect.property} to be violated, but {_found(outcome)} first")
+    comparisons = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
+    if violation is not None:
+        comparisons.append(("trace_length", violation.trace_length))
+    for key, value in comparisons:
+        expected = getattr(expect, key)
+        if expected is not None and expected != value:
+            mismatches.append(f"expected {key} {expected:,}, but it is {value:,}")
+    return Result(spec, outcome, Status.UNMET if mismatches else Status.MET, tuple(mismatches))
+
+
+def _found(outcome: Outcome) -> str:
+    if outcome.violations:
+        first = outcome.violations[0]
+        return f"{first.property} is violated after {first.trace_length} steps"
+    return f"the verdict is {outcome.verdict.value}"

@@ -1,0 +1,208 @@
+"""Claims in TOML: one file is one claim about one model under one protocol within some bounds.
+
+A spec is checked key by key before anything runs. What is wrong is said once, all of it together, with the file, the key, and the
+values that would be right.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from explorer.system import System
+from explorer.verdict import DEADLOCK, Verdict
+from highwater.tables import Wrong, did_you_mean, structure
+from invariants.catalogue import PROPERTIES
+from model.catalogue import MODELS
+from model.definition import Definition, Model
+from model.domain import Invariant, domain_of
+
+
+class SpecError(Exception):
+    """A spec, or where to find one, is wrong. The message names the file, the keys and what is allowed."""
+
+
+@attrs.frozen
+class Expectation:
+    """What a spec claims. Everything that is given must come out exactly.
+
+    Attributes:
+        verdict: `holds`, `violated`, or `holds-to-depth` for a spec with a `max_depth`.
+        property: the property that is violated; any of the checked ones if left out.
+        trace_length: the number of actions of its shortest counterexample.
+        distinct_states: how many states there are within the bounds; a model that silently loses states fails on this.
+        depth: the depth of the deepest state, in actions.
+    """
+
+    verdict: Verdict = Verdict.HOLDS
+    property: str | None = None
+    trace_length: int | None = None
+    distinct_states: int | None = None
+    depth: int | None = None
+
+
+@attrs.frozen
+class SpecFile:
+    """The keys of a spec file.
+
+    Attributes:
+        model: the model's name.
+        protocol: the protocol's toggles, by name.
+        bounds: how large the cluster and its history may become, by name.
+        check: the properties to check on every state; `no_deadlock` is one.
+        expect: what is claimed; that all properties hold if left out.
+        max_depth: explore so many actions deep and no deeper.
+        source: where the claim comes from.
+    """
+
+    model: str
+    bounds: dict[str, Any]
+    check: tuple[str, ...]
+    protocol: dict[str, Any] = attrs.field(factory=dict)
+    expect: Expectation = attrs.field(factory=Expectation)
+    max_depth: int | None = None
+    source: str = ""
+
+
+@attrs.frozen
+class Spec:
+    """A spec whose every name was resolved.
+
+    Attributes:
+        name: the file's name without its ending: the claim.
+        path: the file.
+        definition, protocol, bounds: the model under the protocol, and the bounds object.
+        properties: the invariants to check.
+        check_deadlock: whether a state without successors, which no bound explains, is a violation too.
+    """
+
+    name: str
+    path: Path
+    file: SpecFile
+    definition: Definition
+    protocol: Any
+    bounds: Any
+    properties: tuple[Invariant, ...]
+    check_deadlock: bool
+
+    def system(self) -> System:
+        """The transition system that the spec speaks of."""
+        return build_system(self.definition, self.protocol, self.bounds, self.properties)
+
+
+def build_system(definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Invariant]) -> System:
+    """A model's transition system within bounds, with the properties to check."""
+    return System(
+        domain=domain_of(definition.state, bounds),
+        initial=tuple(definition.initial_states(bounds)),
+        actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
+        invariants=tuple(instance for invariant in properties for instance in invariant.instances(bounds, protocol)),
+    )
+
+
+def find_specs(paths: Iterable[Path]) -> list[Path]:
+    """The spec files named, and those in the folders named, each once and in order.
+
+    Raises:
+        SpecError: a path does not exist, or a folder holds no specs.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(path.rglob("*.toml"))
+            if not inside:
+                raise SpecError(f"{path}: no specs in this folder (files that end in .toml)")
+            found.update(dict.fromkeys(inside))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise SpecError(f"{path}: no such file or folder")
+    return list(found)
+
+
+def load_spec(path: Path) -> Spec:
+    """Read one spec file and resolve every name in it.
+
+    Raises:
+        SpecError: the file cannot be read, or any of its keys or values is wrong.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SpecError(f"{path}: is not TOML: {error}") from None
+    try:
+        return _resolve(path, structure(data, SpecFile, ""))
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
+
+
+def _resolve(path: Path, file: SpecFile) -> Spec:
+    model = _choose(file.model, MODELS, "model", "models")
+    protocol, definition, bounds, properties = resolve_model(model, file.protocol, file.bounds, file.check)
+    names = {invariant.name for invariant in properties} | {DEADLOCK}
+    expect, problems = file.expect, []
+    if expect.verdict is Verdict.UNKNOWN:
+        problems.append('expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated')
+    if expect.verdict is Verdict.HOLDS_TO_DEPTH and file.max_depth is None:
+        problems.append('expect.verdict: "holds-to-depth" needs the key max_depth')
+    if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
+        problems.append('expect: property and trace_length can be claimed for verdict = "violated" only')
+    if expect.property is not None:
+        name = _choose(expect.property, {name: name for name in names}, "expect.property", "checked properties")
+        expect = attrs.evolve(expect, property=name)
+    for key in ("trace_length", "distinct_states", "depth"):
+        if (value := getattr(expect, key)) is not None and value < 0:
+            problems.append(f"expect.{key}: {value} is below 0")
+    if file.max_depth is not None and file.max_depth < 0:
+        problems.append(f"max_depth: {file.max_depth} is below 0")
+    if problems:
+        raise Wrong(*problems)
+    return Spec(
+        name=path.stem,
+        path=path,
+        file=attrs.evolve(file, expect=expect),
+        definition=definition,
+        protocol=protocol,
+        bounds=bounds,
+        properties=properties,
+        check_deadlock=_same_name(DEADLOCK) in map(_same_name, file.check),
+    )
+
+
+def resolve_model(
+    model: Model, protocol: Mapping[str, Any], bounds: Mapping[str, Any], check: Iterable[str]
+) -> tuple[Any, Definition, Any, tuple[Invariant, ...]]:
+    """A model's protocol, definition, bounds object and properties from what a file says of them."""
+    chosen = structure(protocol, model.protocol, "protocol")
+    definition = model.define(chosen)
+    sizes = structure(bounds, definition.bounds, "bounds")
+    known = {invariant.name: invariant for invariant in PROPERTIES[definition.state]}
+    wanted: dict[str, Invariant] = {}
+    check = tuple(check)
+    if not check:
+        raise Wrong(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
+    for name in check:
+        if _same_name(name) != _same_name(DEADLOCK):
+            invariant = _choose(name, known, "check", "properties of this model", others=(DEADLOCK,))
+            wanted[invariant.name] = invariant
+    return chosen, definition, sizes, tuple(wanted.values())
+
+
+def _same_name(name: str) -> str:
+    """What names are compared by, so that WeakIsr, weak-isr and weak_isr are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _choose(name: str, known: Mapping[str, Any], key: str, kind: str, others: tuple[str, ...] = ()) -> Any:
+    for candidate, value in known.items():
+        if _same_name(candidate) == _same_name(name):
+            return value
+    raise Wrong(f'{key}: "{name}" is not one of the {kind}{did_you_mean(name, known)}; allowed are {", ".join((*known, *others))}')

@@ -1,0 +1,178 @@
+"""What people see in a terminal: progress while it runs, a block per spec, a line per step of a trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from explorer.system import System
+from explorer.trace import changes
+from explorer.verdict import Outcome, Progress, Step, Verdict
+from highwater.check import Result, Status
+
+SECONDS_BETWEEN_LINES = 10.0
+_COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
+_MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided"}
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """A console that never breaks lines by itself: people's terminals do, and logs and pipes should not."""
+    return Console(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)
+
+
+class Live:
+    """Progress of one exploration: one changing line on a terminal, a plain line every ten seconds elsewhere."""
+
+    def __init__(self, console: Console, name: str) -> None:
+        self._console = console
+        self._name = name
+        self._status = console.status(escape(name)) if console.is_terminal else None
+        self._last_line = time.perf_counter()
+
+    def __enter__(self) -> Live:
+        self._context: AbstractContextManager[Any] = self._status or nullcontext()
+        self._context.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._context.__exit__(*exception)
+
+    def __call__(self, progress: Progress) -> None:
+        if self._status:
+            self._status.update(f"[bold]{escape(self._name)}[/]  {escape(progress_line(progress))}")
+        elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
+            self._last_line = time.perf_counter()
+            self._console.print(escape(f"{self._name}: {progress_line(progress)}"))
+
+
+def progress_line(progress: Progress) -> str:
+    rate = progress.distinct_states / max(progress.seconds, 1e-9)
+    return (
+        f"depth {progress.depth}  frontier {progress.frontier:,}  distinct {progress.distinct_states:,}  generated {progress.generated:,}  "
+        f"{_short(rate)} states/s  {_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
+    )
+
+
+def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
+    """The block of one spec."""
+    spec, outcome, expect = result.spec, result.outcome, result.spec.file.expect
+    colour = _COLOURS[result.status]
+    console.print(f"[{colour}]{_MARKS[result.status]}[/]  [bold]{escape(spec.name)}[/]")
+    expected = " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
+    console.print(f"    {escape(_verdict(result))}{expected}", style="bold" if result.status is not Status.MET else None)
+    for mismatch in result.mismatches:
+        console.print(f"    [red]{escape(mismatch)}[/]")
+    console.print(f"    {escape(_bounds(result))}", style="dim")
+    console.print(f"    {escape(_counts(outcome))}", style="dim")
+    never = [name for name, count in outcome.enabled.items() if not count]
+    if never and outcome.verdict is Verdict.HOLDS:
+        console.print(f"    [yellow]never enabled:[/] {escape(', '.join(never))}")
+    violation = result.violation
+    if violation and with_trace:
+        console.print()
+        show_trace(console, spec.system(), violation.trace)
+        console.print(f"    [bold red]{escape(violation.property)} is false:[/] {escape(violation.witness or 'no reason given')}")
+        console.print()
+
+
+def _verdict(result: Result) -> str:
+    outcome = result.outcome
+    if (violation := result.violation) is not None:
+        others = [f"{v.property} after {v.trace_length}" for v in outcome.violations if v is not violation]
+        also = f"; also {', '.join(others)}" if others else ""
+        return f"violated: {violation.property} after {violation.trace_length} steps{also}"
+    properties = ", ".join(result.spec.file.check)
+    match outcome.verdict:
+        case Verdict.HOLDS:
+            return f"holds within these bounds: {properties}"
+        case Verdict.HOLDS_TO_DEPTH:
+            return f"holds to {outcome.reason} within these bounds: {properties}"
+        case _:
+            return f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no violation so far"
+
+
+def _bounds(result: Result) -> str:
+    spec, outcome = result.spec, result.outcome
+    bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
+    if not outcome.bounds_cut:
+        return f"bounds  {bounds}; none of them cut a step"
+    cuts = ", ".join(f"{key} {count:,}" for key, count in outcome.bounds_cut.items())
+    return f"bounds  {bounds}; steps cut: {cuts}"
+
+
+def _counts(outcome: Outcome) -> str:
+    rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
+    stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
+    rate = f", {_short(outcome.distinct_states / max(outcome.seconds, 1e-9))} states/s"
+    compiled = f", {outcome.compiled_paths:,} paths compiled, {_bytes(outcome.memory)}" if outcome.compiled_paths else ""
+    return (
+        f"states  {outcome.distinct_states:,} distinct, {outcome.generated:,} generated, depth {outcome.depth}{rest}{stopped}; "
+        f"{outcome.seconds:.2f} s{rate}{compiled}"
+    )
+
+
+def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
+    """One line per step: number, who acts, the action, and what changed."""
+    rows = []
+    for number, step in enumerate(trace):
+        if step.action is None:
+            rows.append((str(number), "", "initial state", system.domain.show(step.state) if len(trace) == 1 else ""))
+        else:
+            changed = "; ".join(map(str, changes(system.domain, trace[number - 1].state, step.state)))
+            arguments = " ".join(f"{name}={value}" for name, value in step.action.shown.items())
+            rows.append((str(number), step.action.actor, f"{step.action.of.name} {arguments}".rstrip(), changed or "nothing"))
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for number, actor, action, changed in rows:
+        line = Text("    ")
+        line.append(number.rjust(widths[0]) + "  ", style="dim")
+        line.append(actor.ljust(widths[1]) + "  ", style="cyan")
+        line.append(action.ljust(widths[2]) + "  ", style="bold")
+        line.append(changed)
+        line.rstrip()
+        console.print(line)
+
+
+def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") -> None:
+    """A state in full, a line per top-level part and per element of an array of records."""
+    for name, of in domain.fields.items():
+        value = getattr(state, name)
+        if isinstance(value, tuple) and hasattr(of, "label") and hasattr(of.of, "fields"):
+            for number, element in enumerate(value):
+                console.print(f"{indent}[bold]{escape(f'{of.label}{number}' if of.label else f'{name}[{number}]')}[/]")
+                for part, part_of in of.of.fields.items():
+                    console.print(f"{indent}  {escape(part)}  {escape(part_of.show(getattr(element, part)))}")
+        else:
+            console.print(f"{indent}[bold]{escape(name)}[/]  {escape(of.show(value))}")
+
+
+def show_summary(console: Console, results: Iterable[Result]) -> None:
+    """The last line: how many claims came out."""
+    results = list(results)
+    parts = []
+    for status in Status:
+        if count := sum(result.status is status for result in results):
+            parts.append(f"[{_COLOURS[status]}]{count} {status.value}[/]")
+    seconds = sum(result.outcome.seconds for result in results)
+    states = sum(result.outcome.distinct_states for result in results)
+    claims = "claim" if len(results) == 1 else "claims"
+    console.print(f"{len(results)} {claims}: {', '.join(parts)}; {states:,} states in {seconds:.1f} s")
+
+
+def _short(number: float) -> str:
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.1f} {unit}"
+    return f"{number:.0f}"
+
+
+def _bytes(number: int) -> str:
+    for limit, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if number >= limit:
+            return f"{number / limit:.1f} {unit}"
+    return f"{number} B"
