@@ -1,0 +1,42 @@
+# `make check` and `make test` set up everything they need, also on a machine that has Python 3.11 and apt only.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+
+.PHONY: check test lint bench clean
+
+check: $(VENV)/ready  # every claim in specs/ comes out as it says
+	$(BIN)/highwater check specs
+
+test: $(VENV)/ready-dev  # all tests, the slow ones too
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m pytest -n auto
+
+lint: $(VENV)/ready-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/ready
+	$(BIN)/python bench/kip_320.py
+
+$(VENV)/ready: pyproject.toml $(BIN)/pip
+	$(PIP) --editable .
+	touch $@
+
+$(VENV)/ready-dev: $(VENV)/ready
+	$(PIP) --editable '.[dev]'
+	touch $@
+
+$(BIN)/pip:  # Debian splits the module that makes virtual environments off
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo 'highwater needs Python 3.11 or newer: make PYTHON=/path/to/python3.11 ...' >&2; exit 1; }
+	$(PYTHON) -c 'import ensurepip' 2>/dev/null || { $(ROOT) apt-get update -qq && \
+		$(ROOT) apt-get install -y -qq "python$$($(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"; }
+	$(PYTHON) -m venv $(VENV)
+
+clean:
+	rm -rf $(VENV) build *.egg-info
