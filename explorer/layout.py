@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from explorer.system import ModelError
-from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, is_scalar
+from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build, is_scalar
 
 WORD_BITS = 64
 MOST_WORDS = 32
@@ -102,7 +102,7 @@ class Fields:
             slot.pack(getattr(value, name), words)
 
     def unpack(self, words: Any) -> Any:
-        return self.domain.cls(**{name: slot.unpack(words) for name, slot in self.slots.items()})
+        return build(self.domain.cls, {name: slot.unpack(words) for name, slot in self.slots.items()})
 
     def leaves(self) -> list[Leaf]:
         return [leaf for slot in self.slots.values() for leaf in slot.leaves()]
@@ -134,6 +134,7 @@ class Layout:
     Attributes:
         root: the slot of the whole state.
         words: how many 64-bit words a state takes.
+        units: how many 32-bit units; the last word's upper half is left out where it is never used.
         bits: how many of their bits are used.
 
     Raises:
@@ -146,6 +147,7 @@ class Layout:
         self.domain = domain
         self.root = self._slot(domain, "")
         self.words = max(1, len(self._free))
+        self.units = 2 * self.words - (not self._free or self._free[-1] >= WORD_BITS // 2)
         self.bits = sum(leaf.width for leaf in self.root.leaves())
 
     def pack(self, state: Any) -> tuple[int, ...]:

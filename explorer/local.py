@@ -1,25 +1,39 @@
-"""Breadth-first search on one machine: the kernel explores, Python grows its trees and keeps the books."""
+"""Breadth-first search on one machine: threads of machine code explore, Python grows their trees and keeps the books."""
 
 from __future__ import annotations
 
+import os
+import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
 
-from explorer import kernel
+from explorer.filters import Filter
+from explorer.kernels import check as check_kernels
+from explorer.kernels import expand as kernel
+from explorer.kernels import symmetry as symmetry_kernels
+from explorer.kernels.expand import Work
+from explorer.kernels.trees import Effects as EffectArrays
+from explorer.kernels.trees import Trees
 from explorer.layout import Layout
 from explorer.program import ActionProgram, Effects, InvariantProgram, Program
-from explorer.store import MOST_ROWS, Room, Stopped, Store
-from explorer.system import System
-from explorer.trace import retrace, violation_at
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
+from explorer.store import MOST_MISSES, RESERVED_ROWS, Stopped, Store, make_work
+from explorer.symmetry import no_symmetry, permutations_of, refuse_unless_sound, tabulate
+from explorer.system import System, successor
+from explorer.trace import violation_at
+from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Step, Verdict, Violation
 from model.domain import Instance
 
-CHECKED_AT_ONCE = 1 << 16
-ROWS_BETWEEN_REPORTS = 1 << 17
+CHECKED_AT_ONCE = 1 << 14
+ROWS_BETWEEN_REPORTS = 1 << 18
+ROWS_WORTH_A_SECOND_THREAD = 1 << 12
+ROWS_WORTH_A_FILTER = 1 << 14
+SAMPLE = 64
+LEVELS_TRIED = 12
 
 
 def explore(
@@ -30,27 +44,41 @@ def explore(
     keep_going: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
     audit: int = 8,
+    workers: int | None = None,
+    symmetry: bool = True,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level, and check every invariant on each.
+
+    Verdict, counts and traces depend neither on the number of workers nor on symmetry.
 
     Args:
         system: what to explore.
         budget: when to stop early.
         check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
-        keep_going: go on after the first level with a violation, until every property is violated or every state is seen.
-        on_progress: called after each level and about twice a second in between; an exception it raises (such as KeyboardInterrupt)
-            ends the search with what was learned so far and verdict UNKNOWN.
+        keep_going: go on after the first level with a violation, until every state is seen.
+        on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the keyboard, ends the
+            search with what was learned so far and verdict UNKNOWN.
         audit: how many paths of each function to hold against plain Python evaluation.
+        workers: threads to explore with; as many as there are processors if None.
+        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
     """
-    return _Search(system, budget, check_deadlock, keep_going, on_progress, audit).run()
+    return _Search(system, budget, check_deadlock, keep_going, on_progress, audit, workers or os.cpu_count() or 1, symmetry).run()
 
 
 class _Search:
     def __init__(
-        self, system: System, budget: Budget, check_deadlock: bool, keep_going: bool, on_progress: Callable[[Progress], None], audit: int
+        self,
+        system: System,
+        budget: Budget,
+        check_deadlock: bool,
+        keep_going: bool,
+        on_progress: Callable[[Progress], None],
+        audit: int,
+        workers: int,
+        symmetry: bool,
     ) -> None:
         self.started = time.perf_counter()
         self.system = system
@@ -59,170 +87,291 @@ class _Search:
         self.keep_going = keep_going
         self.on_progress = on_progress
         self.layout = Layout(system.domain)
-        effects = Effects(self.layout.words)
-        self.actions = ActionProgram(self.layout, system.actions, effects, audit)
-        self.invariants = InvariantProgram(self.layout, system.invariants, effects, audit)
-        self.store = Store(self.layout.words, budget)
-        self.room = Room(len(system.actions), self.layout.words)
-        self.counts = np.zeros(kernel.COUNTS, np.int64)
-        self.enabled = np.zeros(len(system.actions), np.int64)
-        self.cut_steps = np.zeros(64, np.int64)
-        self.violated_at = np.full(len(system.invariants), -1, np.int64)
-        self.level_ends = [0]
-        self.word_tuple = (0,) * self.layout.words
+        self.effects = Effects(self.layout.words)
+        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit)
+        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit)
+        self.filters = {program: Filter(program, self.layout) for program in (self.actions, self.invariants)}
+        self.filtered_at = ROWS_WORTH_A_FILTER // 8
+        self.permutations = permutations_of(system, self.layout) if symmetry else []
+        self.symmetry = tabulate(self.layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(self.layout)
+        self.level_sizes: list[int] = []
+        self.store = Store(self.layout, budget)
+        self.works = [make_work(len(system.actions), self.layout) for _ in range(workers)]
+        self.pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
+        self.growing = threading.Lock()
+        self.violations: dict[str, tuple[int, Instance | None]] = {}
+        self.traces: list[Violation] = []
 
     def run(self) -> Outcome:
         reason = ""
         try:
-            self._enter_initial_states()
-            while not self._finished():
-                self._end_level()
-                if self._violated() and not self.keep_going:
-                    break
-                if self.budget.max_depth is not None and len(self.level_ends) - 2 >= self.budget.max_depth:
-                    reason = f"depth {self.budget.max_depth}"
-                    break
-                self._expand_level()
-        except Stopped as stopped:
-            reason = str(stopped)
-            self._end_level()
+            reason = self._explore()
         except KeyboardInterrupt:
             reason = "interrupted"
-            self._close_level()
+            self.store.close_holes(self.works)
+            if self.store.end_level():
+                self._size_level(*self.store.level_ends[-2:])
+        finally:
+            self.store.shared[kernel.STOP] = 1
+            if self.pool:
+                self.pool.shutdown()
         return self._outcome(reason)
 
-    def _enter_initial_states(self) -> None:
-        rows = dict.fromkeys(self.layout.pack(state) for state in self.system.initial)
-        for row, words in enumerate(rows):
-            self.store.states[row] = words
-            self.store.parents[row] = -1
-        self.counts[kernel.STATES] = len(rows)
-        self.store.grow_table(len(rows), self.word_tuple)
+    def _explore(self) -> str:
+        """Go from level to level; what ended it early, if anything did."""
+        try:
+            self.store.add_initial(self._representative(state) for state in self.system.initial)
+            while self._end_level():
+                if self.traces and not self.keep_going:
+                    break
+                if self.budget.max_depth is not None and len(self.store.level_ends) - 2 >= self.budget.max_depth:
+                    return f"depth {self.budget.max_depth}"
+                self._expand_level()
+                if self.check_deadlock:
+                    self._look_for_deadlocks()
+        except Stopped as stopped:
+            self._end_level()
+            return str(stopped)
+        return ""
 
-    def _finished(self) -> bool:
-        return self.level_ends[-1] == self.counts[kernel.STATES]
-
-    def _close_level(self) -> None:
-        if self.level_ends[-1] != self.counts[kernel.STATES]:
-            self.level_ends.append(int(self.counts[kernel.STATES]))
-
-    def _end_level(self) -> None:
-        """Check what the level added, and tell."""
-        begin = self.level_ends[-1]
-        self._close_level()
-        self._check(begin, self.level_ends[-1])
+    def _end_level(self) -> bool:
+        """Check what the last expansion added; False if that was nothing."""
+        if not self.store.end_level():
+            return False
+        self._renew_filters()
+        begin, end = self.store.level_ends[-2:]
+        self._size_level(begin, end)
+        self._look_for_violations(begin, end)
         self._report(level_ended=True)
+        return True
 
-    def _check(self, begin: int, end: int) -> None:
-        found = np.empty_like(self.violated_at)
-        for first in range(begin, end, CHECKED_AT_ONCE):
-            last = min(end, first + CHECKED_AT_ONCE)
-            program = self.invariants
-            while missed := kernel.check(
-                self.store.states, first, last, self.violated_at, found, program.nodes.array, program.branches.array, self.room.misses
-            ):
-                self._learn(program, missed)
+    def _size_level(self, begin: int, end: int) -> None:
+        """Count the states that the level's rows stand for, and try on a few whether symmetry is sound."""
+        if len(self.permutations) < 2:
+            self.level_sizes.append(end - begin)
+            return
+        words, room = np.zeros((1, self.layout.words), np.uint64), np.zeros((1, self.layout.words), np.uint64)
+        self.level_sizes.append(symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, words, room, self.store.units))
+        depth = len(self.level_sizes)
+        if depth < LEVELS_TRIED:
+            states = [self.layout.unpack(self.store.words(row)) for row in (begin, end - 1)]
+            refuse_unless_sound(self.system, self.permutations, states)
 
-    def _violated(self) -> bool:
-        deadlocked = self.check_deadlock and self.counts[kernel.DEADLOCKS] > 0
-        return bool(deadlocked or (self.violated_at >= 0).any())
+    # Expanding
 
     def _expand_level(self) -> None:
-        end = self.level_ends[-1]
-        pause_at = self.counts[kernel.NEXT] + ROWS_BETWEEN_REPORTS
+        begin, end = self.store.begin_level()
+        works = self.works if end - begin >= ROWS_WORTH_A_SECOND_THREAD else self.works[:1]
+        pause_at = begin + ROWS_BETWEEN_REPORTS
         while True:
-            status = self._kernel(end, pause_at)
-            if status == kernel.DONE:
-                return
-            if status == kernel.MISSED:
-                self._learn(self.actions, self.counts[kernel.MISSES])
-                self._make_room_for_bounds()
-            elif status == kernel.TABLE_FULL:
-                self.store.grow_table(int(self.counts[kernel.STATES]), self.word_tuple)
-            elif status == kernel.STATES_FULL:
-                raise Stopped(self.store.what_is_full)
-            else:
+            self.store.resume()
+            statuses = self._run_all(works, end, pause_at)
+            if all(status == kernel.DONE for status in statuses):
+                break
+            self.store.close_holes(self.works)
+            if kernel.ROWS_FULL in statuses:
+                self._fill_up(works, end)
+            if kernel.TABLE_FULL in statuses:
+                self.store.grow_table()
+            if kernel.PAUSED in statuses and self.store.shared[kernel.CURSOR] >= pause_at:
+                pause_at += ROWS_BETWEEN_REPORTS
                 self._report(level_ended=False)
-                pause_at = self.counts[kernel.NEXT] + ROWS_BETWEEN_REPORTS
+        self.store.close_holes(self.works)
 
-    def _kernel(self, end: int, pause_at: int) -> int:
-        store, room, program, effects = self.store, self.room, self.actions, self.actions.effects
-        return kernel.expand(
-            store.states, store.parents, store.table, self.counts, self.enabled, self.cut_steps, end, pause_at, store.capacity,
-            len(self.system.actions), program.nodes.array, program.branches.array,
-            effects.keep.array, effects.put.array, effects.copies.array, effects.first_copy.array, effects.cut.array,
-            room.hit_state, room.hit_tree, room.hit_effect, room.made, room.hashes, room.touched, room.alive, room.misses, self.word_tuple,
-        )  # fmt: skip
+    def _run_all(self, works: list[Work], end: int, pause_at: int) -> list[int]:
+        others: list[Future[int]] = []
+        try:
+            others += [self.pool.submit(self._run_one, work, end, pause_at) for work in works[1:]] if self.pool else []
+            return [self._run_one(works[0], end, pause_at), *(other.result() for other in others)]
+        except BaseException:
+            self.store.shared[kernel.STOP] = 1
+            wait(others)
+            raise
 
-    def _learn(self, program: Program, missed: int) -> None:
-        for row, tree in self.room.misses[:missed].tolist():
-            program.learn(tree, self.store.states[row])
+    def _run_one(self, work: Work, end: int, pause_at: int) -> int:
+        store = self.store
+        try:
+            while True:
+                status = kernel.expand(
+                    store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS, self._trees(self.actions),
+                    self._effects(), self.symmetry, work, store.units,
+                )  # fmt: skip
+                if status != kernel.MISSED:
+                    return status
+                self._learn(self.actions, work.misses[: work.counts[kernel.MISSES]])
+                if store.shared[kernel.STOP]:  # what this thread waits for may never be learned
+                    return kernel.PAUSED
+        except BaseException:
+            store.shared[kernel.STOP] = 1
+            raise
 
-    def _make_room_for_bounds(self) -> None:
-        if len(self.actions.effects.bounds) > len(self.cut_steps):
-            self.cut_steps = np.concatenate([self.cut_steps, np.zeros_like(self.cut_steps)])
+    def _fill_up(self, works: list[Work], end: int) -> None:
+        """Use the rows that threads left over, one thread after the other, and stop."""
+        for work in works:
+            self.store.resume()
+            self._run_one(work, end, end)
+            self.store.close_holes(self.works)
+        raise Stopped(self.store.what_is_full)
+
+    def _learn(self, program: Program, misses: np.ndarray) -> None:
+        with self.growing:
+            for row, tree in misses.tolist():
+                program.learn(tree, self.store.words(row))
+
+    def _trees(self, program: Program) -> Trees:
+        found = self.filters[program]
+        return Trees(program.branches.array, found.masks, found.places, found.candidates)
+
+    def _effects(self) -> EffectArrays:
+        effects = self.effects
+        return EffectArrays(effects.keep.array, effects.put.array, effects.copies.array, effects.first_copy.array, effects.cut.array)
+
+    def _renew_filters(self) -> None:
+        """Choose filters by a sample of the states, each time their number has grown eightfold."""
+        if self.store.count < 8 * self.filtered_at:
+            return
+        self.filtered_at = self.store.count
+        rows = np.linspace(self.store.level_ends[-3], self.store.count - 1, SAMPLE).astype(int)
+        sample = [self.store.words(row) for row in rows.tolist()]
+        self.filters = {program: Filter(program, self.layout, sample) for program in self.filters}
+
+    # Checking
+
+    def _look_for_violations(self, begin: int, end: int) -> None:
+        known = {violation.property for violation in self.traces}
+        if all(instance.of.name in known for instance in self.system.invariants):
+            return
+        wanted = self._mask(instance.of.name not in known for instance in self.system.invariants)
+        violations = np.zeros(len(self.system.invariants), np.int64)
+        room, misses = np.zeros((1, self.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
+        for first in range(begin, end, CHECKED_AT_ONCE):
+            last = min(end, first + CHECKED_AT_ONCE)
+            while True:
+                found = np.zeros_like(violations)
+                trees = self._trees(self.invariants)
+                missed = check_kernels.check(self.store.rows, first, last, wanted, found, trees, room, misses, self.store.units)
+                if not missed:
+                    break
+                self._learn(self.invariants, misses[:missed])
+            violations += found
+        names = {i.of.name: None for i, n in zip(self.system.invariants, violations.tolist(), strict=True) if n}
+        found = [self._violation(name, begin, end) for name in names]
+        self.traces += sorted(found, key=self._order)
+
+    def _order(self, violation: Violation) -> tuple[int, ...]:
+        """What makes one of two equally long traces the first: its initial state, then its actions."""
+        first, *rest = violation.trace
+        return (self.system.initial.index(first.state), *(self.system.actions.index(step.action) for step in rest))
+
+    def _mask(self, bits: Iterable[bool]) -> np.ndarray:
+        packed = np.packbits(np.fromiter(bits, bool), bitorder="little")
+        mask = np.zeros(max(1, -(-len(packed) // 8)) * 8, np.uint8)
+        mask[: len(packed)] = packed
+        return mask.view(np.uint64)
+
+    def _violation(self, name: str, begin: int, end: int) -> Violation:
+        """The violation of a property at the end of the first shortest trace that leads to one."""
+        marks = np.zeros(end, np.uint8)
+        wanted = self._mask(instance.of.name == name for instance in self.system.invariants)
+        room = np.zeros((1, self.layout.words), np.uint64)
+        check_kernels.mark_violating(self.store.rows, begin, end, wanted, marks, self._trees(self.invariants), room, self.store.units)
+        trace = self._first_trace(marks, len(self.store.level_ends) - 2)
+        words = self.layout.pack(trace[-1].state)
+        numbers = [number for number, instance in enumerate(self.system.invariants) if instance.of.name == name]
+        number = next(number for number in numbers if not self.invariants.evaluate(number, words))
+        return violation_at(self.system, self.system.invariants[number], trace)
+
+    def _look_for_deadlocks(self) -> None:
+        """Whether the level that was expanded last has a state at rest."""
+        if not any(work.counts[kernel.AT_REST] for work in self.works) or any(v.property == DEADLOCK for v in self.traces):
+            return
+        begin, end = self.store.level_ends[-2:]
+        marks = np.zeros(end, np.uint8)
+        if kernel.mark_at_rest(self.store.rows, begin, end, marks, self._trees(self.actions), self.works[0], self.store.units):
+            self.traces.append(violation_at(self.system, None, self._first_trace(marks, len(self.store.level_ends) - 2)))
+
+    def _first_trace(self, marks: np.ndarray, depth: int) -> tuple[Step, ...]:
+        """The first of the shortest traces to a marked row of the level at that depth, in the order of initial states and actions.
+
+        Rows have no parents. Predecessors are found by expanding one level after the other backwards; then plain Python takes, step by
+        step, the first action that leads to a marked state, so that the trace is in real names and was executed.
+        """
+        store, ends = self.store, self.store.level_ends
+        for level in range(depth - 1, -1, -1):
+            kernel.mark_predecessors(
+                store.rows, store.table, ends[level], ends[level + 1], ends[level + 2], marks, self._trees(self.actions), self._effects(),
+                self.symmetry, self.works[0], store.units,
+            )  # fmt: skip
+        state = next(state for state in self.system.initial if self._is_marked(state, marks, 0))
+        trace = [Step(None, state)]
+        for level in range(1, depth + 1):
+            trace.append(
+                next(
+                    Step(action, after)
+                    for action in self.system.actions
+                    if isinstance(after := successor(action, trace[-1].state, self.system.domain), self.system.domain.cls)
+                    and self._is_marked(after, marks, level)
+                )
+            )
+        return tuple(trace)
+
+    def _is_marked(self, state: Any, marks: np.ndarray, level: int) -> bool:
+        row = self.store.find(self._representative(state))
+        return self.store.level_ends[level] <= row < self.store.level_ends[level + 1] and bool(marks[row])
+
+    def _representative(self, state: Any) -> tuple[int, ...]:
+        room = np.zeros((3, self.layout.words), np.uint64)
+        room[0] = self.layout.pack(state)
+        symmetry_kernels.representative(room, self.symmetry, self.store.units)
+        return tuple(map(int, room[0]))
+
+    # Telling
+
+    def _total(self, position: int) -> int:
+        return sum(int(work.counts[position]) for work in self.works)
 
     def _report(self, level_ended: bool) -> None:
+        ends = self.store.level_ends
         self.on_progress(
             Progress(
-                depth=len(self.level_ends) - 2,
-                frontier=self.level_ends[-1] - self.level_ends[-2],
-                distinct_states=int(self.counts[kernel.STATES]),
-                generated=int(self.counts[kernel.GENERATED]),
+                depth=len(ends) - 2,
+                frontier=ends[-1] - ends[-2],
+                distinct_states=self.store.count,
+                generated=self._total(kernel.GENERATED),
                 compiled_paths=self.actions.paths + self.invariants.paths,
                 seconds=time.perf_counter() - self.started,
-                memory=self.store.bytes_for(int(self.counts[kernel.STATES])),
+                memory=self.store.bytes_taken,
                 level_ended=level_ended,
             )
         )
 
     def _outcome(self, reason: str) -> Outcome:
-        violations = self._violations()
-        if violations:
-            verdict, reason = Verdict.VIOLATED, ""
+        if self.traces:
+            verdict = Verdict.VIOLATED
         elif reason.startswith("depth"):
             verdict = Verdict.HOLDS_TO_DEPTH
         else:
             verdict = Verdict.UNKNOWN if reason else Verdict.HOLDS
         enabled: Counter[str] = Counter()
-        for instance, count in zip(self.system.actions, self.enabled.tolist(), strict=True):
-            enabled[instance.of.name] += count
+        for number, instance in enumerate(self.system.actions):
+            enabled[instance.of.name] += sum(int(work.enabled[number]) for work in self.works)
         bounds_cut: Counter[str] = Counter()
-        for bounds, count in zip(self.actions.effects.bounds, self.cut_steps.tolist(), strict=False):
-            bounds_cut.update(dict.fromkeys(bounds, count))
-        states = int(self.counts[kernel.STATES])
+        for number, bounds in enumerate(self.effects.bounds):
+            bounds_cut.update(dict.fromkeys(bounds, sum(int(work.cut_steps[number]) for work in self.works)))
         return Outcome(
             verdict=verdict,
             reason=reason,
-            violations=violations,
-            levels=tuple(end - begin for begin, end in zip(self.level_ends, self.level_ends[1:], strict=False)),
-            generated=int(self.counts[kernel.GENERATED]),
+            violations=tuple(self.traces),
+            levels=tuple(self.level_sizes),
+            stored_states=self.store.count,
+            generated=self._total(kernel.GENERATED),
             enabled=dict(enabled),
-            bounds_cut=dict(sorted(bounds_cut.items())),
-            deadlocks=int(self.counts[kernel.DEADLOCKS]),
-            stopped_at_bound=int(self.counts[kernel.STOPPED_AT_BOUND]),
+            bounds_cut={bound: count for bound, count in sorted(bounds_cut.items()) if count},
+            deadlocks=self._total(kernel.AT_REST),
+            stopped_at_bound=self._total(kernel.STOPPED_AT_BOUND),
             compiled_paths=self.actions.paths + self.invariants.paths,
             seconds=time.perf_counter() - self.started,
-            memory=self.store.bytes_for(states),
+            memory=self.store.bytes_taken,
             words=self.layout.words,
             bits=self.layout.bits,
         )
-
-    def _violations(self) -> tuple[Violation, ...]:
-        """The first violation of each property, in the order in which the search met them."""
-        first: dict[str, tuple[int, Instance | None]] = {}
-        for instance, row in zip(self.system.invariants, self.violated_at.tolist(), strict=True):
-            if row >= 0 and row < first.get(instance.of.name, (MOST_ROWS + 1, None))[0]:
-                first[instance.of.name] = (row, instance)
-        if self.check_deadlock and self.counts[kernel.DEADLOCKS]:
-            first[DEADLOCK] = (int(self.counts[kernel.FIRST_DEADLOCK]), None)
-        return tuple(
-            violation_at(self.system, instance, retrace(self.system, self._states_to(row)))
-            for row, instance in sorted(first.values(), key=lambda found: found[0])
-        )
-
-    def _states_to(self, row: int) -> list[Any]:
-        rows = [row]
-        while (row := int(self.store.parents[row])) >= 0:
-            rows.append(row)
-        return [self.layout.unpack(self.store.states[row]) for row in reversed(rows)]

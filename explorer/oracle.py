@@ -39,8 +39,6 @@ def explore(
 
     while level:
         levels.append(len(level))
-        if check_deadlock and at_rest:
-            violated.setdefault(DEADLOCK, (at_rest[0], None))
         check(level)
         if reason or (violated and not keep_going):
             break
@@ -68,11 +66,11 @@ def explore(
                     level.append(after)
             if reason:
                 break
-    if check_deadlock and at_rest:
-        violated.setdefault(DEADLOCK, (at_rest[0], None))
+        if check_deadlock and at_rest and not reason:
+            violated.setdefault(DEADLOCK, (at_rest[0], None))
     return Outcome(
         verdict=_verdict(bool(violated), reason),
-        reason="" if violated else reason,
+        reason=reason,
         violations=tuple(violation_at(system, invariant, retrace(system, _path(parents, state))) for state, invariant in violated.values()),
         levels=tuple(levels),
         generated=sum(enabled.values()),
@@ -80,6 +78,7 @@ def explore(
         bounds_cut=dict(sorted(cut.items())),
         deadlocks=len(at_rest),
         stopped_at_bound=stopped_at_bound,
+        stored_states=len(parents),
         seconds=time.perf_counter() - started,
     )
 

@@ -1,8 +1,9 @@
 """Decision trees, grown path by path, that a kernel walks instead of running Python.
 
-One tree per action or invariant instance. A node tests one leaf of the layout and branches on its packed value; a *reference* says
-where a branch leads: `UNKNOWN` (no path learned yet), `PENDING` (the kernel has asked for it), `NOTHING` (not enabled, or holds),
-a node (positive), or an *effect* (below `NOTHING`): what the step writes, which bounds cut it, or that the invariant is false.
+One tree per action or invariant instance. A tree is made of *branches*, one 64-bit number each: `UNKNOWN` (no path learned yet),
+`PENDING` (the kernel has asked for it), `NOTHING` (not enabled, or holds), an *effect* from `FIRST_EFFECT` on (what the step writes, which
+bounds cut it, or that the invariant is false), or, with the highest bit set, a *node*: the leaf of the layout that is tested next, and
+where the branches for its packed values begin.
 
 Trees are caches of pure functions: they may be grown in any order, anywhere, and always mean the same.
 """
@@ -16,50 +17,46 @@ from typing import Any
 import numpy as np
 
 from explorer.layout import Layout, Leaf
+from explorer.memory import reserve
 from explorer.system import Cut, ModelError, judge, line_of, successor, verdict_of, where
 from explorer.tracing import OutOfBounds, Recorder, Update
 from model.domain import Instance
 
-UNKNOWN, NOTHING, PENDING = 0, -1, -2
-FIRST_EFFECT = -3
+MOST_ENTRIES, MOST_BRANCHES, MOST_CUTS = 1 << 24, 1 << 28, 1024
+
+UNKNOWN, NOTHING, PENDING, FIRST_EFFECT = range(4)
 VIOLATED = FIRST_EFFECT
 
-# A node is one 64-bit number: the first of its branches, then shift, width and word of the leaf it tests.
+# The fields of a node, from its lowest bit: word, shift and width of the leaf, and the position of its first branch.
 WORD_FIELD, SHIFT_FIELD, WIDTH_FIELD = 6, 6, 6
 BRANCHES_FIELD = WORD_FIELD + SHIFT_FIELD + WIDTH_FIELD
+NODE = 1 << 63
 
 
 class Column:
-    """A numpy array that grows at its end."""
+    """An array of rows that grows at its end and never moves, so that a kernel may read it meanwhile."""
 
-    def __init__(self, dtype: Any, *row: int) -> None:
-        self._array = np.zeros((64, *row), dtype)
+    def __init__(self, dtype: Any, *row: int, most: int = MOST_ENTRIES) -> None:
+        self.array = reserve((most, *row), dtype)
         self.length = 0
-
-    @property
-    def array(self) -> np.ndarray:
-        """All that was allocated; the same object until the column has to grow."""
-        return self._array
 
     def extend(self, count: int) -> int:
         """Make room for `count` more rows of zeros; returns the position of the first."""
         first = self.length
         self.length += count
-        if self.length > len(self._array):
-            grown = np.zeros((max(self.length, 2 * len(self._array)), *self._array.shape[1:]), self._array.dtype)
-            grown[:first] = self._array[:first]
-            self._array = grown
+        if self.length > len(self.array):
+            raise ModelError(f"the model's functions have too many paths: more than {len(self.array):,} branches; lower the bounds")
         return first
 
     def append(self, row: Any) -> int:
         """Add one row; returns its position."""
         position = self.extend(1)
-        self._array[position] = row
+        self.array[position] = row
         return position
 
 
 class Effects:
-    """What a step does, once for all trees: row i of each column belongs to reference `FIRST_EFFECT - i`.
+    """What a step does, once for all trees: row i of each column belongs to the branch `FIRST_EFFECT + i`.
 
     Attributes:
         keep, put: per word, the bits that stay and the bits that are set.
@@ -84,7 +81,7 @@ class Effects:
         number = self._numbers.get(result)
         if number is None:
             number = self._numbers[result] = self._add(result)
-        return FIRST_EFFECT - number
+        return FIRST_EFFECT + number
 
     def _add(self, result: Update | OutOfBounds) -> int:
         row = self.keep.extend(1)
@@ -93,6 +90,8 @@ class Effects:
         self.keep.array[row] = ~np.uint64(0)
         if isinstance(result, OutOfBounds):
             if result.bounds not in self.bounds:
+                if len(self.bounds) == MOST_CUTS:
+                    raise ModelError(f"more than {MOST_CUTS} different sets of bounds cut steps; give the model fewer bounds")
                 self.bounds.append(result.bounds)
             self.cut.array[row] = self.bounds.index(result.bounds) + 1
         else:
@@ -122,7 +121,7 @@ class Program:
     """The trees of some instances.
 
     Attributes:
-        nodes, branches: the trees. The first branches are the roots, one per instance.
+        branches: the trees. The first branches are the roots, one per instance.
         effects: shared among programs over one layout.
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
     """
@@ -130,9 +129,7 @@ class Program:
     def __init__(self, layout: Layout, instances: Sequence[Instance], effects: Effects, audit: int) -> None:
         self.instances = instances
         self.effects = effects
-        self.nodes = Column(np.uint64)
-        self.nodes.extend(1)  # so that a node's reference is positive
-        self.branches = Column(np.int32)
+        self.branches = Column(np.uint64, most=MOST_BRANCHES)
         self.branches.extend(len(instances))
         self.paths = 0
         self._layout = layout
@@ -140,12 +137,14 @@ class Program:
         self._random = random.Random(0)
 
     def learn(self, number: int, words: Any) -> None:
-        """Run one instance on one state, and graft the path that it took onto its tree.
+        """Run one instance on one state, and graft the path that it took onto its tree, unless the path is known.
 
         Raises:
             ModelError: the function raised, returned what it must not, did what cannot be traced, or took a path that contradicts an
                 earlier one, so that it is no pure function of the state.
         """
+        if self.path(number, words)[1] not in (UNKNOWN, PENDING):
+            return
         instance = self.instances[number]
         path, reference = self._trace(instance, words)
         self._graft(number, path, reference)
@@ -154,21 +153,30 @@ class Program:
             self._audits[instance.of.name] -= 1
             self._audit(instance, words, path, reference)
 
+    @staticmethod
+    def node(branch: int) -> tuple[tuple[int, int, int], int]:
+        """What a node tests, as word, shift and width, and the position of the first of its branches."""
+        width_at = WORD_FIELD + SHIFT_FIELD
+        return (branch & 63, branch >> WORD_FIELD & 63, branch >> width_at & 63), (branch & ~NODE) >> BRANCHES_FIELD
+
+    def path(self, number: int, words: Any) -> tuple[tuple[tuple[tuple[int, int, int], int], ...], int]:
+        """The known path of one instance for a packed state: what it tests with which values, and the branch where it ends."""
+        position, tests = number, []
+        while (reference := int(self.branches.array[position])) & NODE:
+            field, first = self.node(reference)
+            value = int(words[field[0]]) >> field[1] & ((1 << field[2]) - 1)
+            tests.append((field, value))
+            position = first + value
+        return tuple(tests), reference
+
     def evaluate(self, number: int, words: Any) -> Any:
         """What one instance's tree says of a packed state, growing it where need be.
 
         Returns:
             For an action None, a `Cut`, or the next state's words; for an invariant whether it holds.
         """
-        position = number
-        while (reference := int(self.branches.array[position])) > 0:
-            word, shift, width = self._tested(reference)
-            value = int(words[word]) >> shift & ((1 << width) - 1)
-            position = (int(self.nodes.array[reference]) >> BRANCHES_FIELD) + value
-        if reference in (UNKNOWN, PENDING):
-            self.learn(number, words)
-            return self.evaluate(number, words)
-        return self._meant(reference, words)
+        self.learn(number, words)
+        return self._meant(self.path(number, words)[1], words)
 
     def _trace(self, instance: Instance, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
         recorder = Recorder(self._layout, words)
@@ -201,25 +209,20 @@ class Program:
         raise ModelError(f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {at}") from error
 
     def _graft(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
-        position = number
+        """Add a path. What a kernel may already see is written last."""
+        branches, position = self.branches.array, number
         for leaf, raw in path:
-            found = int(self.branches.array[position])
+            found = int(branches[position])
             if found in (UNKNOWN, PENDING):
-                found = self.nodes.extend(1)
                 first = self.branches.extend(1 << leaf.width)
-                fields = leaf.word | leaf.shift << WORD_FIELD | leaf.width << (WORD_FIELD + SHIFT_FIELD)
-                self.nodes.array[found] = fields | first << BRANCHES_FIELD
-                self.branches.array[position] = found
-            elif found < 0 or self._tested(found) != (leaf.word, leaf.shift, leaf.width):
+                found = NODE | leaf.word | leaf.shift << WORD_FIELD | leaf.width << (WORD_FIELD + SHIFT_FIELD) | first << BRANCHES_FIELD
+                branches[position] = found
+            elif not found & NODE or self.node(found)[0] != (leaf.word, leaf.shift, leaf.width):
                 raise self._impure(number)
-            position = (int(self.nodes.array[found]) >> BRANCHES_FIELD) + raw
-        if int(self.branches.array[position]) not in (UNKNOWN, PENDING, reference):
+            position = self.node(found)[1] + raw
+        if int(branches[position]) not in (UNKNOWN, PENDING, reference):
             raise self._impure(number)
-        self.branches.array[position] = reference
-
-    def _tested(self, node: int) -> tuple[int, int, int]:
-        code = int(self.nodes.array[node])
-        return code & 63, code >> WORD_FIELD & 63, code >> (WORD_FIELD + SHIFT_FIELD) & 63
+        branches[position] = reference
 
     def _impure(self, number: int) -> ModelError:
         instance = self.instances[number]
@@ -246,7 +249,10 @@ class Program:
             if leaf not in read and leaf.width:
                 twin[leaf.word] &= ~(leaf.mask << leaf.shift)
                 twin[leaf.word] |= self._random.randrange(leaf.domain.size) << leaf.shift
-        packed = self._layout.pack(self._layout.unpack(twin))
+        try:
+            packed = self._layout.pack(self._layout.unpack(twin))
+        except Exception:  # a record's own validation may refuse a random combination
+            return None
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
         return packed if agrees else None
 
@@ -267,7 +273,7 @@ class ActionProgram(Program):
     def _meant(self, reference: int, words: Any) -> Any:
         if reference == NOTHING:
             return None
-        row = FIRST_EFFECT - reference
+        row = reference - FIRST_EFFECT
         effects = self.effects
         if cut := int(effects.cut.array[row]):
             return Cut(effects.bounds[cut - 1])

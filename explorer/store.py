@@ -1,17 +1,16 @@
-"""Memory: the rows of states and parents and the visited set, within a budget, and scratch room for the kernel."""
+"""The states found so far: rows, the visited set over them, and where each level ends, within a memory budget."""
 
 from __future__ import annotations
 
-import mmap
-import os
-import resource
-import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
-from explorer import kernel
+from explorer.kernels import rows as row_kernels
+from explorer.kernels.expand import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, STOP, Work
+from explorer.layout import Layout
+from explorer.memory import machine_memory, process_memory, reserve
+from explorer.program import MOST_CUTS
 from explorer.system import ModelError
 from explorer.verdict import Budget
 
@@ -20,83 +19,151 @@ MOST_HITS = 1 << 16
 MOST_MISSES = 4096
 MOST_ROWS = 2**31 - 2
 FIRST_TABLE = 1 << 14
+SMALLEST_BUDGET = 1 << 20
+RESERVED_ROWS = 256
 
 
 class Stopped(Exception):
     """A budget ran out; says which."""
 
 
-class Room:
-    """Scratch arrays for one batch."""
-
-    def __init__(self, trees: int, words: int) -> None:
-        batch = max(1, min(BATCH, MOST_HITS // max(1, trees)))
-        hits = batch * max(1, trees)
-        self.hit_state = np.empty(hits, np.int64)
-        self.hit_tree = np.empty(hits, np.int32)
-        self.hit_effect = np.empty(hits, np.int32)
-        self.made = np.empty((hits, words), np.uint64)
-        self.hashes = np.empty(hits, np.uint64)
-        self.touched = np.empty(hits, np.int32)
-        self.alive = np.empty(batch, np.uint8)
-        self.misses = np.empty((MOST_MISSES, 2), np.int64)
-
-
 class Store:
-    """States, parents and the visited set, within a budget.
+    """Rows of states, the visited set over them, and the ends of levels.
 
-    Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing.
+    Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing. The visited set
+    is made anew from the rows when it grows, after the old one was given back.
+
+    Attributes:
+        rows: all rows, flat.
+        units: a tuple as long as a row, whose length the kernels know when they are compiled.
+        table: the visited set.
+        shared: what threads share, see `explorer.kernels.expand`.
+        capacity: how many rows the budget allows.
+        level_ends: the number of rows at the end of each level, after a first 0.
     """
 
-    def __init__(self, words: int, budget: Budget) -> None:
-        self._row = 8 * words + 4
-        self._memory = budget.memory or _machine_memory() * 4 // 5
-        self._taken_before = _process_memory()
-        if self._memory - self._taken_before < FIRST_TABLE * 64:
-            taken = f"the process takes {self._taken_before:,} before it explores"
-            raise ModelError(f"a memory budget of {self._memory:,} bytes is too small: {taken}")
-        self._most = min(MOST_ROWS, budget.max_states or MOST_ROWS)
-        reserved = min(self._most, (self._memory - self._taken_before) // self._row) + 1
-        self.states = _reserve(reserved * words, np.uint64).reshape(reserved, words)
-        self.parents = _reserve(reserved, np.int32)
-        self.table = np.full(0, -1, np.int32)
+    def __init__(self, layout: Layout, budget: Budget) -> None:
+        self.units = (0,) * layout.units
+        self._layout = layout
+        self._row = 4 * layout.units
+        self._budget = budget
+        taken = process_memory()
+        self._memory = (machine_memory() * 4 // 5 if budget.memory is None else budget.memory) - taken
+        if self._memory < SMALLEST_BUDGET:
+            least = taken + SMALLEST_BUDGET
+            raise ModelError(f"a memory budget of {budget.memory:,} bytes is too small: before it explores, the process needs {least:,}")
+        most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
+        self.rows = reserve(((most + RESERVED_ROWS) * layout.units,), np.uint32)
+        self._most = most
+        self.table = reserve((0,), np.uint32)
+        self.shared = np.zeros(SHARED, np.int64)
         self.capacity = 0
-        self.what_is_full = ""
+        self.level_ends = [0]
+        self._room = np.zeros((1, layout.words), np.uint64)
 
-    def bytes_for(self, states: int) -> int:
-        """Bytes taken by so many states, their parents and the visited set."""
-        return states * self._row + self.table.nbytes
+    @property
+    def count(self) -> int:
+        """How many states are known. Between levels there are no holes among their rows."""
+        return int(self.shared[ROWS])
 
-    def grow_table(self, count: int, words: Sequence[int]) -> None:
-        """Double the visited set (or make the first one), if the budget allows that beside the old one and the rows.
+    @property
+    def bytes_taken(self) -> int:
+        """Bytes taken by the rows and the visited set."""
+        return self.count * self._row + self.table.nbytes
+
+    @property
+    def what_is_full(self) -> str:
+        return "max-states" if self.capacity == self._budget.max_states else "memory"
+
+    def add_initial(self, states: Iterable[Sequence[int]]) -> None:
+        """Enter the first rows; states of the same words once."""
+        for words in dict.fromkeys(states):
+            self._room[0] = words
+            units = self._room.view(np.uint32)[0, : len(self.units)]
+            self.rows[self.count * len(self.units) : (self.count + 1) * len(self.units)] = units
+            self.shared[ROWS] += 1
+        self.grow_table()
+
+    def words(self, row: int) -> tuple[int, ...]:
+        """The words of a row."""
+        units = np.zeros(2 * self._layout.words, np.uint32)
+        units[: len(self.units)] = self.rows[row * len(self.units) : (row + 1) * len(self.units)]
+        return tuple(map(int, units.view(np.uint64)))
+
+    def find(self, words: Sequence[int]) -> int:
+        """The row of a representative, or -1."""
+        self._room[0] = words
+        return int(row_kernels.find(self.rows, self.table, self._room, self.units))
+
+    def grow_table(self) -> None:
+        """Make the visited set twice as large, from the rows.
 
         Raises:
-            Stopped: it does not.
+            Stopped: the budget does not allow it.
         """
-        length = max(FIRST_TABLE, 2 * len(self.table))
-        while 3 * length < 10 * count:
-            length *= 2
-        if count * self._row + self.table.nbytes + 4 * length > self._memory - self._taken_before:
+        slots = max(FIRST_TABLE, 2 * len(self.table), 2 * self.count)
+        if self.count * self._row + 4 * slots > self._memory:
             raise Stopped("memory")
-        table = np.full(length, -1, np.int32)
-        kernel.rehash(self.states, count, table, words)
-        self.table = table
-        rows = (self._memory - self._taken_before - table.nbytes) // self._row
-        self.capacity = min(len(self.parents) - 1, self._most, rows)
-        self.what_is_full = "max-states" if self.capacity == self._most else "memory"
+        self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
+        self.table = reserve((slots,), np.uint32)
+        row_kernels.enter_rows(self.rows, 0, self.count, self.table, self._room, np.zeros(BATCH, np.uint64), self.units)
+        self.capacity = min(self._most, (self._memory - self.table.nbytes) // self._row)
+
+    def begin_level(self) -> tuple[int, int]:
+        """Set the cursor to the deepest level: the rows to expand."""
+        self.shared[CURSOR] = self.level_ends[-2]
+        return self.level_ends[-2], self.level_ends[-1]
+
+    def resume(self) -> None:
+        """Let threads run again after one has stopped them all."""
+        self.shared[STOP] = 0
+
+    def close_holes(self, works: Iterable[Work]) -> None:
+        """Move the last rows into what threads have reserved and not used."""
+        end = self.count
+        holes = {hole for work in works for hole in self._release(work)}
+        for hole in sorted(holes):
+            while end - 1 in holes:
+                end -= 1
+            if hole >= end:
+                break
+            end -= 1
+            row_kernels.move_row(self.rows, end, hole, self.table, self._room, self.units)
+            holes.remove(hole)
+        self.shared[ROWS] = end
+
+    @staticmethod
+    def _release(work: Work) -> Iterator[int]:
+        unused = range(int(work.counts[NEXT_ROW]), int(work.counts[LAST_ROW]))
+        work.counts[NEXT_ROW] = work.counts[LAST_ROW] = 0
+        return iter(unused)
+
+    def end_level(self) -> bool:
+        """Note where the level ends; False if it added nothing."""
+        if self.count == self.level_ends[-1]:
+            return False
+        self.level_ends.append(self.count)
+        return True
 
 
-def _reserve(length: int, dtype: Any) -> np.ndarray:
-    size = max(1, length) * np.dtype(dtype).itemsize
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-    return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype, length)
-
-
-def _process_memory() -> int:
-    """The most bytes that this process has taken so far."""
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-
-
-def _machine_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+def make_work(trees: int, layout: Layout) -> Work:
+    """Counters and scratch room for one thread."""
+    batch = max(1, min(BATCH, MOST_HITS // max(1, trees)))
+    hits = batch * max(1, trees)
+    return Work(
+        counts=np.zeros(COUNTS, np.int64),
+        enabled=np.zeros(max(1, trees), np.int64),
+        cut_steps=np.zeros(MOST_CUTS, np.int64),
+        words=np.zeros((batch, layout.words), np.uint64),
+        hit_state=np.zeros(hits, np.int32),
+        hit_tree=np.zeros(hits, np.int32),
+        hit_effect=np.zeros(hits, np.int32),
+        position=np.zeros(hits, np.uint64),
+        branch=np.zeros(hits, np.uint64),
+        walking=np.zeros(hits, np.int32),
+        made=np.zeros((hits + 3, layout.words), np.uint64),
+        slots=np.zeros(hits, np.uint64),
+        orbits=np.ones(batch, np.int64),
+        moves=np.zeros(batch, np.uint8),
+        misses=np.zeros((MOST_MISSES, 2), np.int64),
+    )

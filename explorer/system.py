@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import attr
 import attrs
 
 import model.domain as domain_module
@@ -25,12 +27,14 @@ class System:
         initial: the states at depth 0.
         actions: one instance per action and parameter values; their order decides which of several shortest traces is shown.
         invariants: one instance per invariant and parameter values, each checked on every state.
+        interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
     """
 
     domain: Struct
     initial: tuple[Any, ...]
     actions: tuple[Instance, ...]
     invariants: tuple[Instance, ...] = ()
+    interchangeable: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
         if not self.initial:
@@ -68,7 +72,7 @@ def successor(instance: Instance, state: Any, domain: Struct) -> Any:
         return None
     try:
         cut = domain.exceeded(after)
-    except DomainError as error:
+    except Exception as error:
         raise ModelError(f"{instance} {where(instance)} returned what is outside its domain: {error}") from None
     return Cut(cut) if cut else after
 
@@ -109,7 +113,15 @@ def where(instance: Instance) -> str:
 def line_of(error: BaseException) -> str | None:
     """File, line and function of the innermost frame that belongs to a model rather than to the machinery around it."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        path = Path(frame.filename)
-        if path.parent.name not in ("explorer", "attr") and path != Path(domain_module.__file__) and path.exists():
+        if not _is_machinery(Path(frame.filename)):
             return f"at {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
     return None
+
+
+def _is_machinery(path: Path) -> bool:
+    """Whether a file belongs to this package, to `model.domain`, to attrs, to Python itself, or is none."""
+    if not path.exists() or path == Path(domain_module.__file__):
+        return True
+    if path.is_relative_to(Path(__file__).parent) or path.is_relative_to(Path(attr.__file__).parent):
+        return True
+    return path.is_relative_to(Path(traceback.__file__).parent) and "site-packages" not in path.parts

@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from explorer.system import ModelError, System, judge, successor
+from explorer.system import ModelError, System, judge, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.domain import ArrayOf, Instance, Maybe, SequenceOf, Struct, Witness
 
@@ -43,7 +43,10 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
     if why:
         raise ModelError(f"{invariant} was found violated, but plain evaluation of the trace's last state does not agree")
     facts = why.facts if isinstance(why, Witness) else {}
-    sentence = str(why) if isinstance(why, Witness) else ""
+    try:
+        sentence = str(why) if isinstance(why, Witness) else ""
+    except Exception as error:
+        raise ModelError(f"{invariant} {where(invariant)} returned a witness that cannot be put in words: {error!r}") from error
     return Violation(invariant.of.name, dict(invariant.shown), sentence, facts, tuple(trace))
 
 

@@ -167,8 +167,11 @@ class _Writer:
         for target, cell in zip(slot.slots, cells, strict=False):
             self.assign(target, cell)
         for cell in cells[len(slot.slots) :]:  # behind the last slot: only a bound that is exceeded is of interest
-            if not isinstance(cell, SLOTS):
-                self.cut |= slot.domain.of.exceeded(plain(cell))
+            if isinstance(cell, SLOTS):
+                if cell.domain == slot.domain.of:
+                    continue
+                cell = self._recorder.view(cell)
+            self.cut |= slot.domain.of.exceeded(plain(cell))
         for target in slot.slots[len(cells) :]:
             self.clear(target)
 
@@ -186,8 +189,8 @@ class _Writer:
             for target, cell in zip(slot.bits, value._cells, strict=True):
                 self.assign(target, cell)
             return
-        if not isinstance(value, frozenset | set | SetView):
-            raise DomainError(f"{value!r} is not a set")
+        if not isinstance(value, frozenset | SetView):
+            raise DomainError(f"{value!r} is not a frozenset")
         members = {plain(member) for member in value}
         for member in members:
             self.cut |= slot.domain.of.exceeded(member)

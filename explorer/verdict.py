@@ -27,7 +27,7 @@ class Budget:
 
     Attributes:
         max_depth: how many actions deep to go; None is all the way.
-        max_states: how many distinct states to keep; None is as many as there are.
+        max_states: how many states to store; None is as many as there are.
         memory: bytes that the states, their parents and the visited set may take together with what the process takes before; None is
             four fifths of the machine's.
     """
@@ -74,7 +74,7 @@ class Outcome:
 
     Attributes:
         verdict: the verdict.
-        reason: what ran out, for UNKNOWN; the depth, for HOLDS_TO_DEPTH; otherwise empty.
+        reason: what ended the search before every state was seen, other than a violation; otherwise empty.
         violations: the first violation found of each violated property, shallowest first.
         levels: the number of distinct states at each depth.
         generated: how many successors were computed, duplicates and self-loops included.
@@ -82,6 +82,7 @@ class Outcome:
         bounds_cut: how many steps each bound disabled, by the bound's key. A step that two bounds cut counts for both.
         deadlocks: states without successors where no bound is to blame.
         stopped_at_bound: states whose every step is cut by a bound.
+        stored_states: how many states were kept to stand for them all; fewer than distinct where names are interchangeable.
         compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
         seconds: wall-clock time of the exploration.
         memory: bytes of states, parents and visited set; 0 for the oracle.
@@ -97,6 +98,7 @@ class Outcome:
     bounds_cut: dict[str, int]
     deadlocks: int
     stopped_at_bound: int
+    stored_states: int = 0
     compiled_paths: int = 0
     seconds: float = 0.0
     memory: int = 0

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import attrs
 
 from explorer.layout import Elements, Fields, Leaf, Members, Presence
+from model.domain import build
 
 SLOTS = Leaf | Fields | Elements | Members | Presence
 
@@ -41,8 +42,10 @@ def plain(value: Any) -> Any:
         return value._plain()
     if isinstance(value, tuple):
         return tuple(map(plain, value))
+    if isinstance(value, frozenset):
+        return frozenset(map(plain, value))
     if attrs.has(type(value)):
-        return attrs.evolve(value, **{field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))})
+        return build(type(value), {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))})
     return value
 
 
@@ -55,20 +58,41 @@ class View:
         return hash(self._plain())
 
     def __repr__(self) -> str:
-        return repr(self._plain())
+        try:
+            return repr(self._plain())
+        except TracingError:
+            return "<a part of another run's state>"
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TracingError("a part of the state cannot be copied or pickled inside an action or invariant; pass it on as it is")
 
 
-class RecordView(View):
+class Ordered(View):
+    """Comparisons other than equality look at the whole value."""
+
+    __slots__ = ()
+
+    def __lt__(self, other: Any) -> bool:
+        return self._plain() < plain(other)
+
+    def __le__(self, other: Any) -> bool:
+        return self._plain() <= plain(other)
+
+    def __gt__(self, other: Any) -> bool:
+        return self._plain() > plain(other)
+
+    def __ge__(self, other: Any) -> bool:
+        return self._plain() >= plain(other)
+
+
+class RecordView(Ordered):
     """A record of the state: reads its fields on demand, with the changes made to it by `evolve` on top."""
 
     __slots__ = ()
 
     def __eq__(self, other: Any) -> Any:
         cls = self._slot.domain.cls
-        if not isinstance(other, cls):
+        if (other._slot.domain.cls if isinstance(other, RecordView) else type(other)) is not cls:
             return NotImplemented
         return all(getattr(self, field.name) == getattr(other, field.name) for field in attrs.fields(cls) if field.eq)
 
@@ -90,7 +114,7 @@ class RecordView(View):
 
     def _plain(self) -> Any:
         cls = self._slot.domain.cls
-        return cls(**{name: plain(getattr(self, name)) for name in self._slot.slots})
+        return build(cls, {name: plain(getattr(self, name)) for name in self._slot.slots})
 
 
 _READING = object()
@@ -124,7 +148,12 @@ def record_view(cls: type) -> type:
         """Everything was set on creation."""
 
     namespace = {field.name: field_of(field.name) for field in attrs.fields(cls)}
-    namespace |= {name: getattr(RecordView, name) for name in ("__eq__", "__ne__", "__hash__", "__reduce_ex__", "__replace__", "__repr__")}
+    kept = ["__hash__", "__reduce_ex__", "__replace__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__"]
+    if attrs.inspect(cls).added_eq:
+        kept += ["__eq__", "__ne__"]  # field by field; a class that compares in its own way does so on views, too
+    else:
+        namespace |= {"__eq__": cls.__eq__, "__ne__": cls.__ne__}
+    namespace |= {name: getattr(RecordView, name) for name in kept}
     namespace |= {"__slots__": ("_recorder", "_slot", "_changes"), "__new__": create, "__init__": initialise, "__module__": cls.__module__}
     if cls.__str__ is not object.__str__:
         namespace["__str__"] = cls.__str__
@@ -259,7 +288,7 @@ def _as_set(members: Iterable[Any]) -> Set:
     return members if isinstance(members, Set) else frozenset(members)
 
 
-class TupleView(View, Sequence):
+class TupleView(Ordered, Sequence):
     """A tuple of the state: each cell is the slot of an element not looked at yet, or a value. The length is read when first needed."""
 
     __slots__ = ("_made", "_recorder", "_slot")
@@ -315,18 +344,6 @@ class TupleView(View, Sequence):
         return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
 
     __hash__ = View.__hash__
-
-    def __lt__(self, other: Any) -> bool:
-        return self._plain() < plain(other)
-
-    def __le__(self, other: Any) -> bool:
-        return self._plain() <= plain(other)
-
-    def __gt__(self, other: Any) -> bool:
-        return self._plain() > plain(other)
-
-    def __ge__(self, other: Any) -> bool:
-        return self._plain() >= plain(other)
 
     def _plain(self) -> tuple:
         return tuple(map(plain, self))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -19,12 +19,15 @@ class Definition:
         state: the attrs class of its states.
         initial_states: from bounds to the states at depth 0.
         actions: its steps, in the order in which they are tried.
+        interchangeable: from bounds to the names, by set of names, that mean the same to every step and property; None where there are
+            none. Exchanging them in a state changes nothing that matters, so that one state in place of all its images is enough.
     """
 
     bounds: type
     state: type
     initial_states: Callable[[Any], Sequence[Any]]
     actions: tuple[Action, ...]
+    interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
 
 
 @attrs.frozen

@@ -44,8 +44,13 @@ class Limit(int):
     def __add__(self, other: int) -> Limit:
         return Limit(int(self) + other, self.key)
 
+    __radd__ = __add__
+
     def __sub__(self, other: int) -> Limit:
         return Limit(int(self) - other, self.key)
+
+    def __getnewargs__(self) -> tuple[int, str]:
+        return int(self), self.key
 
 
 class _Limits:
@@ -61,11 +66,17 @@ class _Limits:
 
 @attrs.frozen
 class Integers:
-    """The whole numbers low..high, both included. `label` goes before a number when it is shown (`b` makes 1 read b1)."""
+    """The whole numbers low..high, both included.
+
+    Attributes:
+        label: goes before a number when it is shown (`b` makes 1 read b1).
+        names: set where the numbers are mere names, such as broker ids: which set of names they are.
+    """
 
     low: int
     high: int
     label: str = ""
+    names: str = ""
 
     @property
     def size(self) -> int:
@@ -161,8 +172,8 @@ class SetOf:
         return (frozenset(chosen) for n in range(len(members) + 1) for chosen in itertools.combinations(members, n))
 
     def exceeded(self, value: Any) -> frozenset[str]:
-        if not isinstance(value, frozenset | set):
-            raise DomainError(f"{value!r} is not a set")
+        if not isinstance(value, frozenset):
+            raise DomainError(f"{value!r} is not a frozenset")
         return frozenset().union(*(self.of.exceeded(member) for member in value))
 
     def show(self, value: frozenset) -> str:
@@ -194,11 +205,17 @@ class SequenceOf:
 
 @attrs.frozen
 class ArrayOf:
-    """A tuple of exactly `length` values of another domain, such as one per broker. `label` names an element in traces (`b` makes b1)."""
+    """A tuple of exactly `length` values of another domain, such as one per broker.
+
+    Attributes:
+        label: names an element in traces (`b` makes b1).
+        by: set where positions are names, such as broker ids: of which set.
+    """
 
     of: Any
     length: int
     label: str = ""
+    by: str = ""
 
     def values(self) -> Iterator[tuple]:
         return itertools.product(tuple(self.of.values()), repeat=self.length)
@@ -220,7 +237,8 @@ class Struct:
     fields: Mapping[str, Any] = attrs.field(hash=False)
 
     def values(self) -> Iterator[Any]:
-        return (self.cls(*values) for values in itertools.product(*(tuple(of.values()) for of in self.fields.values())))
+        every = itertools.product(*(tuple(of.values()) for of in self.fields.values()))
+        return (build(self.cls, dict(zip(self.fields, values, strict=True))) for values in every)
 
     def exceeded(self, value: Any) -> frozenset[str]:
         if type(value) is not self.cls:
@@ -237,6 +255,17 @@ class Struct:
         if self.cls.__str__ is not object.__str__:
             return str(value)
         return self.cls.__name__ + "(" + ", ".join(f"{n} {of.show(getattr(value, n))}" for n, of in self.fields.items()) + ")"
+
+
+@functools.cache
+def _aliases(cls: type) -> dict[str, str]:
+    return {field.name: field.alias for field in attrs.fields(cls)}
+
+
+def build(cls: type, fields: Mapping[str, Any]) -> Any:
+    """An instance of an attrs class from its fields by name, whatever its constructor calls them."""
+    aliases = _aliases(cls)
+    return cls(**{aliases[name]: value for name, value in fields.items()})
 
 
 def is_scalar(domain: Any) -> bool:

@@ -25,7 +25,7 @@ class AsyncIsrBounds:
 
 def brokers(bounds: AsyncIsrBounds) -> Integers:
     """The domain of a broker id."""
-    return Integers(0, bounds.brokers - 1, label="b")
+    return Integers(0, bounds.brokers - 1, label="b", names="brokers")
 
 
 def versions(bounds: AsyncIsrBounds) -> Integers:
@@ -63,7 +63,7 @@ class Leader:
     version: int = within(versions)
     pending_isr: frozenset[int] = within(isrs)
     pending_version: int = within(lambda bounds: Integers(NO_VERSION, bounds.version_max))
-    offsets: tuple[int, ...] = within(lambda bounds: ArrayOf(Integers(0, bounds.offset_max), bounds.brokers, label="b"))
+    offsets: tuple[int, ...] = within(lambda bounds: ArrayOf(Integers(0, bounds.offset_max), bounds.brokers, label="b", by="brokers"))
 
     @property
     def maximal_isr(self) -> frozenset[int]:
@@ -112,6 +112,11 @@ def initial_states(bounds: AsyncIsrBounds) -> list[Agreement]:
     everyone = frozenset(range(bounds.brokers))
     leader = Leader(everyone, 0, frozenset(), NO_VERSION, (0,) * bounds.brokers)
     return [Agreement(everyone, (), frozenset(), leader)]
+
+
+def followers(bounds: AsyncIsrBounds) -> dict[str, range]:
+    """The interchangeable names: all brokers but the leader."""
+    return {"brokers": range(LEADER + 1, bounds.brokers)}
 
 
 @action(actor="controller", broker=brokers)

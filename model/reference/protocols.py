@@ -6,7 +6,7 @@ from model.definition import Definition
 from model.domain import Action
 from model.reference import async_isr, fenced, unfenced
 from model.reference.controlling import become_leader, elect_leader, take_from_isr, write
-from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant, initial_states
+from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant, all_brokers, initial_states
 
 CONTROL = (elect_leader, take_from_isr, become_leader)
 
@@ -41,5 +41,5 @@ STEPS: dict[Variant, tuple[Action, ...]] = {
 def define(protocol: ReferenceProtocol) -> Definition:
     """The transition system of one protocol of the family."""
     if protocol.variant is Variant.ASYNC_ISR:
-        return Definition(async_isr.AsyncIsrBounds, async_isr.Agreement, async_isr.initial_states, async_isr.ACTIONS)
-    return Definition(ReferenceBounds, Cluster, initial_states, STEPS[protocol.variant])
+        return Definition(async_isr.AsyncIsrBounds, async_isr.Agreement, async_isr.initial_states, async_isr.ACTIONS, async_isr.followers)
+    return Definition(ReferenceBounds, Cluster, initial_states, STEPS[protocol.variant], all_brokers)

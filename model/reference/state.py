@@ -49,7 +49,7 @@ class ReferenceBounds:
 
 def brokers(bounds: ReferenceBounds) -> Integers:
     """The domain of a broker id."""
-    return Integers(0, bounds.brokers - 1, label="b")
+    return Integers(0, bounds.brokers - 1, label="b", names="brokers")
 
 
 def epochs(bounds: ReferenceBounds) -> Integers:
@@ -126,7 +126,7 @@ class Cluster:
     quorum: LeaderAndIsr = within(LeaderAndIsr)
     next_record_id: int = within(lambda bounds: Integers(0, bounds.records_max))
     requests: tuple[LeaderAndIsr, ...] = within(lambda bounds: SequenceOf(records(LeaderAndIsr)(bounds), bounds.leader_epoch_max + 1))
-    replicas: tuple[Replica, ...] = within(lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b"))
+    replicas: tuple[Replica, ...] = within(lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers"))
 
     @property
     def leader_epoch(self) -> int:
@@ -162,3 +162,8 @@ def initial_states(bounds: ReferenceBounds) -> list[Cluster]:
     everyone = frozenset(range(bounds.brokers))
     idle = Replica(leader=None, leader_epoch=NO_EPOCH, high_watermark=0, isr=frozenset(), log=())
     return [Cluster(quorum=LeaderAndIsr(None, everyone), next_record_id=0, requests=(), replicas=(idle,) * bounds.brokers)]
+
+
+def all_brokers(bounds: ReferenceBounds) -> dict[str, range]:
+    """The interchangeable names: no step and no property cares which broker is which."""
+    return {"brokers": range(bounds.brokers)}

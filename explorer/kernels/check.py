@@ -1,0 +1,57 @@
+"""Checking invariants on rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from explorer.kernels.rows import read_row
+from explorer.kernels.trees import candidates_of, first_of, walk, without_first
+from explorer.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
+
+_UNKNOWN, _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(UNKNOWN), np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
+
+
+@njit(cache=True, nogil=True)
+def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: Any, words: Any, misses: Any, units: Any) -> int:
+    """Walk the wanted invariants' trees for the rows begin..end, and count in `violations` the rows that violate each.
+
+    Returns:
+        The number of misses. If there are any, nothing was counted for their rows, and all must be checked again once the trees have
+        grown.
+    """
+    missed = 0
+    for row in range(begin, end):
+        read_row(rows, row, words, 0, units)
+        for group in range(len(wanted)):
+            left = candidates_of(words, 0, group, trees, units) & wanted[group]
+            while left:
+                tree = np.int64(first_of(left)) + 64 * group
+                left = without_first(left)
+                branch, position = walk(words, 0, tree, trees.branches)
+                if branch == _NOTHING:
+                    continue
+                if branch >= _FIRST_EFFECT:
+                    violations[tree] += 1
+                elif branch == _UNKNOWN and missed < len(misses):
+                    trees.branches[position] = _PENDING
+                    misses[missed, 0] = row
+                    misses[missed, 1] = tree
+                    missed += 1
+    return missed
+
+
+@njit(cache=True, nogil=True)
+def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: Any) -> None:
+    """Mark the rows begin..end that violate any of the wanted invariants. Their walks are all known."""
+    for row in range(begin, end):
+        read_row(rows, row, words, 0, units)
+        for group in range(len(wanted)):
+            left = candidates_of(words, 0, group, trees, units) & wanted[group]
+            while left:
+                tree = np.int64(first_of(left)) + 64 * group
+                left = without_first(left)
+                if walk(words, 0, tree, trees.branches)[0] >= _FIRST_EFFECT:
+                    marks[row] = 1

@@ -1,0 +1,270 @@
+"""Expanding states: the inner loop of the search, for any number of threads at once.
+
+Threads take batches of rows from a shared cursor. A batch goes through passes: read the rows; walk the trees that the filter leaves and
+list the hits; apply the hits' effects, hash the results and ask for the memory where they would be found; insert what is new. A walk
+that meets an unknown branch marks it and reports a miss; the batch then changes nothing, and the thread runs it again once Python has
+grown the trees.
+
+New rows are written before a compare-and-swap publishes them in the table, so that no thread sees half a row. Each thread writes into
+rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by `explorer.store`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
+from explorer.kernels.rows import find_row, home_slot, is_row, next_slot, read_row, write_row
+from explorer.kernels.symmetry import make_representative, orbit_size
+from explorer.kernels.trees import apply, candidates_of, first_of, follow, is_node, without_first
+from explorer.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
+
+DONE, MISSED, TABLE_FULL, ROWS_FULL, PAUSED = range(5)
+
+# Positions in `shared`: the next row to expand, the next row to reserve, and whether all threads are to stop.
+CURSOR, ROWS, STOP, SHARED = range(4)
+
+# Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
+FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, EXPANDED, GENERATED, AT_REST, STOPPED_AT_BOUND, COUNTS = range(10)
+
+_CURSOR, _ROWS, _STOP = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP)
+_FREE = np.uint32(0)
+_UNKNOWN, _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(UNKNOWN), np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
+
+
+class Work(NamedTuple):
+    """What one thread counts, and its scratch room for one batch.
+
+    Attributes:
+        counts: the batch at hand, the reserved rows, and totals.
+        enabled, cut_steps: successors per tree; cut steps per set of bounds.
+        words: the batch's states.
+        hit_state, hit_tree, hit_effect: the walks of the batch, then those that hit.
+        position, branch, walking: where each walk stands, and which go on.
+        made, slots: the successors, and where to look for each.
+        orbits: how many states each state of the batch stands for.
+        moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
+        misses: (row, tree) pairs.
+    """
+
+    counts: Any
+    enabled: Any
+    cut_steps: Any
+    words: Any
+    hit_state: Any
+    hit_tree: Any
+    hit_effect: Any
+    position: Any
+    branch: Any
+    walking: Any
+    made: Any
+    slots: Any
+    orbits: Any
+    moves: Any
+    misses: Any
+
+
+@njit(inline="always")
+def list_candidates(states: int, trees: Any, work: Any, units: Any) -> int:
+    """List the trees that the filter leaves for each of the batch's states; how many there are."""
+    listed = 0
+    for at in range(states):
+        for group in range(trees.candidates.shape[2]):
+            left = candidates_of(work.words, at, group, trees, units)
+            while left:
+                work.hit_state[listed] = at
+                work.hit_tree[listed] = np.int64(first_of(left)) + 64 * group
+                left = without_first(left)
+                listed += 1
+    return listed
+
+
+@njit(inline="always")
+def walk_all(listed: int, trees: Any, work: Any) -> None:
+    """Walk all listed trees, one step of each at a time: steps of different walks overlap, where one walk waits for every load."""
+    walking = 0
+    for number in range(listed):
+        position = np.uint64(work.hit_tree[number])
+        work.position[number] = position
+        work.branch[number] = trees.branches[position]
+        work.walking[walking] = number
+        walking += is_node(work.branch[number])
+    while walking:
+        still = 0
+        for number in range(walking):
+            walker = work.walking[number]
+            position = follow(work.words, work.hit_state[walker], work.branch[walker])
+            branch = trees.branches[position]
+            work.position[walker] = position
+            work.branch[walker] = branch
+            work.walking[still] = walker
+            still += is_node(branch)
+        walking = still
+
+
+@njit(inline="always")
+def list_hits(first: int, states: int, trees: Any, work: Any, units: Any) -> tuple[int, bool]:
+    """Walk the trees for the batch's states: the number of hits, and whether every walk ended."""
+    listed = list_candidates(states, trees, work, units)
+    walk_all(listed, trees, work)
+    hits, missed, resolved = 0, 0, True
+    for number in range(listed):
+        branch = work.branch[number]
+        work.hit_state[hits] = work.hit_state[number]
+        work.hit_tree[hits] = work.hit_tree[number]
+        work.hit_effect[hits] = branch - _FIRST_EFFECT
+        if branch >= _FIRST_EFFECT:
+            hits += 1
+        elif branch != _NOTHING:
+            resolved = False
+            position = work.position[number]
+            if trees.branches[position] == _UNKNOWN and missed < len(work.misses):
+                trees.branches[position] = _PENDING
+                work.misses[missed, 0] = first + work.hit_state[number]
+                work.misses[missed, 1] = work.hit_tree[number]
+                missed += 1
+    work.counts[MISSES] = missed
+    return hits, resolved
+
+
+@njit(inline="always")
+def apply_hits(hits: int, effects: Any, symmetry: Any, table: Any, work: Any, units: Any) -> int:
+    """Make the successors of the hits, and ask for the memory where they would be found; the number of successors."""
+    successors = 0
+    for hit in range(hits):
+        effect, at = work.hit_effect[hit], work.hit_state[hit]
+        if effects.cut[effect]:
+            work.cut_steps[effects.cut[effect] - 1] += work.orbits[at]
+            work.moves[at] |= 1
+            continue
+        work.moves[at] |= 2
+        work.enabled[work.hit_tree[hit]] += work.orbits[at]
+        work.counts[GENERATED] += work.orbits[at]
+        apply(work.words, at, effect, effects, work.made, successors, units)
+        make_representative(work.made, successors, symmetry, units)
+        slot = home_slot(work.made, successors, len(table), units)
+        work.slots[successors] = slot
+        prefetch(table, slot)
+        successors += 1
+    return successors
+
+
+@njit(inline="always")
+def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block: int, work: Any, units: Any) -> bool:
+    """Enter one successor unless it is known. False if there is no row left for it."""
+    counts = work.counts
+    slot = work.slots[number]
+    while True:
+        found = load(table, slot)
+        if found == _FREE:
+            if counts[NEXT_ROW] == counts[LAST_ROW]:
+                counts[NEXT_ROW] = fetch_add(shared, _ROWS, block)
+                counts[LAST_ROW] = counts[NEXT_ROW] + block
+            row = counts[NEXT_ROW]
+            if row >= capacity:
+                return False
+            write_row(rows, row, work.made, number, units)
+            found = swap_if(table, slot, _FREE, np.uint32(row + 1))
+            if found == _FREE:
+                counts[NEXT_ROW] += 1
+                return True
+        if is_row(rows, np.int64(found) - 1, work.made, number, units):
+            return True
+        slot = next_slot(slot, len(table))
+
+
+@njit(cache=True, nogil=True)
+def expand(
+    rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, effects: Any, symmetry: Any,
+    work: Any, units: Any,
+) -> int:  # fmt: skip
+    """Expand rows up to `end` batch by batch, until none is left or until Python has to step in.
+
+    Args:
+        rows, table: the states and the visited set.
+        shared: the cursor and the rows taken, for all threads.
+        pause_at: take no batch that begins here or later.
+        capacity: how many rows may be used; `block` of them are reserved at a time.
+        units: a tuple as long as a row, so that loops over it are unrolled.
+
+    Returns:
+        DONE, MISSED (grow the trees of `work.misses`), TABLE_FULL, ROWS_FULL or PAUSED. After all but DONE, the batch at hand is kept
+        in `work.counts` and run again by the next call.
+    """
+    counts = work.counts
+    while True:
+        if counts[FIRST] == counts[LAST]:
+            if load(shared, _STOP) or load(shared, _CURSOR) >= pause_at:
+                return PAUSED
+            first = fetch_add(shared, _CURSOR, len(work.moves))
+            if first >= end:
+                return DONE
+            counts[FIRST] = first
+            counts[LAST] = min(end, first + len(work.moves))
+        first, last = counts[FIRST], counts[LAST]
+        for at in range(last - first):
+            read_row(rows, first + at, work.words, at, units)
+        hits, resolved = list_hits(first, last - first, trees, work, units)
+        if not resolved:
+            return MISSED
+        if 4 * (load(shared, _ROWS) + 2 * hits) > 3 * len(table):
+            fetch_add(shared, _STOP, 1)
+            return TABLE_FULL
+
+        work.moves[: last - first] = 0
+        for at in range(last - first):
+            work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
+        successors = apply_hits(hits, effects, symmetry, table, work, units)
+        for number in range(successors):  # ask for the rows that the table names, too
+            found = load(table, work.slots[number])
+            if found != _FREE:
+                prefetch(rows, np.uint64((np.int64(found) - 1) * len(units)))
+        for number in range(successors):
+            if not insert(number, rows, table, shared, capacity, block, work, units):
+                fetch_add(shared, _STOP, 1)
+                return ROWS_FULL
+
+        for at in range(last - first):
+            counts[EXPANDED] += work.orbits[at]
+            if work.moves[at] == 0:
+                counts[AT_REST] += work.orbits[at]
+            elif work.moves[at] == 1:
+                counts[STOPPED_AT_BOUND] += work.orbits[at]
+        counts[FIRST] = last
+
+
+@njit(cache=True, nogil=True)
+def mark_predecessors(
+    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
+) -> None:
+    """Mark the rows begin..end that have a marked successor among the rows end..next_end. Their walks are all known."""
+    for first in range(begin, end, len(work.moves)):
+        last = min(end, first + len(work.moves))
+        for at in range(last - first):
+            read_row(rows, first + at, work.words, at, units)
+        hits, _ = list_hits(first, last - first, trees, work, units)
+        for hit in range(hits):
+            effect, at = work.hit_effect[hit], work.hit_state[hit]
+            if effects.cut[effect] or marks[first + at]:
+                continue
+            apply(work.words, at, effect, effects, work.made, 0, units)
+            make_representative(work.made, 0, symmetry, units)
+            found = find_row(rows, table, work.made, 0, units)
+            if end <= found < next_end and marks[found]:
+                marks[first + at] = 1
+
+
+@njit(cache=True, nogil=True)
+def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> int:
+    """Mark the rows begin..end without successors and without cut steps; how many there are. Their walks are all known."""
+    found = 0
+    for row in range(begin, end):
+        read_row(rows, row, work.words, 0, units)
+        hits, resolved = list_hits(row, 1, trees, work, units)
+        if hits == 0 and resolved:
+            marks[row] = 1
+            found += 1
+    return found

@@ -1,0 +1,104 @@
+"""Walking decision trees, and applying what a step does. `explorer.program` says how both are encoded."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from explorer.kernels.intrinsics import lowest_bit, pext
+from explorer.program import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
+
+_WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
+_SHIFT_MASK = np.uint64((1 << SHIFT_FIELD) - 1)
+_WIDTH_MASK = np.uint64((1 << WIDTH_FIELD) - 1)
+_WORD_BITS = np.uint64(WORD_FIELD)
+_WIDTH_AT = np.uint64(WORD_FIELD + SHIFT_FIELD)
+_BRANCHES_AT = np.uint64(BRANCHES_FIELD)
+_NOT_NODE = np.uint64(NODE - 1)
+_TOP = np.uint64(63)
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+
+class Trees(NamedTuple):
+    """The trees of a program, and a filter in front of them.
+
+    Attributes:
+        branches: the trees, see `explorer.program`.
+        masks: per chunk and word, the bits that the chunk gathers.
+        places: per chunk and word, where they go in the chunk's index.
+        candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
+            holds the trees that lead anywhere at all.
+    """
+
+    branches: Any
+    masks: Any
+    places: Any
+    candidates: Any
+
+
+class Effects(NamedTuple):
+    """What steps do, see `explorer.program.Effects`."""
+
+    keep: Any
+    put: Any
+    copies: Any
+    first_copy: Any
+    cut: Any
+
+
+@njit(inline="always")
+def follow(words: Any, at: int, node: int) -> int:
+    """The position of the branch that a state takes at a node."""
+    value = words[at, node & _WORD_MASK] >> ((node >> _WORD_BITS) & _SHIFT_MASK)
+    return ((node & _NOT_NODE) >> _BRANCHES_AT) + (value & ((_ONE << ((node >> _WIDTH_AT) & _WIDTH_MASK)) - _ONE))
+
+
+@njit(inline="always")
+def is_node(branch: int) -> bool:
+    return branch >> _TOP != _ZERO
+
+
+@njit(inline="always")
+def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
+    """Follow one tree for one state: the branch where it ends, and its position."""
+    position = np.uint64(tree)
+    branch = branches[position]
+    while is_node(branch):
+        position = follow(words, at, branch)
+        branch = branches[position]
+    return branch, position
+
+
+@njit(inline="always")
+def candidates_of(words: Any, at: int, group: int, trees: Any, units: Any) -> int:
+    """The trees 64 * group .. 64 * group + 63 that may lead to something for a state, one bit each."""
+    last = len(trees.masks)
+    left = trees.candidates[last, 0, group]
+    for chunk in range(last):
+        index = np.uint64(0)
+        for word in range((len(units) + 1) // 2):
+            index |= pext(words[at, word], trees.masks[chunk, word]) << trees.places[chunk, word]
+        left &= trees.candidates[chunk, index, group]
+    return left
+
+
+@njit(inline="always")
+def first_of(candidates: int) -> int:
+    return lowest_bit(candidates)
+
+
+@njit(inline="always")
+def without_first(candidates: int) -> int:
+    return candidates & (candidates - _ONE)
+
+
+@njit(inline="always")
+def apply(words: Any, at: int, effect: int, effects: Any, made: Any, into: int, units: Any) -> None:
+    """Put the state after an effect on `words[at]` into `made[into]`."""
+    for word in range((len(units) + 1) // 2):
+        made[into, word] = (words[at, word] & effects.keep[effect, word]) | effects.put[effect, word]
+    for copy in range(effects.first_copy[effect], effects.first_copy[effect + 1]):
+        value = (words[at, effects.copies[copy, 0]] >> effects.copies[copy, 1]) & effects.copies[copy, 2]
+        made[into, effects.copies[copy, 3]] |= value << effects.copies[copy, 4]
