@@ -7,7 +7,7 @@ from enum import Enum
 
 import attrs
 
-from explorer.system import ModelError
+from explorer.system import ModelError, line_of
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.spec import Spec, SpecError
 
@@ -57,9 +57,11 @@ def check_spec(
     budget: Budget = Budget(),  # noqa: B008 - frozen
     *,
     keep_going: bool = False,
+    workers: int | None = None,
+    symmetry: bool = True,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Result:
-    """Explore one spec and compare with its claim.
+    """Explore one spec and compare with its claim. See `explorer.local.explore` for what the arguments mean.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
@@ -75,16 +77,30 @@ def check_spec(
         else:
             from explorer import local  # imports numba
 
-            outcome = local.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going, on_progress=on_progress)
+            outcome = local.explore(
+                system,
+                budget,
+                check_deadlock=spec.check_deadlock,
+                keep_going=keep_going,
+                on_progress=on_progress,
+                workers=workers,
+                symmetry=symmetry,
+            )
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from error
+    except Exception as error:  # what surrounds the model's functions: initial states, domains, witnesses
+        if (at := line_of(error)) is None:
+            raise
+        raise SpecError(f"{spec.path}: the model raised {type(error).__name__}: {error}\n  {at}") from error
     return judge_claim(spec, outcome)
 
 
 def judge_claim(spec: Spec, outcome: Outcome) -> Result:
     """Compare an outcome with what the spec claims."""
     expect, found = spec.file.expect, outcome.verdict
-    cut_short = found is Verdict.UNKNOWN or (found is Verdict.HOLDS_TO_DEPTH and outcome.depth < (spec.file.max_depth or outcome.depth + 1))
+    cut_short = found is Verdict.UNKNOWN or (
+        found is Verdict.HOLDS_TO_DEPTH and (expect.verdict is not found or outcome.depth < spec.file.max_depth)
+    )
     if cut_short:
         return Result(spec, outcome, Status.UNDECIDED, ())
     stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS

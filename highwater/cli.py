@@ -22,7 +22,7 @@ class _Memory(click.ParamType):
         number = text[:-1] if unit > 1 else text
         try:
             size = int(float(number) * unit)
-        except ValueError:
+        except (ValueError, OverflowError):
             size = 0
         if size <= 0:
             self.fail(f"{value!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx)
@@ -41,15 +41,19 @@ def main() -> None:
 @main.command()
 @click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=_PATH)
 @click.option("--engine", type=click.Choice(["local", "python"]), default="local", show_default=True, help="Compiled, or plain Python.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads to explore with.  [default: one per processor]")
+@click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="Keep one state for all that differ by broker names only.")
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Explore N actions deep and no deeper.")
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop when N distinct states are known.")
+@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop when N states are stored.")
 @click.option("--memory", type=_Memory(), help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]")
-@click.option("--keep-going", is_flag=True, help="After a violation, go on until every property is violated or every state is seen.")
+@click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
 @click.option("--json", "json_path", type=_PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
 def check(
     paths: tuple[Path, ...],
     engine: str,
+    workers: int | None,
+    symmetry: bool,
     max_depth: int | None,
     max_states: int | None,
     memory: int | None,
@@ -75,11 +79,15 @@ def check(
     try:
         specs = _load_all(find_specs(paths), load_spec, SpecError)
         if json_path is not None:
+            if json_path.suffix == ".toml":
+                raise ReportError(f"{json_path}: --json would overwrite a spec; name another file")
             write_report(json_path, [])  # learn now, not after an hour, that it cannot be written
         for spec in specs:
             with Live(errors, spec.name) as live:
                 budget = Budget(max_depth, max_states, memory)
-                result = check_spec(spec, Engine(engine), budget, keep_going=keep_going, on_progress=live)
+                result = check_spec(
+                    spec, Engine(engine), budget, keep_going=keep_going, workers=workers, symmetry=symmetry, on_progress=live
+                )
             results.append(result)
             wanted = result.status is Status.UNMET or len(specs) == 1 if trace is None else trace
             show_result(console, result, with_trace=wanted)
@@ -163,8 +171,10 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
 @click.option("--step", type=click.IntRange(min=0), metavar="N", help="Show the state after step N in full.")
 def trace(path: Path, name: str | None, step: int | None) -> None:
     """Show the counterexamples in FILE, a report written by `check --json`. Every step is executed again first."""
+    from rich.text import Text
+
     from highwater.reports import ReportError, read_report, replay
-    from highwater.terminal import make_console, show_state, show_trace
+    from highwater.terminal import make_console, show_state, show_trace, show_witness
 
     console = make_console()
     try:
@@ -172,14 +182,15 @@ def trace(path: Path, name: str | None, step: int | None) -> None:
         if not entries:
             raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
         for entry in entries:
-            system, steps = replay(entry)
+            system, violation = replay(entry)
+            steps = violation.trace
             if step is not None and step >= len(steps):
                 raise ReportError(f"{entry['name']}: has no step {step}; the last is {len(steps) - 1}")
-            console.print(f"[bold]{entry['name']}[/]: {entry['property']} is false after {len(steps) - 1} steps", markup=True)
+            console.print(Text.assemble((entry["name"], "bold"), f": {violation.property} is false after {len(steps) - 1} steps"))
             shown = steps if step is None else steps[: step + 1]
             show_trace(console, system, shown)
             if step is None:
-                console.print(f"    {entry['witness']}", markup=False, style="bold red")
+                show_witness(console, violation)
             else:
                 console.print(f"\n    the state after step {step}")
                 show_state(console, system.domain, steps[step].state)

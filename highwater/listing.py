@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 from rich.console import Console
-from rich.markup import escape
+from rich.text import Text
 
 from highwater.spec import find_specs, load_spec
 from invariants.catalogue import PROPERTIES
@@ -33,7 +33,7 @@ def _first_line(documented: Any) -> str:
 
 
 def _line(console: Console, indent: int, name: str, rest: str) -> None:
-    console.print(f"{' ' * indent}[bold]{escape(name)}[/]  {escape(rest)}")
+    console.print(Text.assemble(" " * indent, (name, "bold"), f"  {rest}"))
 
 
 def show_models(console: Console) -> None:
@@ -48,7 +48,7 @@ def show_models(console: Console) -> None:
         for protocol, definition in variants(model):
             shown.setdefault(definition.bounds, []).append(" ".join(value.value for value in attrs.astuple(protocol)))
         for bounds, names in shown.items():
-            console.print(f"  bounds of {escape(', '.join(names))}")
+            console.print(Text(f"  bounds of {', '.join(names)}"))
             for field in attrs.fields(bounds):
                 _line(console, 4, field.name, f"{field.metadata['low']}..{field.metadata['high']}  {field.metadata['meaning']}")
 
@@ -71,7 +71,7 @@ def show_properties(console: Console) -> None:
             for protocol, definition in variants(model)
             if definition.state is state
         ]
-        console.print(f"for {escape(', '.join(protocols))}")
+        console.print(Text(f"for {', '.join(protocols)}"))
         for found in properties:
             _line(console, 2, found.name, _first_line(found))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +13,14 @@ import attrs
 import cattrs
 from cattrs.preconf.json import make_converter
 
-from explorer.system import Cut, System, successor
-from explorer.trace import changes
-from explorer.verdict import Step
+from explorer.system import Cut, System, judge, successor
+from explorer.trace import changes, violation_at
+from explorer.verdict import DEADLOCK, Step, Violation
 from highwater.check import Result, Status
 from highwater.spec import SpecError, build_system, resolve_model
-from highwater.tables import Wrong
+from highwater.tables import Findings, Wrong, shown, strict
 from model.catalogue import MODELS
+from model.definition import Definition
 
 FORMAT = "highwater-results"
 VERSION = 1
@@ -28,8 +31,10 @@ class ReportError(Exception):
 
 
 def _make_converter() -> cattrs.Converter:
-    """States as JSON: records as objects, enums by value, sets as sorted lists."""
+    """States as JSON and back: records as objects, enums by value, sets as sorted lists. Nothing is rounded or guessed when reading."""
     converter = make_converter()
+    for kind in (int, str, bool):
+        converter.register_structure_hook(kind, strict(kind))
     converter.register_unstructure_hook_func(
         lambda kind: getattr(kind, "__origin__", kind) in (frozenset, set),
         lambda members: [converter.unstructure(member) for member in sorted(members, key=_sort_key)],
@@ -38,7 +43,14 @@ def _make_converter() -> cattrs.Converter:
 
 
 def _sort_key(member: Any) -> Any:
-    return (0, member, "") if isinstance(member, int) else (1, 0, repr(attrs.astuple(member)) if attrs.has(type(member)) else repr(member))
+    """An order for members of any one kind, records by their fields."""
+    if isinstance(member, frozenset | set):
+        return ("", *sorted(map(_sort_key, member)))
+    if attrs.has(type(member)):
+        return ("", *(_sort_key(getattr(member, field.name)) for field in attrs.fields(type(member))))
+    if isinstance(member, tuple):
+        return ("", *map(_sort_key, member))
+    return (type(member).__name__, member.value if isinstance(member, Enum) else 0 if member is None else member)
 
 
 _CONVERTER = _make_converter()
@@ -61,8 +73,8 @@ def _entry(result: Result) -> dict[str, Any]:
     system = spec.system()
     expect = {key: value for key, value in as_data(spec.file.expect).items() if value is not None}
     return {
-        "name": spec.name,
-        "file": str(spec.path),
+        "name": os.fsencode(spec.name).decode("utf-8", "replace"),
+        "file": os.fsencode(spec.path).decode("utf-8", "replace"),
         "model": spec.file.model,
         "protocol": as_data(spec.protocol),
         "bounds": as_data(spec.bounds),
@@ -76,7 +88,7 @@ def _entry(result: Result) -> dict[str, Any]:
         "property": violation.property if violation else None,
         "arguments": violation.arguments if violation else None,
         "witness": violation.witness if violation else None,
-        "facts": violation.facts if violation else None,
+        "facts": as_data(violation.facts) if violation else None,
         "violated": {found.property: found.trace_length for found in outcome.violations},
         "distinct_states": outcome.distinct_states,
         "generated": outcome.generated,
@@ -88,6 +100,7 @@ def _entry(result: Result) -> dict[str, Any]:
         "stopped_at_bound": outcome.stopped_at_bound,
         "actions": outcome.enabled,
         "never_enabled": [name for name, count in outcome.enabled.items() if not count],
+        "stored_states": outcome.stored_states,
         "seconds": round(outcome.seconds, 6),
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,
@@ -135,52 +148,90 @@ def read_report(path: Path) -> list[dict[str, Any]]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ReportError(f"{path}: is not JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ReportError(f'{path}: is not a report of highwater (its "format" is not "{FORMAT}"); write one with highwater check --json')
     if data.get("version") != VERSION:
         raise ReportError(f"{path}: has version {data.get('version')!r} of the report format; this is highwater for version {VERSION}")
-    if not isinstance(data.get("results"), list):
-        raise ReportError(f'{path}: has no list of "results"')
-    return data["results"]
+    entries = data.get("results")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in entries):
+        raise ReportError(f'{path}: has no list of "results", each with a "name"')
+    return entries
 
 
-def replay(entry: Mapping[str, Any]) -> tuple[System, tuple[Step, ...]]:
-    """Execute the trace of a report's entry again, step by step, in plain Python.
+def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
+    """Execute the trace of a report's entry again, step by step, in plain Python, and judge its last state.
 
     Returns:
-        The system, and the trace with live states and actions.
+        The system, and the violation as it was found again.
 
     Raises:
-        ReportError: the entry has no trace, names what does not exist, or a step does not lead to the state that it claims.
+        ReportError: the entry has no trace, names what does not exist, a step does not lead to the state that it claims, or the last
+            state does not violate the property that it claims.
     """
     name = entry.get("name", "?")
-    if not entry.get("trace"):
+    if not isinstance(entry.get("trace"), list) or not entry["trace"]:
         raise ReportError(f"{name}: has no trace, its verdict is {entry.get('verdict')}")
     try:
-        protocol, definition, bounds, properties = resolve_model(MODELS[entry["model"]], entry["protocol"], entry["bounds"], entry["check"])
-        system = build_system(definition, protocol, bounds, properties)
-        claimed = [(step["action"], step["arguments"], _CONVERTER.structure(step["state"], definition.state)) for step in entry["trace"]]
+        system, definition = _system_of(entry)
     except (Wrong, SpecError) as error:
         raise ReportError(f"{name}: {error}") from None
+    steps: list[Step] = []
+    for number, claimed in enumerate(entry["trace"]):
+        try:
+            steps.append(_replay_step(system, definition, steps, claimed))
+        except ReportError as error:
+            raise ReportError(f"{name}: step {number}: {error}") from None
+    return system, _judge_again(name, system, entry.get("property"), steps)
+
+
+def _system_of(entry: Mapping[str, Any]) -> tuple[System, Definition]:
+    """The system that an entry speaks of."""
+    findings = Findings()
+    for key, kind in (("model", str), ("protocol", dict), ("bounds", dict), ("check", list)):
+        if not isinstance(entry.get(key), kind):
+            findings.add(f"{key}: is missing or damaged: {shown(entry.get(key))}")
+    findings.raise_if_any()
+    if entry["model"] not in MODELS or not all(isinstance(check, str) for check in entry["check"]):
+        raise Wrong(f"model {shown(entry['model'])} or one of the properties in check does not exist")
+    protocol, definition, bounds, properties = resolve_model(MODELS[entry["model"]], entry["protocol"], entry["bounds"], entry["check"])
+    return build_system(definition, protocol, bounds, properties), definition
+
+
+def _replay_step(system: System, definition: Definition, before: list[Step], claimed: Any) -> Step:
+    """Execute one step of a trace; the first one is an initial state."""
+    try:
+        action_name, arguments = claimed["action"], dict(claimed["arguments"])
+        after = _CONVERTER.structure(claimed["state"], definition.state)
+        if system.domain.exceeded(after):
+            raise ValueError("the state is outside the bounds")
     except Exception as error:  # whatever a damaged file makes a converter raise
-        raise ReportError(f"{name}: the trace cannot be read: {type(error).__name__}: {error}") from None
-    by_name = {(action.of.name, tuple(action.shown.items())): action for action in system.actions}
-    state = claimed[0][2]
-    if claimed[0][0] is not None or state not in system.initial:
-        raise ReportError(f"{name}: step 0 is not an initial state of the model")
-    steps = [Step(None, state)]
-    for number, (action_name, arguments, after) in enumerate(claimed[1:], 1):
-        action = by_name.get((action_name, tuple(arguments.items())))
-        if action is None:
-            raise ReportError(f"{name}: step {number}: the model has no action {action_name} with arguments {arguments}")
-        found = successor(action, state, system.domain)
-        if found is None or isinstance(found, Cut):
-            raise ReportError(f"{name}: step {number}: {action} is not enabled in the state before it")
-        if found != after:
-            differences = "; ".join(map(str, changes(system.domain, found, after)))
-            raise ReportError(f"{name}: step {number}: {action} leads to another state than the trace says ({differences})")
-        steps.append(Step(action, after))
-        state = after
-    return system, tuple(steps)
+        raise ReportError(f"cannot be read: {type(error).__name__}: {error}") from None
+    if not before:
+        if action_name is not None or after not in system.initial:
+            raise ReportError("is not an initial state of the model")
+        return Step(None, after)
+    action = next((action for action in system.actions if action.of.name == action_name and dict(action.shown) == arguments), None)
+    if action is None:
+        raise ReportError(f"the model has no action {action_name} with arguments {arguments}")
+    found = successor(action, before[-1].state, system.domain)
+    if found is None or isinstance(found, Cut):
+        raise ReportError(f"{action} is not enabled in the state before it")
+    if found != after:
+        differences = "; ".join(map(str, changes(system.domain, found, after)))
+        raise ReportError(f"{action} leads to another state than the trace says ({differences})")
+    return Step(action, after)
+
+
+def _judge_again(name: str, system: System, claimed: Any, steps: list[Step]) -> Violation:
+    """The violation in the last state of a replayed trace."""
+    last = steps[-1].state
+    if claimed == DEADLOCK:
+        if any(successor(action, last, system.domain) is not None for action in system.actions):
+            raise ReportError(f"{name}: step {len(steps) - 1}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")
+        return violation_at(system, None, steps)
+    for invariant in system.invariants:
+        if invariant.of.name == claimed and not judge(invariant, last, system.domain):
+            return violation_at(system, invariant, steps)
+    raise ReportError(f"{name}: step {len(steps) - 1}: the property {shown(claimed)} is not violated")

@@ -13,13 +13,15 @@ from typing import Any
 
 import attrs
 
-from explorer.system import System
+from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Verdict
-from highwater.tables import Wrong, did_you_mean, structure
+from highwater.tables import Findings, Wrong, did_you_mean, shown, structure
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 from model.definition import Definition, Model
 from model.domain import Invariant, domain_of
+
+COUNTS = ("trace_length", "distinct_states", "depth")
 
 
 class SpecError(Exception):
@@ -59,7 +61,7 @@ class SpecFile:
         source: where the claim comes from.
     """
 
-    model: str
+    model: str = attrs.field(metadata={"choices": tuple(MODELS)})
     bounds: dict[str, Any]
     check: tuple[str, ...]
     protocol: dict[str, Any] = attrs.field(factory=dict)
@@ -95,13 +97,27 @@ class Spec:
 
 
 def build_system(definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Invariant]) -> System:
-    """A model's transition system within bounds, with the properties to check."""
+    """A model's transition system within bounds, with the properties to check.
+
+    Raises:
+        ModelError: the model's state has no proper domain.
+    """
+    try:
+        domain = domain_of(definition.state, bounds)
+    except TypeError as error:
+        raise ModelError(str(error)) from error
     return System(
-        domain=domain_of(definition.state, bounds),
+        domain=domain,
         initial=tuple(definition.initial_states(bounds)),
         actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
         invariants=tuple(instance for invariant in properties for instance in invariant.instances(bounds, protocol)),
+        interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
     )
+
+
+def no_names(bounds: Any) -> dict[str, Any]:
+    """No names are interchangeable."""
+    return {}
 
 
 def find_specs(paths: Iterable[Path]) -> list[Path]:
@@ -112,15 +128,19 @@ def find_specs(paths: Iterable[Path]) -> list[Path]:
     """
     found: dict[Path, None] = {}
     for path in paths:
-        if path.is_dir():
-            inside = sorted(path.rglob("*.toml"))
-            if not inside:
-                raise SpecError(f"{path}: no specs in this folder (files that end in .toml)")
-            found.update(dict.fromkeys(inside))
-        elif path.exists():
-            found[path] = None
-        else:
-            raise SpecError(f"{path}: no such file or folder")
+        try:
+            if path.is_dir():
+                inside = sorted(path.rglob("*.toml"))
+                if not inside:
+                    raise SpecError(f"{path}: no specs in this folder (files that end in .toml)")
+                found.update(dict.fromkeys(inside))
+            else:
+                path.stat()
+                found[path] = None
+        except FileNotFoundError:
+            raise SpecError(f"{path}: no such file or folder") from None
+        except OSError as error:
+            raise SpecError(f"{path}: {error.strerror}") from None
     return list(found)
 
 
@@ -136,64 +156,91 @@ def load_spec(path: Path) -> Spec:
         raise SpecError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise SpecError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from None
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise SpecError(f"{path}: is not TOML: {error}") from None
     try:
-        return _resolve(path, structure(data, SpecFile, ""))
+        return _resolve(path, data)
     except Wrong as wrong:
         raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
 
 
-def _resolve(path: Path, file: SpecFile) -> Spec:
-    model = _choose(file.model, MODELS, "model", "models")
-    protocol, definition, bounds, properties = resolve_model(model, file.protocol, file.bounds, file.check)
-    names = {invariant.name for invariant in properties} | {DEADLOCK}
-    expect, problems = file.expect, []
-    if expect.verdict is Verdict.UNKNOWN:
-        problems.append('expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated')
-    if expect.verdict is Verdict.HOLDS_TO_DEPTH and file.max_depth is None:
-        problems.append('expect.verdict: "holds-to-depth" needs the key max_depth')
-    if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
-        problems.append('expect: property and trace_length can be claimed for verdict = "violated" only')
-    if expect.property is not None:
-        name = _choose(expect.property, {name: name for name in names}, "expect.property", "checked properties")
-        expect = attrs.evolve(expect, property=name)
-    for key in ("trace_length", "distinct_states", "depth"):
-        if (value := getattr(expect, key)) is not None and value < 0:
-            problems.append(f"expect.{key}: {value} is below 0")
-    if file.max_depth is not None and file.max_depth < 0:
-        problems.append(f"max_depth: {file.max_depth} is below 0")
-    if problems:
-        raise Wrong(*problems)
+def _resolve(path: Path, data: dict[str, Any]) -> Spec:
+    """Resolve what can be resolved, and report everything that is wrong with the rest together."""
+    findings = Findings()
+    file = findings.get(structure, data, SpecFile, "")
+    model = findings.get(_choose, data["model"], MODELS, "model", "models") if isinstance(data.get("model"), str) else None
+    tables = [data.get(key, {}) for key in ("protocol", "bounds")]
+    check = data.get("check")
+    resolved = None
+    if (
+        model
+        and "bounds" in data
+        and all(isinstance(table, dict) for table in tables)
+        and isinstance(check, list)
+        and all(isinstance(c, str) for c in check)
+    ):
+        resolved = findings.get(resolve_model, model, *tables, check)
+    expect = findings.get(_expectation, file, resolved) if file else None
+    findings.raise_if_any()
+    protocol, definition, bounds, properties = resolved
     return Spec(
         name=path.stem,
         path=path,
-        file=attrs.evolve(file, expect=expect),
+        file=attrs.evolve(file, model=model.name, expect=expect),
         definition=definition,
         protocol=protocol,
         bounds=bounds,
         properties=properties,
-        check_deadlock=_same_name(DEADLOCK) in map(_same_name, file.check),
+        check_deadlock=_checks_deadlock(file.check),
     )
+
+
+def _expectation(file: SpecFile, resolved: Any) -> Expectation:
+    """What the file claims, its property by its proper name, unless the claim contradicts itself."""
+    expect, findings = file.expect, Findings()
+    if expect.verdict is Verdict.UNKNOWN:
+        findings.add('expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated')
+    if expect.verdict is Verdict.HOLDS_TO_DEPTH and file.max_depth is None:
+        findings.add('expect.verdict: "holds-to-depth" needs the key max_depth')
+    if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
+        findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
+    for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):
+        if value is not None and value < 0:
+            findings.add(f"{key}: {value} is below 0")
+    if expect.property is not None and resolved is not None:
+        names = [*(invariant.name for invariant in resolved[3]), *([DEADLOCK] if _checks_deadlock(file.check) else [])]
+        expect = attrs.evolve(
+            expect, property=findings.get(_choose, expect.property, {n: n for n in names}, "expect.property", "checked properties")
+        )
+    findings.raise_if_any()
+    return expect
 
 
 def resolve_model(
     model: Model, protocol: Mapping[str, Any], bounds: Mapping[str, Any], check: Iterable[str]
 ) -> tuple[Any, Definition, Any, tuple[Invariant, ...]]:
-    """A model's protocol, definition, bounds object and properties from what a file says of them."""
-    chosen = structure(protocol, model.protocol, "protocol")
+    """A model's protocol, definition, bounds object and properties from what a file says of them.
+
+    Raises:
+        Wrong: with all problems.
+    """
+    findings = Findings()
+    chosen = findings.get(structure, protocol, model.protocol, "protocol")
+    findings.raise_if_any()  # bounds and properties depend on the protocol
     definition = model.define(chosen)
-    sizes = structure(bounds, definition.bounds, "bounds")
+    sizes = findings.get(structure, bounds, definition.bounds, "bounds")
     known = {invariant.name: invariant for invariant in PROPERTIES[definition.state]}
-    wanted: dict[str, Invariant] = {}
-    check = tuple(check)
-    if not check:
-        raise Wrong(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
-    for name in check:
-        if _same_name(name) != _same_name(DEADLOCK):
-            invariant = _choose(name, known, "check", "properties of this model", others=(DEADLOCK,))
-            wanted[invariant.name] = invariant
-    return chosen, definition, sizes, tuple(wanted.values())
+    names = list(check)
+    if not names:
+        findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
+    choices = {**known, DEADLOCK: None}
+    wanted = [findings.get(_choose, name, choices, "check", "properties of this model") for name in names]
+    findings.raise_if_any()
+    return chosen, definition, sizes, tuple(dict.fromkeys(invariant for invariant in wanted if invariant is not None))
+
+
+def _checks_deadlock(check: Iterable[str]) -> bool:
+    return _same_name(DEADLOCK) in map(_same_name, check)
 
 
 def _same_name(name: str) -> str:
@@ -201,8 +248,9 @@ def _same_name(name: str) -> str:
     return name.replace("_", "").replace("-", "").lower()
 
 
-def _choose(name: str, known: Mapping[str, Any], key: str, kind: str, others: tuple[str, ...] = ()) -> Any:
+def _choose(name: str, known: Mapping[str, Any], key: str, kind: str) -> Any:
     for candidate, value in known.items():
         if _same_name(candidate) == _same_name(name):
             return value
-    raise Wrong(f'{key}: "{name}" is not one of the {kind}{did_you_mean(name, known)}; allowed are {", ".join((*known, *others))}')
+    hint = did_you_mean(name, known, _same_name)
+    raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint}; allowed are {', '.join(known)}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from typing import Any
 
 import attrs
 import cattrs
 from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
+
+LONGEST = 200
 
 
 class Wrong(Exception):
@@ -20,16 +22,43 @@ class Wrong(Exception):
         self.problems = problems
 
 
-def did_you_mean(name: str, allowed: Iterable[str]) -> str:
-    """A hint at the allowed name that is closest, or nothing."""
-    close = difflib.get_close_matches(name, list(allowed), n=1, cutoff=0.5)
-    return f' (did you mean "{close[0]}"?)' if close else ""
+class Findings:
+    """Problems found so far: what is wrong is said all together."""
+
+    def __init__(self) -> None:
+        self.problems: list[str] = []
+
+    def add(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def get(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What the function returns, or None, its problems noted, where it raises `Wrong`."""
+        try:
+            return function(*arguments)
+        except Wrong as wrong:
+            for problem in wrong.problems:
+                self.add(problem)
+            return None
+
+    def raise_if_any(self) -> None:
+        if self.problems:
+            raise Wrong(*self.problems)
 
 
-def _strict(kind: type) -> Any:
+def did_you_mean(name: str, allowed: Iterable[str], simplified: Callable[[str], str] = str.lower) -> str:
+    """A hint at the allowed name that is closest once both are simplified, or nothing."""
+    by_form = {simplified(candidate): candidate for candidate in allowed}
+    close = difflib.get_close_matches(simplified(name), list(by_form), n=1, cutoff=0.5)
+    return f' (did you mean "{by_form[close[0]]}"?)' if close else ""
+
+
+def strict(kind: type) -> Any:
+    """A hook for cattrs that takes values of exactly this type."""
+
     def convert(value: Any, _: type) -> Any:
         if type(value) is not kind:
-            raise TypeError(f"{_shown(value)} is not {_KINDS[kind]}")
+            raise TypeError(f"{shown(value)} is not {_KINDS[kind]}")
         return value
 
     return convert
@@ -38,34 +67,44 @@ def _strict(kind: type) -> Any:
 _KINDS = {int: "a whole number", str: "a text", bool: "true or false"}
 
 
-def _shown(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else str(value)
+def shown(value: Any) -> str:
+    """A value as TOML would write it, not too long."""
+    if isinstance(value, str):
+        text = f'"{value}"'
+    elif isinstance(value, bool):
+        text = str(value).lower()
+    elif isinstance(value, int) and value.bit_length() > LONGEST:
+        text = f"a number of {value.bit_length()} bits"
+    else:
+        text = str(value)
+    return text if len(text) <= LONGEST else text[:LONGEST] + "..."
 
 
 def _enum(value: Any, kind: type[Enum]) -> Enum:
-    allowed = [member.value for member in kind]
-    if value in allowed:
-        return kind(value)
+    for member in kind:
+        if value == member.value:
+            return member
+    allowed = [member.value for member in kind if member.value != "unknown"]  # an answer, never a question
     hint = did_you_mean(value, allowed) if isinstance(value, str) else ""
-    raise ValueError(f"{_shown(value)} is not allowed{hint}; allowed are {', '.join(allowed)}")
+    raise ValueError(f"{shown(value)} is not allowed{hint}; allowed are {', '.join(allowed)}")
 
 
 def _tuple_of_texts(value: Any, _: type) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError(f"{_shown(value)} is not a list of texts")
+        raise TypeError(f"{shown(value)} is not a list of texts")
     return tuple(value)
 
 
 def _table(value: Any, _: type) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise TypeError(f"{_shown(value)} is not a table such as {{ name = value }}")
+        raise TypeError(f"{shown(value)} is not a table such as {{ name = value }}")
     return value
 
 
 def _make_converter() -> cattrs.Converter:
     converter = cattrs.Converter(forbid_extra_keys=True)
     for kind in _KINDS:
-        converter.register_structure_hook(kind, _strict(kind))
+        converter.register_structure_hook(kind, strict(kind))
     converter.register_structure_hook_func(lambda kind: isinstance(kind, type) and issubclass(kind, Enum), _enum)
     converter.register_structure_hook_func(lambda kind: kind == tuple[str, ...], _tuple_of_texts)
     converter.register_structure_hook_func(lambda kind: kind == dict[str, Any], _table)
@@ -81,7 +120,9 @@ def structure(data: Any, cls: type, key: str) -> Any:
     Raises:
         Wrong: a key is unknown or missing, or a value has the wrong type or is out of range.
     """
-    problems = _out_of_range(data, cls, key) if isinstance(data, Mapping) else []
+    if not isinstance(data, Mapping):
+        raise Wrong(f"{key}: {shown(data)} is not a table such as {{ name = value }}")
+    problems = _out_of_range(data, cls, key)
     try:
         if problems:  # the class itself would refuse these, in words that do not name the key
             data = {name: value for name, value in data.items() if not any(p.startswith(f"{_dotted(key, name)}:") for p in problems)}
@@ -97,14 +138,12 @@ def structure(data: Any, cls: type, key: str) -> Any:
 
 
 def _out_of_range(data: Mapping[str, Any], cls: type, key: str) -> list[str]:
-    return [
-        f"{_dotted(key, field.name)}: {data[field.name]} is out of range; allowed are {field.metadata['low']}..{field.metadata['high']}"
-        f" ({field.metadata['meaning']})"
-        for field in attrs.fields(cls)
-        if "low" in field.metadata
-        and type(data.get(field.name)) is int
-        and not field.metadata["low"] <= data[field.name] <= field.metadata["high"]
-    ]
+    problems = []
+    for field in attrs.fields(cls):
+        value = data.get(field.name)
+        if "low" in field.metadata and type(value) is int and not field.metadata["low"] <= value <= field.metadata["high"]:
+            problems.append(f"{_dotted(key, field.name)}: {shown(value)} is out of range{_allowed(field, int)}")
+    return problems
 
 
 def _problems(error: ClassValidationError, cls: type, key: str) -> list[str]:
@@ -117,8 +156,11 @@ def _problems(error: ClassValidationError, cls: type, key: str) -> list[str]:
             found += _problems(problem, note.type, inner)
         elif isinstance(problem, KeyError):
             found.append(f"{inner}: is missing{_allowed(attrs.fields_dict(cls)[note.name], note.type)}")
+        elif attrs.has(note.type):
+            found.append(f"{inner}: is not a table such as {{ name = value }}")
         else:
-            found.append(f"{inner}: {problem}")
+            hint = "" if "allowed are" in str(problem) else _allowed(attrs.fields_dict(cls)[note.name], note.type)
+            found.append(f"{inner}: {problem}{hint}")
     for problem in unnamed:
         if isinstance(problem, ForbiddenExtraKeysError):
             allowed = [field.name for field in attrs.fields(cls)]
@@ -132,6 +174,8 @@ def _problems(error: ClassValidationError, cls: type, key: str) -> list[str]:
 def _allowed(field: Any, kind: Any) -> str:
     if "low" in field.metadata:
         return f"; allowed are {field.metadata['low']}..{field.metadata['high']} ({field.metadata['meaning']})"
+    if "choices" in field.metadata:
+        return f"; allowed are {', '.join(field.metadata['choices'])}"
     if isinstance(kind, type) and issubclass(kind, Enum):
         return f"; allowed are {', '.join(member.value for member in kind)}"
     return ""

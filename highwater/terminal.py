@@ -8,12 +8,11 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.text import Text
 
 from explorer.system import System
 from explorer.trace import changes
-from explorer.verdict import Outcome, Progress, Step, Verdict
+from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
 from highwater.check import Result, Status
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -32,7 +31,7 @@ class Live:
     def __init__(self, console: Console, name: str) -> None:
         self._console = console
         self._name = name
-        self._status = console.status(escape(name)) if console.is_terminal else None
+        self._status = console.status(Text(name)) if console.is_terminal else None
         self._last_line = time.perf_counter()
 
     def __enter__(self) -> Live:
@@ -45,10 +44,10 @@ class Live:
 
     def __call__(self, progress: Progress) -> None:
         if self._status:
-            self._status.update(f"[bold]{escape(self._name)}[/]  {escape(progress_line(progress))}")
+            self._status.update(Text.assemble((self._name, "bold"), f"  {progress_line(progress)}"))
         elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.perf_counter()
-            self._console.print(escape(f"{self._name}: {progress_line(progress)}"))
+            self._console.print(Text(f"{self._name}: {progress_line(progress)}"))
 
 
 def progress_line(progress: Progress) -> str:
@@ -63,22 +62,27 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     """The block of one spec."""
     spec, outcome, expect = result.spec, result.outcome, result.spec.file.expect
     colour = _COLOURS[result.status]
-    console.print(f"[{colour}]{_MARKS[result.status]}[/]  [bold]{escape(spec.name)}[/]")
+    console.print(Text.assemble((_MARKS[result.status], colour), "  ", (spec.name, "bold")))
     expected = " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
-    console.print(f"    {escape(_verdict(result))}{expected}", style="bold" if result.status is not Status.MET else None)
+    console.print(Text(f"    {_verdict(result)}{expected}", "bold" if result.status is not Status.MET else ""))
     for mismatch in result.mismatches:
-        console.print(f"    [red]{escape(mismatch)}[/]")
-    console.print(f"    {escape(_bounds(result))}", style="dim")
-    console.print(f"    {escape(_counts(outcome))}", style="dim")
+        console.print(Text(f"    {mismatch}", "red"))
+    console.print(Text(f"    {_bounds(result)}", "dim"))
+    console.print(Text(f"    {_counts(outcome)}", "dim"))
     never = [name for name, count in outcome.enabled.items() if not count]
     if never and outcome.verdict is Verdict.HOLDS:
-        console.print(f"    [yellow]never enabled:[/] {escape(', '.join(never))}")
+        console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
     violation = result.violation
     if violation and with_trace:
         console.print()
         show_trace(console, spec.system(), violation.trace)
-        console.print(f"    [bold red]{escape(violation.property)} is false:[/] {escape(violation.witness or 'no reason given')}")
+        show_witness(console, violation)
         console.print()
+
+
+def show_witness(console: Console, violation: Violation) -> None:
+    """Why the property is false, in words."""
+    console.print(Text.assemble("    ", (f"{violation.property} is false:", "bold red"), f" {violation.witness or 'no reason given'}"))
 
 
 def _verdict(result: Result) -> str:
@@ -107,12 +111,13 @@ def _bounds(result: Result) -> str:
 
 
 def _counts(outcome: Outcome) -> str:
+    kept = f" ({outcome.stored_states:,} up to symmetry)" if outcome.stored_states != outcome.distinct_states else ""
     rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
     stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
     rate = f", {_short(outcome.distinct_states / max(outcome.seconds, 1e-9))} states/s"
     compiled = f", {outcome.compiled_paths:,} paths compiled, {_bytes(outcome.memory)}" if outcome.compiled_paths else ""
     return (
-        f"states  {outcome.distinct_states:,} distinct, {outcome.generated:,} generated, depth {outcome.depth}{rest}{stopped}; "
+        f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth {outcome.depth}{rest}{stopped}; "
         f"{outcome.seconds:.2f} s{rate}{compiled}"
     )
 
@@ -144,11 +149,11 @@ def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") 
         value = getattr(state, name)
         if isinstance(value, tuple) and hasattr(of, "label") and hasattr(of.of, "fields"):
             for number, element in enumerate(value):
-                console.print(f"{indent}[bold]{escape(f'{of.label}{number}' if of.label else f'{name}[{number}]')}[/]")
+                console.print(Text(f"{indent}{of.label}{number}" if of.label else f"{indent}{name}[{number}]", "bold"))
                 for part, part_of in of.of.fields.items():
-                    console.print(f"{indent}  {escape(part)}  {escape(part_of.show(getattr(element, part)))}")
+                    console.print(Text(f"{indent}  {part}  {part_of.show(getattr(element, part))}"))
         else:
-            console.print(f"{indent}[bold]{escape(name)}[/]  {escape(of.show(value))}")
+            console.print(Text.assemble(indent, (name, "bold"), f"  {of.show(value)}"))
 
 
 def show_summary(console: Console, results: Iterable[Result]) -> None:
