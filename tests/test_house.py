@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "highwater": set(FLOORS),
 }
 ONLY_IMPORTER = {
-    "numba": ("explorer/kernel.py",),
+    "numba": ("explorer/kernels/",),
     "networkx": ("explorer/graph.py",),
     "pyspark": ("spark/",),
     "pyarrow": ("spark/",),

@@ -1,0 +1,37 @@
+"""Toy systems are put together here, and explored by each engine in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+
+from explorer import local, oracle
+from explorer.system import System
+from explorer.verdict import Outcome
+from model.domain import Quantified, domain_of
+
+
+@pytest.fixture(params=[local.explore, oracle.explore], ids=["local", "oracle"])
+def explore(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
+    """Each engine in turn: what a test says with it is a contract that every engine keeps."""
+    return request.param
+
+
+@pytest.fixture
+def system_of() -> Callable[..., System]:
+    """Puts a system together from initial states (all of one class), actions and invariants."""
+
+    def build(
+        initial: Iterable[Any], actions: Iterable[Quantified] = (), invariants: Iterable[Quantified] = (), bounds: Any = None
+    ) -> System:
+        initial = tuple(initial)
+        return System(
+            domain_of(type(initial[0]), bounds),
+            initial,
+            tuple(instance for action in actions for instance in action.instances(bounds)),
+            tuple(instance for invariant in invariants for instance in invariant.instances(bounds)),
+        )
+
+    return build
