@@ -8,10 +8,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from explorer.checkpoint import Checkpoint, Counts, Snapshot, fingerprint
 from explorer.filters import Filter
 from explorer.kernels import check as check_kernels
 from explorer.kernels import expand as kernel
@@ -26,7 +28,6 @@ from explorer.symmetry import no_symmetry, permutations_of, refuse_unless_sound,
 from explorer.system import System, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Step, Verdict, Violation
-from model.domain import Instance
 
 CHECKED_AT_ONCE = 1 << 14
 ROWS_BETWEEN_REPORTS = 1 << 18
@@ -34,6 +35,7 @@ ROWS_WORTH_A_SECOND_THREAD = 1 << 12
 ROWS_WORTH_A_FILTER = 1 << 14
 SAMPLE = 64
 LEVELS_TRIED = 12
+SECONDS_BETWEEN_SNAPSHOTS = 5.0
 
 
 def explore(
@@ -46,6 +48,8 @@ def explore(
     audit: int = 8,
     workers: int | None = None,
     symmetry: bool = True,
+    checkpoint: Path | None = None,
+    resume: bool = False,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level, and check every invariant on each.
 
@@ -60,12 +64,18 @@ def explore(
             search with what was learned so far and verdict UNKNOWN.
         audit: how many paths of each function to hold against plain Python evaluation.
         workers: threads to explore with; as many as there are processors if None.
+        checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see `explorer.checkpoint`.
+        resume: go on from the last snapshot in that folder.
         symmetry: keep one state for all that differ by interchangeable names only, where the system declares any.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
+        CheckpointError: the checkpoint cannot be written, or is not one of this search.
     """
-    return _Search(system, budget, check_deadlock, keep_going, on_progress, audit, workers or os.cpu_count() or 1, symmetry).run()
+    search = _Search(system, budget, check_deadlock, keep_going, on_progress, audit, workers or os.cpu_count() or 1, symmetry)
+    if checkpoint is not None:
+        search.keep_snapshots(checkpoint, resume)
+    return search.run()
 
 
 class _Search:
@@ -99,8 +109,53 @@ class _Search:
         self.works = [make_work(len(system.actions), self.layout) for _ in range(workers)]
         self.pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
         self.growing = threading.Lock()
-        self.violations: dict[str, tuple[int, Instance | None]] = {}
+        self.checkpoint: Checkpoint | None = None
+        self.snapshot_at = self.started
+        self.whole_levels: Snapshot | None = None
+        self.cut_before: Counter[frozenset[str]] = Counter()
+        self.resumed = False
         self.traces: list[Violation] = []
+
+    def keep_snapshots(self, folder: Path, resume: bool) -> None:
+        """Write snapshots into a folder from now on; first go on from the last one there, if asked to."""
+        options = {"check_deadlock": self.check_deadlock, "keep_going": self.keep_going}
+        prints = fingerprint(self.system, self.layout, len(self.permutations), options)
+        self.checkpoint = Checkpoint(folder, prints, self.layout.units)
+        if not resume:
+            self.checkpoint.begin()
+            return
+        snapshot = self.checkpoint.read(self.store.rows)
+        self.store.restore(snapshot.level_ends)
+        self.level_sizes = list(snapshot.level_sizes)
+        work, counts = self.works[0], snapshot.counts
+        work.counts[kernel.GENERATED] = counts.generated
+        work.counts[kernel.AT_REST] = counts.at_rest
+        work.counts[kernel.STOPPED_AT_BOUND] = counts.stopped_at_bound
+        work.enabled[:] = counts.enabled
+        self.cut_before = counts.cut_steps
+        self.resumed = True
+
+    def _snapshot(self, at_once: bool) -> None:
+        """Write the whole levels noted last into the checkpoint, unless that was done just now."""
+        due = at_once or time.perf_counter() - self.snapshot_at > SECONDS_BETWEEN_SNAPSHOTS
+        if self.checkpoint and self.whole_levels and due and self.checkpoint.rows_written < self.whole_levels.level_ends[-1]:
+            self.checkpoint.write(self.store.rows, self.whole_levels)
+            self.snapshot_at = time.perf_counter()
+
+    def _note_whole_levels(self) -> None:
+        """Remember what to write if the search ends before the next level does. What lies behind a violation is not remembered."""
+        if self.checkpoint is None or self.traces:
+            return
+        enabled = sum(work.enabled for work in self.works).tolist()
+        totals = map(self._total, (kernel.GENERATED, kernel.AT_REST, kernel.STOPPED_AT_BOUND))
+        self.whole_levels = Snapshot(list(self.store.level_ends), list(self.level_sizes), Counts(*totals, enabled, self._cut_steps()))
+
+    def _cut_steps(self) -> Counter[frozenset[str]]:
+        """How many steps each set of bounds has cut."""
+        cut = Counter(self.cut_before)
+        for number, bounds in enumerate(self.effects.bounds):
+            cut[bounds] += sum(int(work.cut_steps[number]) for work in self.works)
+        return cut
 
     def run(self) -> Outcome:
         reason = ""
@@ -108,6 +163,7 @@ class _Search:
             reason = self._explore()
         except KeyboardInterrupt:
             reason = "interrupted"
+            self._snapshot(at_once=True)
             self.store.close_holes(self.works)
             if self.store.end_level():
                 self._size_level(*self.store.level_ends[-2:])
@@ -120,16 +176,22 @@ class _Search:
     def _explore(self) -> str:
         """Go from level to level; what ended it early, if anything did."""
         try:
-            self.store.add_initial(self._representative(state) for state in self.system.initial)
-            while self._end_level():
+            if not self.resumed:
+                self.store.add_initial(self._representative(state) for state in self.system.initial)
+            while self.resumed or self._end_level():
+                self.resumed = False
                 if self.traces and not self.keep_going:
                     break
-                if self.budget.max_depth is not None and len(self.store.level_ends) - 2 >= self.budget.max_depth:
+                at_depth = self.budget.max_depth is not None and len(self.store.level_ends) - 2 >= self.budget.max_depth
+                self._note_whole_levels()
+                self._snapshot(at_once=at_depth)
+                if at_depth:
                     return f"depth {self.budget.max_depth}"
                 self._expand_level()
                 if self.check_deadlock:
                     self._look_for_deadlocks()
         except Stopped as stopped:
+            self._snapshot(at_once=True)
             self._end_level()
             return str(stopped)
         return ""
@@ -287,7 +349,8 @@ class _Search:
             return
         begin, end = self.store.level_ends[-2:]
         marks = np.zeros(end, np.uint8)
-        if kernel.mark_at_rest(self.store.rows, begin, end, marks, self._trees(self.actions), self.works[0], self.store.units):
+        kernel.mark_at_rest(self.store.rows, begin, end, marks, self._trees(self.actions), self.works[0], self.store.units)
+        if marks.any():
             self.traces.append(violation_at(self.system, None, self._first_trace(marks, len(self.store.level_ends) - 2)))
 
     def _first_trace(self, marks: np.ndarray, depth: int) -> tuple[Step, ...]:
@@ -298,10 +361,11 @@ class _Search:
         """
         store, ends = self.store, self.store.level_ends
         for level in range(depth - 1, -1, -1):
-            kernel.mark_predecessors(
+            while missed := kernel.mark_predecessors(
                 store.rows, store.table, ends[level], ends[level + 1], ends[level + 2], marks, self._trees(self.actions), self._effects(),
                 self.symmetry, self.works[0], store.units,
-            )  # fmt: skip
+            ):  # fmt: skip
+                self._learn(self.actions, self.works[0].misses[:missed])
         state = next(state for state in self.system.initial if self._is_marked(state, marks, 0))
         trace = [Step(None, state)]
         for level in range(1, depth + 1):
@@ -331,6 +395,7 @@ class _Search:
         return sum(int(work.counts[position]) for work in self.works)
 
     def _report(self, level_ended: bool) -> None:
+        self.store.watch_memory()
         ends = self.store.level_ends
         self.on_progress(
             Progress(
@@ -356,8 +421,8 @@ class _Search:
         for number, instance in enumerate(self.system.actions):
             enabled[instance.of.name] += sum(int(work.enabled[number]) for work in self.works)
         bounds_cut: Counter[str] = Counter()
-        for number, bounds in enumerate(self.effects.bounds):
-            bounds_cut.update(dict.fromkeys(bounds, sum(int(work.cut_steps[number]) for work in self.works)))
+        for bounds, count in self._cut_steps().items():
+            bounds_cut.update(dict.fromkeys(bounds, count))
         return Outcome(
             verdict=verdict,
             reason=reason,

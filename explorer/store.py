@@ -47,11 +47,11 @@ class Store:
         self._layout = layout
         self._row = 4 * layout.units
         self._budget = budget
-        taken = process_memory()
-        self._memory = (machine_memory() * 4 // 5 if budget.memory is None else budget.memory) - taken
+        self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
+        self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
-            least = taken + SMALLEST_BUDGET
-            raise ModelError(f"a memory budget of {budget.memory:,} bytes is too small: before it explores, the process needs {least:,}")
+            least = self._other + SMALLEST_BUDGET
+            raise ModelError(f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs {least:,}")
         most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
         self.rows = reserve(((most + RESERVED_ROWS) * layout.units,), np.uint32)
         self._most = most
@@ -60,6 +60,11 @@ class Store:
         self.capacity = 0
         self.level_ends = [0]
         self._room = np.zeros((1, layout.words), np.uint64)
+
+    @property
+    def _memory(self) -> int:
+        """Bytes that rows and visited set may take together."""
+        return self._total - self._other
 
     @property
     def count(self) -> int:
@@ -82,6 +87,16 @@ class Store:
             units = self._room.view(np.uint32)[0, : len(self.units)]
             self.rows[self.count * len(self.units) : (self.count + 1) * len(self.units)] = units
             self.shared[ROWS] += 1
+        self.grow_table()
+
+    def restore(self, level_ends: Sequence[int]) -> None:
+        """Take over rows that were read into place.
+
+        Raises:
+            Stopped: the budget does not allow the visited set.
+        """
+        self.level_ends = list(level_ends)
+        self.shared[ROWS] = level_ends[-1]
         self.grow_table()
 
     def words(self, row: int) -> tuple[int, ...]:
@@ -107,7 +122,15 @@ class Store:
         self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
         self.table = reserve((slots,), np.uint32)
         row_kernels.enter_rows(self.rows, 0, self.count, self.table, self._room, np.zeros(BATCH, np.uint64), self.units)
-        self.capacity = min(self._most, (self._memory - self.table.nbytes) // self._row)
+        self._set_capacity()
+
+    def watch_memory(self) -> None:
+        """Leave room for what the process takes besides rows and visited set: trees, filters, machine code."""
+        self._other = max(self._other, process_memory() - self.bytes_taken)
+        self._set_capacity()
+
+    def _set_capacity(self) -> None:
+        self.capacity = max(self.count, min(self._most, (self._memory - self.table.nbytes) // self._row))
 
     def begin_level(self) -> tuple[int, int]:
         """Set the cursor to the deepest level: the rows to expand."""

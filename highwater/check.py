@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from pathlib import Path
 
 import attrs
 
+from explorer.checkpoint import CheckpointError
 from explorer.system import ModelError, line_of
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.spec import Spec, SpecError
@@ -59,6 +61,8 @@ def check_spec(
     keep_going: bool = False,
     workers: int | None = None,
     symmetry: bool = True,
+    checkpoint: Path | None = None,
+    resume: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Result:
     """Explore one spec and compare with its claim. See `explorer.local.explore` for what the arguments mean.
@@ -85,8 +89,10 @@ def check_spec(
                 on_progress=on_progress,
                 workers=workers,
                 symmetry=symmetry,
+                checkpoint=checkpoint,
+                resume=resume,
             )
-    except ModelError as error:
+    except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
     except Exception as error:  # what surrounds the model's functions: initial states, domains, witnesses
         if (at := line_of(error)) is None:

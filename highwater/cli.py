@@ -46,6 +46,8 @@ def main() -> None:
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Explore N actions deep and no deeper.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop when N states are stored.")
 @click.option("--memory", type=_Memory(), help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]")
+@click.option("--checkpoint", type=_PATH, metavar="DIR", help="Keep snapshots of one spec's search in DIR, to go on from with --resume.")
+@click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
 @click.option("--json", "json_path", type=_PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
@@ -57,6 +59,8 @@ def check(
     max_depth: int | None,
     max_states: int | None,
     memory: int | None,
+    checkpoint: Path | None,
+    resume: bool,
     keep_going: bool,
     trace: bool | None,
     json_path: Path | None,
@@ -78,6 +82,10 @@ def check(
     interrupted = False
     try:
         specs = _load_all(find_specs(paths), load_spec, SpecError)
+        if checkpoint is None and resume:
+            raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
+        if checkpoint is not None and (len(specs) > 1 or engine != "local"):
+            raise SpecError("--checkpoint keeps the search of one spec by the local engine; name one spec")
         if json_path is not None:
             if json_path.suffix == ".toml":
                 raise ReportError(f"{json_path}: --json would overwrite a spec; name another file")
@@ -86,7 +94,15 @@ def check(
             with Live(errors, spec.name) as live:
                 budget = Budget(max_depth, max_states, memory)
                 result = check_spec(
-                    spec, Engine(engine), budget, keep_going=keep_going, workers=workers, symmetry=symmetry, on_progress=live
+                    spec,
+                    Engine(engine),
+                    budget,
+                    keep_going=keep_going,
+                    workers=workers,
+                    symmetry=symmetry,
+                    checkpoint=checkpoint,
+                    resume=resume,
+                    on_progress=live,
                 )
             results.append(result)
             wanted = result.status is Status.UNMET or len(specs) == 1 if trace is None else trace

@@ -69,6 +69,8 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
         console.print(Text(f"    {mismatch}", "red"))
     console.print(Text(f"    {_bounds(result)}", "dim"))
     console.print(Text(f"    {_counts(outcome)}", "dim"))
+    if advice := _advice(outcome):
+        console.print(Text.assemble("    ", ("advice", "yellow"), f"  {advice}"))
     never = [name for name, count in outcome.enabled.items() if not count]
     if never and outcome.verdict is Verdict.HOLDS:
         console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
@@ -78,6 +80,21 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
         show_trace(console, spec.system(), violation.trace)
         show_witness(console, violation)
         console.print()
+
+
+def _advice(outcome: Outcome) -> str:
+    """What to do about a search that a budget ended."""
+    if outcome.verdict is not Verdict.UNKNOWN or outcome.reason == "interrupted":
+        return ""
+    whole = outcome.levels[:-1]
+    growth = f"; levels last grew by a factor of {whole[-1] / whole[-2]:.1f}" if len(whole) > 1 else ""
+    stored = max(1, outcome.stored_states)
+    full = f"{outcome.stored_states:,} states are stored, {outcome.memory / stored:.0f} bytes each{growth}"
+    most = max(outcome.bounds_cut, key=lambda bound: outcome.bounds_cut[bound], default="")
+    lower = f"lower a bound ({most} cuts most steps)" if most else "lower a bound"
+    if outcome.reason == "memory":
+        return f"{full}: give it more --memory, {lower}, or stop at a --max-depth; a --checkpoint keeps what is known"
+    return f"{full}: raise --max-states, or {lower}"
 
 
 def show_witness(console: Console, violation: Violation) -> None:

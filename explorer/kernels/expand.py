@@ -106,8 +106,11 @@ def walk_all(listed: int, trees: Any, work: Any) -> None:
 
 
 @njit(inline="always")
-def list_hits(first: int, states: int, trees: Any, work: Any, units: Any) -> tuple[int, bool]:
-    """Walk the trees for the batch's states: the number of hits, and whether every walk ended."""
+def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any, units: Any) -> tuple[int, bool]:
+    """Walk the trees for the batch's states: the number of hits, and whether every walk ended.
+
+    A thread that is not alone leaves branches that another one has asked for to that one.
+    """
     listed = list_candidates(states, trees, work, units)
     walk_all(listed, trees, work)
     hits, missed, resolved = 0, 0, True
@@ -121,7 +124,7 @@ def list_hits(first: int, states: int, trees: Any, work: Any, units: Any) -> tup
         elif branch != _NOTHING:
             resolved = False
             position = work.position[number]
-            if trees.branches[position] == _UNKNOWN and missed < len(work.misses):
+            if (alone or trees.branches[position] == _UNKNOWN) and missed < len(work.misses):
                 trees.branches[position] = _PENDING
                 work.misses[missed, 0] = first + work.hit_state[number]
                 work.misses[missed, 1] = work.hit_tree[number]
@@ -207,7 +210,7 @@ def expand(
         first, last = counts[FIRST], counts[LAST]
         for at in range(last - first):
             read_row(rows, first + at, work.words, at, units)
-        hits, resolved = list_hits(first, last - first, trees, work, units)
+        hits, resolved = list_hits(first, last - first, False, trees, work, units)
         if not resolved:
             return MISSED
         if 4 * (load(shared, _ROWS) + 2 * hits) > 3 * len(table):
@@ -239,13 +242,19 @@ def expand(
 @njit(cache=True, nogil=True)
 def mark_predecessors(
     rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
-) -> None:
-    """Mark the rows begin..end that have a marked successor among the rows end..next_end. Their walks are all known."""
+) -> int:
+    """Mark the rows begin..end that have a marked successor among the rows end..next_end.
+
+    Returns:
+        The number of misses. If there are any, all must be marked again once the trees have grown.
+    """
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
         for at in range(last - first):
             read_row(rows, first + at, work.words, at, units)
-        hits, _ = list_hits(first, last - first, trees, work, units)
+        hits, resolved = list_hits(first, last - first, True, trees, work, units)
+        if not resolved:
+            return work.counts[MISSES]
         for hit in range(hits):
             effect, at = work.hit_effect[hit], work.hit_state[hit]
             if effects.cut[effect] or marks[first + at]:
@@ -255,16 +264,14 @@ def mark_predecessors(
             found = find_row(rows, table, work.made, 0, units)
             if end <= found < next_end and marks[found]:
                 marks[first + at] = 1
+    return 0
 
 
 @njit(cache=True, nogil=True)
-def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> int:
-    """Mark the rows begin..end without successors and without cut steps; how many there are. Their walks are all known."""
-    found = 0
+def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> None:
+    """Mark the rows begin..end without successors and without cut steps. Their walks are all known."""
     for row in range(begin, end):
         read_row(rows, row, work.words, 0, units)
-        hits, resolved = list_hits(row, 1, trees, work, units)
+        hits, resolved = list_hits(row, 1, True, trees, work, units)
         if hits == 0 and resolved:
             marks[row] = 1
-            found += 1
-    return found

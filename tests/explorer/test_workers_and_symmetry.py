@@ -18,7 +18,7 @@ from explorer.layout import Layout
 from explorer.program import NOTHING, ActionProgram, Effects
 from explorer.symmetry import permutations_of, permuted, refuse_unless_sound, tabulate
 from explorer.system import Cut, ModelError, System, successor
-from explorer.verdict import Budget, Outcome
+from explorer.verdict import Budget, Outcome, Progress
 from highwater.listing import variants
 from highwater.spec import build_system
 from invariants.catalogue import PROPERTIES
@@ -82,6 +82,18 @@ def test_as_many_states_are_stored_as_tlc_keeps_with_symmetry() -> None:
     system = build_system(definition, protocol, definition.bounds(3, 2, 2, 2), ())
     outcome = local.explore(system)
     assert (outcome.stored_states, outcome.distinct_states, outcome.depth) == (123_311, 737_794, 25)
+
+
+@pytest.mark.parametrize("symmetry", [False, True])
+def test_a_state_of_84_bits_never_takes_more_than_24_bytes(symmetry: bool) -> None:
+    """Rows and visited set, at any moment once there are more than a few thousand states."""
+    model = MODELS["reference"]
+    protocol, definition = next((p, d) for p, d in variants(model) if p.variant.value == "kip-320")
+    system = build_system(definition, protocol, definition.bounds(3, 2, 2, 3), ())
+    seen: list[Progress] = []
+    outcome = local.explore(system, Budget(max_states=300_000), on_progress=seen.append, symmetry=symmetry)
+    assert outcome.bits == 84
+    assert max(progress.memory / progress.distinct_states for progress in seen if progress.distinct_states > 8192) <= 24
 
 
 def random_walk(system: System, choices: Any, length: int) -> Any:

@@ -119,6 +119,23 @@ def test_a_violation_within_the_budget_is_told_all_the_same(highwater: Run) -> N
     assert highwater("check", VIOLATED, "--max-depth", 8).exit_code == 3
 
 
+def test_a_memory_budget_is_kept_to_within_a_tenth(write_spec: Write) -> None:
+    """The process as a whole takes no more than a tenth above --memory, and most of what it may."""
+    code = (
+        "import re, sys\nfrom highwater.cli import main\ntry: main(sys.argv[1:])\n"
+        "except SystemExit as done: print(done.code, 1024 * int(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1]))"
+    )
+    spec = write_spec(bounds=LARGE)
+    ran = subprocess.run(
+        [sys.executable, "-c", code, "check", str(spec), "--memory", "500M", "--no-symmetry"], capture_output=True, text=True, check=True
+    )
+    exit_code, taken = map(int, ran.stdout.splitlines()[-1].split())
+    assert exit_code == 3
+    assert 0.6 * 500 * 2**20 < taken < 1.1 * 500 * 2**20
+    assert "unknown: ran out of memory; no violation so far" in ran.stdout
+    assert "give it more --memory" in ran.stdout
+
+
 def test_running_out_of_memory_exits_3(write_spec: Write) -> None:
     ran = in_another_process("check", write_spec(bounds=LARGE), "--memory", "300M")
     assert ran.returncode == 3, ran.stderr
