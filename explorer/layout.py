@@ -33,9 +33,10 @@ class Leaf:
     word: int
     shift: int
     width: int
+    mask: int = attrs.field(init=False)
 
-    @property
-    def mask(self) -> int:
+    @mask.default
+    def _mask(self) -> int:
         return (1 << self.width) - 1
 
     def pack(self, value: Any, words: list[int]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from explorer.layout import Elements, Fields, Layout, Leaf, Members, Presence
-from explorer.views import SLOTS, RecordView, SetView, TracingError, TupleView, View, plain, view_record
+from explorer.views import SLOTS, RecordView, SetView, TracingError, TupleView, View, plain, record_view
 from model.domain import DomainError
 
 
@@ -64,7 +64,7 @@ class Recorder:
         if kind is Leaf:
             return slot.domain.decode(self.raw(slot))
         if kind is Fields:
-            return view_record(self, slot)
+            return record_view(slot.domain.cls)(self, slot, {})
         if kind is Elements:
             return TupleView(self, slot, None)
         if kind is Members:

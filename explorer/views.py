@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from typing import Any, Protocol
 
 import attrs
@@ -107,7 +107,7 @@ class RecordView(Ordered):
         for name in changes:
             if name not in self._slot.slots:
                 raise TypeError(f"{self._slot.domain.cls.__name__} has no field {name!r}")
-        return type(self)(_READING, self._recorder, self._slot, {**self._changes, **changes})
+        return record_view(self._slot.domain.cls)(self._recorder, self._slot, {**self._changes, **changes})
 
     def __replace__(self, **changes: Any) -> Any:
         return self.__traced_evolve__(changes)
@@ -117,17 +117,12 @@ class RecordView(Ordered):
         return build(cls, {name: plain(getattr(self, name)) for name in self._slot.slots})
 
 
-_READING = object()
-
-
-def view_record(recorder: Reader, slot: Fields) -> Any:
-    """A view of a record, without changes."""
-    return record_view(slot.domain.cls)(_READING, recorder, slot, {})
-
-
 @functools.cache
-def record_view(cls: type) -> type:
-    """The view class of an attrs class: a subclass, so that methods, properties and isinstance work, whose fields read the state."""
+def record_view(cls: type) -> Callable[[Reader, Fields, dict[str, Any]], Any]:
+    """What makes views of an attrs class from a reader, a slot and changes.
+
+    The views' own class is a subclass, so that methods, properties and isinstance work, whose fields read the state.
+    """
 
     def field_of(name: str) -> property:
         def read(self: Any) -> Any:
@@ -137,15 +132,7 @@ def record_view(cls: type) -> type:
         return property(read)
 
     def create(view: type, *arguments: Any, **fields: Any) -> Any:
-        if not (arguments and arguments[0] is _READING):
-            return cls(*arguments, **fields)  # type(view)(...) in a model's method means the plain class
-        made = object.__new__(view)
-        for name, value in zip(("_recorder", "_slot", "_changes"), arguments[1:], strict=True):
-            object.__setattr__(made, name, value)
-        return made
-
-    def initialise(self: Any, *arguments: Any, **fields: Any) -> None:
-        """Everything was set on creation."""
+        return cls(*arguments, **fields)  # type(view)(...) in a model's method means the plain class
 
     namespace = {field.name: field_of(field.name) for field in attrs.fields(cls)}
     kept = ["__hash__", "__reduce_ex__", "__replace__", "__repr__", "__lt__", "__le__", "__gt__", "__ge__"]
@@ -154,10 +141,20 @@ def record_view(cls: type) -> type:
     else:
         namespace |= {"__eq__": cls.__eq__, "__ne__": cls.__ne__}
     namespace |= {name: getattr(RecordView, name) for name in kept}
-    namespace |= {"__slots__": ("_recorder", "_slot", "_changes"), "__new__": create, "__init__": initialise, "__module__": cls.__module__}
+    namespace |= {"__slots__": ("_recorder", "_slot", "_changes"), "__new__": create, "__module__": cls.__module__}
     if cls.__str__ is not object.__str__:
         namespace["__str__"] = cls.__str__
-    return type(cls.__name__, (RecordView, cls), namespace)
+    view = type(cls.__name__, (RecordView, cls), namespace)
+    set_recorder, set_slot, set_changes = (view.__dict__[name].__set__ for name in ("_recorder", "_slot", "_changes"))
+
+    def make(recorder: Reader, slot: Fields, changes: dict[str, Any]) -> Any:
+        made = object.__new__(view)
+        set_recorder(made, recorder)
+        set_slot(made, slot)
+        set_changes(made, changes)
+        return made
+
+    return make
 
 
 class SetView(View, Set):
