@@ -12,6 +12,7 @@ name the count of distinct states, so that nobody compares different searches.
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import statistics
 import subprocess
@@ -37,19 +38,21 @@ def system(sizes: tuple[int, ...], check: list[str]):
     return build_system(definition, protocol, bounds_object, properties)
 
 
-def in_process(sizes: tuple[int, ...], check: list[str], runs: int) -> None:
-    label = f"{sizes} " + (f"checking {', '.join(check)}" if check != ["no_deadlock"] else "no property")
+def in_process(sizes: tuple[int, ...], check: list[str], runs: int, workers: int, symmetry: bool) -> None:
+    searched = "up to symmetry" if symmetry else "every state"
+    checked = f"checking {', '.join(check)}" if check != ["no_deadlock"] else "no property"
     seconds = []
     for _ in range(runs):
-        outcome = explore(system(sizes, check))
+        outcome = explore(system(sizes, check), workers=workers, symmetry=symmetry)
         assert outcome.distinct_states == DISTINCT[sizes], outcome
         seconds.append(outcome.seconds)
-    best = statistics.median(seconds)
+    median = statistics.median(seconds)
     print(
-        f"{label}: {outcome.distinct_states:,} states, {outcome.generated:,} generated, depth {outcome.depth}; median {best:.2f} s of"
-        f" {runs} ({min(seconds):.2f}..{max(seconds):.2f}); {outcome.distinct_states / best:,.0f} states/s,"
-        f" {best / outcome.generated * 1e9:.0f} ns per generated successor; {outcome.memory / outcome.distinct_states:.1f} bytes per state"
-        f" of {outcome.bits} bits; {outcome.compiled_paths:,} paths compiled",
+        f"{sizes} {searched}, {workers} threads, {checked}: median {median:.2f} s of {runs} ({min(seconds):.2f}..{max(seconds):.2f});"
+        f" {outcome.distinct_states:,} states, {outcome.stored_states:,} stored, {outcome.generated:,} generated, depth {outcome.depth};"
+        f" {outcome.distinct_states / median:,.0f} states/s, {median / outcome.generated * 1e9:.0f} ns per generated successor;"
+        f" {outcome.memory / outcome.stored_states:.1f} bytes per stored state of {outcome.bits} bits;"
+        f" {outcome.compiled_paths:,} paths compiled",
         flush=True,
     )
 
@@ -70,15 +73,18 @@ def paired(other: str, runs: int) -> None:
         spec.write_text(
             f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\nbounds = {{ {bounds} }}\ncheck = ["weak_isr", "strong_isr"]\n'
         )
-        ours_command = [sys.executable, "-m", "highwater.cli", "check", str(spec)]
-        ratios = []
-        whole_process(ours_command, str(DISTINCT[SMALL]))  # fills the kernel cache
+        check = [sys.executable, "-m", "highwater.cli", "check", str(spec)]
+        ours = {"as it comes": check, "every state, 1 thread": [*check, "--no-symmetry", "--workers", "1"]}
+        ratios: dict[str, list[float]] = {how: [] for how in ours}
+        whole_process(check, str(DISTINCT[SMALL]))  # fills the kernel cache
         for _ in range(runs):
-            ours = whole_process(ours_command, str(DISTINCT[SMALL]))
             theirs = whole_process(shlex.split(other), str(DISTINCT[SMALL]))
-            ratios.append(theirs / ours)
-            print(f"{SMALL} whole process: ours {ours:.2f} s, the other {theirs:.2f} s: {theirs / ours:.1f} times", flush=True)
-        print(f"median ratio {statistics.median(ratios):.1f}")
+            for how, command in ours.items():
+                seconds = whole_process(command, str(DISTINCT[SMALL]))
+                ratios[how].append(theirs / seconds)
+                print(f"{SMALL} whole process, {how}: {seconds:.2f} s, the other {theirs:.2f} s: {theirs / seconds:.1f} times", flush=True)
+        for how, found in ratios.items():
+            print(f"median ratio, {how}: {statistics.median(found):.1f}")
 
 
 def main() -> None:
@@ -88,9 +94,11 @@ def main() -> None:
     parser.add_argument("--tlc", metavar="COMMAND", help="another checker's command line, to pair with")
     arguments = parser.parse_args()
     explore(system((2, 2, 2, 1), ["weak_isr"]))  # loads or compiles the kernel
+    processors = os.cpu_count() or 1
     for sizes in (SMALL,) if arguments.small else (SMALL, LARGE):
-        in_process(sizes, ["no_deadlock"], arguments.runs)
-        in_process(sizes, ["weak_isr", "strong_isr"], arguments.runs)
+        for workers, symmetry in dict.fromkeys(((1, False), (processors, False), (processors, True))):
+            in_process(sizes, ["no_deadlock"], arguments.runs, workers, symmetry)
+        in_process(sizes, ["weak_isr", "strong_isr"], arguments.runs, processors, True)
     if arguments.tlc:
         paired(arguments.tlc, arguments.runs)
 

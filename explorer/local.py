@@ -29,7 +29,7 @@ from explorer.system import System, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Step, Verdict, Violation
 
-CHECKED_AT_ONCE = 1 << 14
+ROWS_AT_ONCE = 1 << 14
 ROWS_BETWEEN_REPORTS = 1 << 18
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
 ROWS_WORTH_A_FILTER = 1 << 14
@@ -107,7 +107,7 @@ class _Search:
         self.level_sizes: list[int] = []
         self.store = Store(self.layout, budget)
         self.works = [make_work(len(system.actions), self.layout) for _ in range(workers)]
-        self.pool = ThreadPoolExecutor(workers - 1) if workers > 1 else None
+        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self.growing = threading.Lock()
         self.checkpoint: Checkpoint | None = None
         self.snapshot_at = self.started
@@ -212,12 +212,21 @@ class _Search:
         if len(self.permutations) < 2:
             self.level_sizes.append(end - begin)
             return
-        words, room = np.zeros((1, self.layout.words), np.uint64), np.zeros((1, self.layout.words), np.uint64)
-        self.level_sizes.append(symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, words, room, self.store.units))
+        self.level_sizes.append(sum(self._spread(self._orbit_sizes, begin, end)))
         depth = len(self.level_sizes)
         if depth < LEVELS_TRIED:
             states = [self.layout.unpack(self.store.words(row)) for row in (begin, end - 1)]
             refuse_unless_sound(self.system, self.permutations, states)
+
+    def _orbit_sizes(self, begin: int, end: int) -> int:
+        words, room = np.zeros((2, 1, self.layout.words), np.uint64)
+        return symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, words, room, self.store.units)
+
+    def _spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
+        """What a function gives for the parts of a range of rows, by all threads."""
+        parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
+        spread = self.pool.map if self.pool and len(parts) > 1 else map
+        return list(spread(lambda part: function(*part), parts))
 
     # Expanding
 
@@ -241,13 +250,15 @@ class _Search:
         self.store.close_holes(self.works)
 
     def _run_all(self, works: list[Work], end: int, pause_at: int) -> list[int]:
-        others: list[Future[int]] = []
+        if self.pool is None or len(works) == 1:
+            return [self._run_one(work, end, pause_at) for work in works]
+        running: list[Future[int]] = []
         try:
-            others += [self.pool.submit(self._run_one, work, end, pause_at) for work in works[1:]] if self.pool else []
-            return [self._run_one(works[0], end, pause_at), *(other.result() for other in others)]
+            running += [self.pool.submit(self._run_one, work, end, pause_at) for work in works]
+            return [each.result() for each in running]
         except BaseException:
             self.store.shared[kernel.STOP] = 1
-            wait(others)
+            wait(running)
             raise
 
     def _run_one(self, work: Work, end: int, pause_at: int) -> int:
@@ -304,21 +315,21 @@ class _Search:
         if all(instance.of.name in known for instance in self.system.invariants):
             return
         wanted = self._mask(instance.of.name not in known for instance in self.system.invariants)
-        violations = np.zeros(len(self.system.invariants), np.int64)
-        room, misses = np.zeros((1, self.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
-        for first in range(begin, end, CHECKED_AT_ONCE):
-            last = min(end, first + CHECKED_AT_ONCE)
-            while True:
-                found = np.zeros_like(violations)
-                trees = self._trees(self.invariants)
-                missed = check_kernels.check(self.store.rows, first, last, wanted, found, trees, room, misses, self.store.units)
-                if not missed:
-                    break
-                self._learn(self.invariants, misses[:missed])
-            violations += found
+        violations = sum(self._spread(lambda first, last: self._violations(wanted, first, last), begin, end))
         names = {i.of.name: None for i, n in zip(self.system.invariants, violations.tolist(), strict=True) if n}
         found = [self._violation(name, begin, end) for name in names]
         self.traces += sorted(found, key=self._order)
+
+    def _violations(self, wanted: np.ndarray, begin: int, end: int) -> np.ndarray:
+        """How many of the rows violate each of the wanted invariants."""
+        room, misses = np.zeros((1, self.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
+        while True:
+            found = np.zeros(len(self.system.invariants), np.int64)
+            trees = self._trees(self.invariants)
+            missed = check_kernels.check(self.store.rows, begin, end, wanted, found, trees, room, misses, self.store.units)
+            if not missed:
+                return found
+            self._learn(self.invariants, misses[: max(0, missed)])  # or waits there for the thread that learns
 
     def _order(self, violation: Violation) -> tuple[int, ...]:
         """What makes one of two equally long traces the first: its initial state, then its actions."""

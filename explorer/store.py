@@ -78,7 +78,8 @@ class Store:
 
     @property
     def what_is_full(self) -> str:
-        return "max-states" if self.capacity == self._budget.max_states else "memory"
+        most = self._budget.max_states
+        return "max-states" if most is not None and self.count >= most else "memory"
 
     def add_initial(self, states: Iterable[Sequence[int]]) -> None:
         """Enter the first rows; states of the same words once."""

@@ -9,9 +9,9 @@ from numba import njit
 
 from explorer.kernels.rows import read_row
 from explorer.kernels.trees import candidates_of, first_of, walk, without_first
-from explorer.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
+from explorer.program import FIRST_EFFECT, NOTHING, PENDING
 
-_UNKNOWN, _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(UNKNOWN), np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
+_NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
 
 @njit(cache=True, nogil=True)
@@ -19,10 +19,10 @@ def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: 
     """Walk the wanted invariants' trees for the rows begin..end, and count in `violations` the rows that violate each.
 
     Returns:
-        The number of misses. If there are any, nothing was counted for their rows, and all must be checked again once the trees have
-        grown.
+        0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses. Unless it is 0, all must be
+        checked again once the trees have grown.
     """
-    missed = 0
+    missed, waiting = 0, False
     for row in range(begin, end):
         read_row(rows, row, words, 0, units)
         for group in range(len(wanted)):
@@ -35,12 +35,14 @@ def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: 
                     continue
                 if branch >= _FIRST_EFFECT:
                     violations[tree] += 1
-                elif branch == _UNKNOWN and missed < len(misses):
+                elif branch == _PENDING:
+                    waiting = True
+                elif missed < len(misses):
                     trees.branches[position] = _PENDING
                     misses[missed, 0] = row
                     misses[missed, 1] = tree
                     missed += 1
-    return missed
+    return -1 if waiting and missed == 0 else missed
 
 
 @njit(cache=True, nogil=True)
