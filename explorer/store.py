@@ -72,6 +72,11 @@ class Store:
         return int(self.shared[ROWS])
 
     @property
+    def depth(self) -> int:
+        """The depth of the deepest whole level."""
+        return len(self.level_ends) - 2
+
+    @property
     def bytes_taken(self) -> int:
         """Bytes taken by the rows and the visited set."""
         return self.count * self._row + self.table.nbytes

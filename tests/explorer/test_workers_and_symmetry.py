@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer import local, oracle, store
+from explorer import engine, local, oracle, store
 from explorer.filters import Filter
 from explorer.kernels import symmetry as kernels
 from explorer.layout import Layout
@@ -51,7 +51,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
         (store, "RESERVED_ROWS", 4),
         (local, "RESERVED_ROWS", 4),
         (local, "ROWS_WORTH_A_SECOND_THREAD", 2),
-        (local, "ROWS_WORTH_A_FILTER", 16),
+        (engine, "ROWS_WORTH_A_FILTER", 16),
         (local, "ROWS_BETWEEN_REPORTS", 100),
     ):
         monkeypatch.setattr(module, name, value)

@@ -1,0 +1,117 @@
+"""A compiled system and the rows found so far, with what every pass over rows needs: trees, filters, symmetry, threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from explorer.filters import Filter
+from explorer.kernels import symmetry as symmetry_kernels
+from explorer.kernels.trees import Effects as EffectArrays
+from explorer.kernels.trees import Trees
+from explorer.layout import Layout
+from explorer.program import ActionProgram, Effects, InvariantProgram, Program
+from explorer.store import Store, make_work
+from explorer.symmetry import no_symmetry, permutations_of, tabulate
+from explorer.system import System
+from explorer.verdict import Budget
+
+ROWS_AT_ONCE = 1 << 14
+ROWS_WORTH_A_FILTER = 1 << 14
+SAMPLE = 64
+
+
+class Engine:
+    """What the passes of a search share.
+
+    Attributes:
+        system, layout: what is explored, and its bits.
+        effects, actions, invariants: the trees.
+        permutations, symmetry: the group of permutations, the identity first, and its tables; empty without symmetry.
+        store: the rows.
+        works: counters and scratch room, one per thread.
+        pool: the threads, if there is more than one.
+    """
+
+    def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool) -> None:
+        self.system = system
+        self.layout = Layout(system.domain)
+        self.effects = Effects(self.layout.words)
+        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit)
+        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit)
+        self.permutations = permutations_of(system, self.layout) if symmetry else []
+        self.symmetry = tabulate(self.layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(self.layout)
+        self.store = Store(self.layout, budget)
+        self.works = [make_work(len(system.actions), self.layout) for _ in range(workers)]
+        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self._growing = threading.Lock()
+        self._filters = {program: Filter(program, self.layout) for program in (self.actions, self.invariants)}
+        self._filtered_at = ROWS_WORTH_A_FILTER // 8
+
+    @property
+    def paths(self) -> int:
+        """How many paths of functions were run in Python."""
+        return self.actions.paths + self.invariants.paths
+
+    def total(self, position: int) -> int:
+        """One of the counts of `explorer.kernels.expand`, of all threads together."""
+        return sum(int(work.counts[position]) for work in self.works)
+
+    def cut_steps(self) -> Counter[frozenset[str]]:
+        """How many steps each set of bounds has cut."""
+        return Counter({bounds: sum(int(work.cut_steps[n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)})
+
+    def trees(self, program: Program) -> Trees:
+        """A program as the kernels read it."""
+        found = self._filters[program]
+        return Trees(program.branches.array, found.masks, found.places, found.candidates)
+
+    def effect_arrays(self) -> EffectArrays:
+        """The effects as the kernels read them."""
+        effects = self.effects
+        return EffectArrays(effects.keep.array, effects.put.array, effects.copies.array, effects.first_copy.array, effects.cut.array)
+
+    def learn(self, program: Program, misses: np.ndarray) -> None:
+        """Grow trees by the (row, tree) pairs that a kernel missed. Only one thread does at a time."""
+        with self._growing:
+            for row, tree in misses.tolist():
+                program.learn(tree, self.store.words(row))
+
+    def renew_filters(self) -> None:
+        """Choose filters by a sample of the states, each time their number has grown eightfold."""
+        if self.store.count < 8 * self._filtered_at:
+            return
+        self._filtered_at = self.store.count
+        rows = np.linspace(self.store.level_ends[-3], self.store.count - 1, SAMPLE).astype(int)
+        sample = [self.store.words(row) for row in rows.tolist()]
+        self._filters = {program: Filter(program, self.layout, sample) for program in self._filters}
+
+    def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
+        """What a function gives for the parts of a range of rows, by all threads."""
+        parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
+        spread = self.pool.map if self.pool and len(parts) > 1 else map
+        return list(spread(lambda part: function(*part), parts))
+
+    def states_in(self, begin: int, end: int) -> int:
+        """How many states the rows begin..end stand for."""
+        return sum(self.spread(self._orbit_sizes, begin, end)) if len(self.permutations) > 1 else end - begin
+
+    def _orbit_sizes(self, begin: int, end: int) -> int:
+        words, room = np.zeros((2, 1, self.layout.words), np.uint64)
+        return symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, words, room, self.store.units)
+
+    def representative(self, state: Any) -> tuple[int, ...]:
+        """The words of the state that stands for a plain state."""
+        room = np.zeros((3, self.layout.words), np.uint64)
+        room[0] = self.layout.pack(state)
+        symmetry_kernels.representative(room, self.symmetry, self.store.units)
+        return tuple(map(int, room[0]))
+
+    def row_of(self, state: Any) -> int:
+        """The row that stands for a plain state, or -1."""
+        return self.store.find(self.representative(state))

@@ -1,0 +1,116 @@
+"""Each technique of the kernels beside a plain version of the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numba import njit
+
+from explorer.kernels import intrinsics, rows, trees
+
+WORD = st.integers(0, 2**64 - 1)
+
+
+@njit
+def gathered(value: int, mask: int) -> tuple[int, int]:
+    return intrinsics.pext(value, mask), intrinsics.gather_bits(value, mask)
+
+
+@given(value=WORD, mask=WORD)
+def test_gathering_bits_packs_those_under_the_mask(value: int, mask: int) -> None:
+    """The machine instruction, its portable twin, and a string of bits agree."""
+    bits = [value >> position & 1 for position in range(64) if mask >> position & 1]
+    expected = sum(bit << place for place, bit in enumerate(bits))
+    assert tuple(map(int, gathered(np.uint64(value), np.uint64(mask)))) == (expected, expected)
+
+
+@njit
+def lowest(value: int) -> int:
+    return intrinsics.lowest_bit(value)
+
+
+@given(position=st.integers(0, 63), above=WORD)
+def test_the_lowest_bit_is_found(position: int, above: int) -> None:
+    assert lowest(np.uint64((above << position | 1 << position) & (2**64 - 1))) == position
+
+
+@njit
+def swapped(array: Any, expected: int, replacement: int) -> int:
+    return intrinsics.swap_if(array, np.uint64(1), np.uint32(expected), np.uint32(replacement))
+
+
+def test_a_swap_happens_only_where_the_expected_value_stands() -> None:
+    array = np.array([7, 7, 7], np.uint32)
+    assert (swapped(array, 5, 9), array.tolist()) == (7, [7, 7, 7])
+    assert (swapped(array, 7, 9), array.tolist()) == (7, [7, 9, 7])
+
+
+@njit
+def round_trip(space: Any, words: Any, units: Any) -> bool:
+    for row in range(len(words)):
+        rows.write_row(space, row, words, row, units)
+    same = True
+    for row in range(len(words)):
+        same &= rows.is_row(space, row, words, row, units)
+    back = np.zeros_like(words)
+    for row in range(len(words)):
+        rows.read_row(space, row, back, row, units)
+    return same and (back == words).all()
+
+
+@pytest.mark.parametrize("units", [1, 2, 3, 4, 5])
+def test_states_are_packed_into_rows_without_the_unused_half_word(units: int) -> None:
+    words = np.random.default_rng(units).integers(0, 2**64, (50, -(-units // 2)), np.uint64)
+    if units % 2:
+        words[:, -1] &= np.uint64(2**32 - 1)
+    assert round_trip(np.zeros(50 * units, np.uint32), words, (0,) * units)
+
+
+@settings(deadline=None)
+@given(states=st.lists(st.tuples(WORD, st.integers(0, 2**32 - 1)), unique=True, max_size=60), spare=st.integers(1, 20), other=WORD)
+def test_the_visited_set_finds_what_was_entered_and_nothing_else(states: list[tuple[int, int]], spare: int, other: int) -> None:
+    """A set of whole states, in a table that may be nearly full; rows that move are found in their new place."""
+    units = (0,) * 3
+    space = np.zeros(3 * (len(states) + 1), np.uint32)
+    for row, (low, high) in enumerate(states):
+        space[3 * row : 3 * row + 3] = [low & 2**32 - 1, low >> 32, high]
+    table, room = np.zeros(len(states) + spare, np.uint32), np.zeros((1, 2), np.uint64)
+    rows.enter_rows(space, 0, len(states), table, room, np.zeros(7, np.uint64), units)
+
+    def find(words: tuple[int, int]) -> int:
+        room[0] = words
+        return int(rows.find(space, table, room, units))
+
+    positions = {state: row for row, state in enumerate(states)}
+    assert {state: find(state) for state in states} == positions
+    assert find((other, 5)) == positions.get((other, 5), -1)
+    if states:
+        rows.move_row(space, 0, len(states), table, np.zeros((1, 2), np.uint64), units)
+        assert find(states[0]) == len(states)
+
+
+@njit
+def applied(words: Any, effects: Any, made: Any) -> None:
+    trees.apply(words, 0, 0, effects, made, 0, (0, 0, 0, 0))
+
+
+@given(words=st.tuples(WORD, WORD), keep=st.tuples(WORD, WORD), shift=st.integers(0, 56), to=st.integers(0, 56))
+def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tuple[int, int], shift: int, to: int) -> None:
+    target = 0xFF << to
+    kept = (keep[0], keep[1] & ~target)
+    put = (~kept[0] & 0x0F0F, 0)
+    arrays = trees.Effects(
+        np.array([kept], np.uint64),
+        np.array([put], np.uint64),
+        np.array([[0, shift, 0xFF, 1, to]], np.uint64),
+        np.array([0, 1], np.int64),
+        np.zeros(1, np.int32),
+    )
+    made = np.zeros((1, 2), np.uint64)
+    applied(np.array([words], np.uint64), arrays, made)
+    expected = [words[0] & kept[0] | put[0], words[1] & kept[1] | (words[0] >> shift & 0xFF) << to]
+    assert made[0].tolist() == expected
