@@ -192,7 +192,7 @@ def test_a_value_outside_its_domain_that_no_bound_explains_is_an_error(domain: A
         (ArrayOf(Integers(0, Limit(3, "steps")), 2), (0, 4), {"steps"}),
         (PLACE, evolve(HOME, owner=2, trail=(Point(2, True),)), {"people", "steps"}),
     ],
-    ids=repr,
+    ids=itertools.count(),
 )
 def test_a_value_beyond_limits_names_the_keys_of_all_of_them(domain: Any, value: Any, keys: set[str]) -> None:
     assert domain.exceeded(value) == keys
