@@ -1,7 +1,6 @@
 """Claims against outcomes: what is met, what is not, and what could not be told; and models that are wrong in themselves."""
 
 import inspect
-import resource
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from explorer.memory import process_memory
 from explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
 from highwater.check import Engine, Result, Status, check_spec, judge_claim
 from highwater.spec import Spec, SpecError, load_spec
@@ -184,7 +184,7 @@ def test_a_budget_that_is_just_enough_decides(make_spec: Make, engine: Engine) -
 
 def test_a_budget_of_memory_leaves_a_claim_undecided(make_spec: Make) -> None:
     check_spec(make_spec())  # what the process takes for compiling is no part of what follows
-    taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    taken = process_memory()
     result = check_spec(make_spec(bounds=LARGE), budget=Budget(memory=taken + 2**24))
     assert (result.status, result.outcome.verdict, result.outcome.reason) == (UNDECIDED, Verdict.UNKNOWN, "memory")
     assert 0 < result.outcome.memory <= 2**24
