@@ -840,3 +840,41 @@ def test_a_file_name_that_is_not_utf_8_is_no_reason_to_crash(write_spec: Write, 
     assert ran.returncode == 0, ran.stderr.decode("utf-8", "replace")[-500:]
     assert b"odd" in ran.stdout
     assert len(results_in(tmp_path / "report.json")) == 1
+
+
+# Long searches
+
+
+def test_a_search_goes_on_from_its_checkpoint(highwater: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "snapshots"
+    assert highwater("check", VIOLATED, "--checkpoint", folder, "--max-depth", 5).exit_code == 3
+    again = highwater("check", VIOLATED, "--checkpoint", folder)
+    assert (again.exit_code, "holds a checkpoint already" in again.stderr) == (2, True)
+    done = highwater("check", VIOLATED, "--checkpoint", folder, "--resume")
+    assert done.exit_code == 0
+    assert steps_in(done.stdout) == steps_in(highwater("check", VIOLATED).stdout)
+
+
+def test_a_checkpoint_of_another_spec_is_refused(highwater: Run, tmp_path: Path, write_spec: Write) -> None:
+    folder = tmp_path / "snapshots"
+    highwater("check", VIOLATED, "--checkpoint", folder, "--max-depth", 5)
+    result = highwater("check", write_spec(), "--checkpoint", folder, "--resume")
+    assert result.exit_code == 2
+    assert f"{folder}: is a checkpoint of another search" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--resume"], "--resume needs --checkpoint DIR"),
+        (["--checkpoint", "snapshots", VIOLATED.parent], "name one spec"),
+        (["--checkpoint", "snapshots", "--engine", "python"], "by the local engine"),
+        (["--json", "other.toml"], "--json would overwrite a spec"),
+    ],
+    ids=range(4),
+)
+def test_options_that_do_not_go_together_exit_2(highwater: Run, options: list[object], words: str) -> None:
+    result = highwater("check", VIOLATED, *options)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert not Path("snapshots").exists()
