@@ -11,7 +11,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 check: $(VENV)/ready  # every claim in specs/ comes out as it says
 	$(BIN)/highwater check specs
 
-test: $(VENV)/ready-dev  # all tests, the slow ones too
+test: $(VENV)/ready-dev  # format, lint and all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m pytest -n auto

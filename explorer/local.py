@@ -264,7 +264,7 @@ class _Search:
             Progress(
                 depth=self.store.depth,
                 frontier=ends[-1] - ends[-2],
-                distinct_states=self.store.count,
+                stored_states=self.store.count,
                 generated=self.engine.total(kernel.GENERATED),
                 compiled_paths=self.engine.paths,
                 seconds=time.perf_counter() - self.started,

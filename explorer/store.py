@@ -87,8 +87,15 @@ class Store:
         return "max-states" if most is not None and self.count >= most else "memory"
 
     def add_initial(self, states: Iterable[Sequence[int]]) -> None:
-        """Enter the first rows; states of the same words once."""
+        """Enter the first rows; states of the same words once.
+
+        Raises:
+            Stopped: the budget has no room for them, beyond those that are kept all the same.
+        """
         for words in dict.fromkeys(states):
+            if self.count * len(self.units) == len(self.rows):
+                self.grow_table()
+                raise Stopped(self.what_is_full)
             self._room[0] = words
             units = self._room.view(np.uint32)[0, : len(self.units)]
             self.rows[self.count * len(self.units) : (self.count + 1) * len(self.units)] = units
@@ -190,7 +197,7 @@ def make_work(trees: int, layout: Layout) -> Work:
         position=np.zeros(hits, np.uint64),
         branch=np.zeros(hits, np.uint64),
         walking=np.zeros(hits, np.int32),
-        made=np.zeros((hits + 3, layout.words), np.uint64),
+        made=np.zeros((hits + 2, layout.words), np.uint64),  # two more for images
         slots=np.zeros(hits, np.uint64),
         orbits=np.ones(batch, np.int64),
         moves=np.zeros(batch, np.uint8),

@@ -117,11 +117,14 @@ class Outcome:
 
 @attrs.frozen
 class Progress:
-    """How far a running exploration is: the level being expanded, its size, and the totals so far."""
+    """How far a running exploration is: the depth and the rows of the level being expanded, and the totals so far.
+
+    Stored states are counted as they are, successors as without symmetry.
+    """
 
     depth: int
     frontier: int
-    distinct_states: int
+    stored_states: int
     generated: int
     compiled_paths: int
     seconds: float

@@ -51,9 +51,9 @@ class Live:
 
 
 def progress_line(progress: Progress) -> str:
-    rate = progress.distinct_states / max(progress.seconds, 1e-9)
+    rate = progress.stored_states / max(progress.seconds, 1e-9)
     return (
-        f"depth {progress.depth}  frontier {progress.frontier:,}  distinct {progress.distinct_states:,}  generated {progress.generated:,}  "
+        f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated {progress.generated:,}  "
         f"{_short(rate)} states/s  {_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
     )
 

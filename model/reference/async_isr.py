@@ -9,6 +9,7 @@ from __future__ import annotations
 import attrs
 
 from model.domain import ArrayOf, Integers, SequenceOf, SetOf, action, bound, evolve, records, replaced, within
+from model.reference.state import brokers
 
 LEADER = 0
 NO_VERSION = -1
@@ -21,11 +22,6 @@ class AsyncIsrBounds:
     brokers: int = bound(1, 5, "brokers, all of which host a replica; broker 0 leads")
     offset_max: int = bound(1, 63, "the largest log end offset")
     version_max: int = bound(0, 15, "the last version of the ISR; versions are 0..max")
-
-
-def brokers(bounds: AsyncIsrBounds) -> Integers:
-    """The domain of a broker id."""
-    return Integers(0, bounds.brokers - 1, label="b", names="brokers")
 
 
 def versions(bounds: AsyncIsrBounds) -> Integers:

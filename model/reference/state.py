@@ -8,6 +8,7 @@ Offsets count from 0; log end offset and high watermark are exclusive. Epochs co
 from __future__ import annotations
 
 from enum import Enum
+from typing import Any
 
 import attrs
 
@@ -47,8 +48,8 @@ class ReferenceBounds:
     leader_epoch_max: int = bound(0, 31, "the last leader epoch; epochs are 0..max")
 
 
-def brokers(bounds: ReferenceBounds) -> Integers:
-    """The domain of a broker id."""
+def brokers(bounds: Any) -> Integers:
+    """The domain of a broker id, for any bounds with a number of brokers."""
     return Integers(0, bounds.brokers - 1, label="b", names="brokers")
 
 

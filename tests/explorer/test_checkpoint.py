@@ -56,8 +56,6 @@ def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(tmp_path: Path, v
 @pytest.mark.parametrize("most", [1, 100, 5000])
 def test_a_search_that_ran_out_of_states_goes_on_with_more(tmp_path: Path, most: int) -> None:
     local.explore(system(), Budget(max_states=most), checkpoint=tmp_path)
-    if most == 1:
-        assert not list(tmp_path.glob("rows-*")) or (tmp_path / MANIFEST).exists()
     assert told(local.explore(system(), checkpoint=tmp_path, resume=True)) == told(local.explore(system()))
 
 

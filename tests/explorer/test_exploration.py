@@ -600,7 +600,7 @@ def test_progress_is_told_after_each_level(odometer: System) -> None:
     ends = [progress for progress in told_of if progress.level_ended]
     assert [progress.depth for progress in ends] == list(range(21))
     assert tuple(progress.frontier for progress in ends) == outcome.levels
-    assert [progress.distinct_states for progress in ends] == [sum(outcome.levels[: depth + 1]) for depth in range(21)]
+    assert [progress.stored_states for progress in ends] == [sum(outcome.levels[: depth + 1]) for depth in range(21)]
     assert ends[-1].generated == outcome.generated
     assert [progress.seconds for progress in told_of] == sorted(progress.seconds for progress in told_of)
 
@@ -611,7 +611,7 @@ def test_progress_is_told_within_wide_levels_without_changing_what_is_found(odom
     outcome = local.explore(odometer, Budget(max_depth=60), on_progress=told_of.append)
     assert outcome.levels == tuple(simplices())[:61]
     assert any(not progress.level_ended for progress in told_of)
-    states = [progress.distinct_states for progress in told_of]
+    states = [progress.stored_states for progress in told_of]
     assert states == sorted(states)
 
 
@@ -648,7 +648,7 @@ def test_an_interrupt_within_a_level_keeps_its_part(odometer: System, monkeypatc
 
 def test_an_interrupt_in_the_last_report_of_a_budget_that_ran_out_ends_like_any_other(odometer: System) -> None:
     def interrupt(progress: Progress) -> None:
-        if progress.distinct_states == 1000:
+        if progress.stored_states == 1000:
             raise KeyboardInterrupt
 
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import attrs
@@ -93,7 +94,7 @@ def test_a_state_of_84_bits_never_takes_more_than_24_bytes(symmetry: bool) -> No
     seen: list[Progress] = []
     outcome = local.explore(system, Budget(max_states=300_000), on_progress=seen.append, symmetry=symmetry)
     assert outcome.bits == 84
-    assert max(progress.memory / progress.distinct_states for progress in seen if progress.distinct_states > 8192) <= 24
+    assert max(progress.memory / progress.stored_states for progress in seen if progress.stored_states > 8192) <= 24
 
 
 def random_walk(system: System, choices: Any, length: int) -> Any:
@@ -229,3 +230,16 @@ def test_only_permutations_that_the_initial_states_allow_are_used() -> None:
 def test_names_that_nobody_tells_apart_are_stored_once() -> None:
     outcome = local.explore(seats([arrive]))
     assert (outcome.levels, outcome.stored_states) == ((1, 3, 3, 1), 4)
+
+
+def test_far_more_initial_states_than_the_budget_end_the_search() -> None:
+    every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
+    outcome = local.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
+    assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 27)
+
+
+def test_initial_states_beyond_what_is_reserved_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "RESERVED_ROWS", 2)
+    every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
+    outcome = local.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
+    assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 3)
