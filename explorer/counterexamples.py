@@ -15,7 +15,7 @@ from explorer.engine import Engine
 from explorer.kernels import check as check_kernels
 from explorer.kernels import expand as kernel
 from explorer.store import MOST_MISSES
-from explorer.system import successor
+from explorer.system import judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
 
@@ -30,6 +30,14 @@ def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Vio
     counts = sum(engine.spread(lambda first, last: _count(engine, wanted, first, last), begin, end))
     names = {instance.of.name: None for instance, count in zip(invariants, counts.tolist(), strict=True) if count}
     return sorted((_violation(engine, name, level) for name in names), key=lambda violation: _order(engine, violation))
+
+
+def broken_steps_in(engine: Engine, level: int, known: Container[str]) -> list[Violation]:
+    """The violations among the steps from a level that was expanded, one per step property that is not known to be violated."""
+    broken = sum(work.broken.astype(int) for work in engine.works).tolist()
+    names = {each.of.name: None for each, count in zip(engine.system.step_properties, broken, strict=True) if count}
+    found = (_broken_step(engine, name, level) for name in names if name not in known)
+    return sorted(found, key=lambda violation: _order(engine, violation))
 
 
 def deadlock_in(engine: Engine, level: int) -> Violation | None:
@@ -72,6 +80,26 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
     words = engine.layout.pack(trace[-1].state)
     number = next(number for number in numbers if not engine.invariants.evaluate(number, words))
     return violation_at(engine.system, engine.system.invariants[number], trace)
+
+
+def _broken_step(engine: Engine, name: str, level: int) -> Violation:
+    """The violation of a step property by the last step of the first of the shortest traces to one, judged again in plain Python."""
+    system, store = engine.system, engine.store
+    begin, end = store.level_ends[level : level + 2]
+    marks = np.zeros(end, np.uint8)
+    wanted = np.array([each.of.name == name for each in system.step_properties])
+    kernel.mark_breaking(
+        store.rows, begin, end, wanted, marks, engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(),
+        engine.works[0], store.units,
+    )  # fmt: skip
+    trace = _first_trace(engine, marks, level)
+    before = trace[-1].state
+    for action in system.actions:
+        after = successor(action, before, system.domain)
+        for each in system.step_properties if isinstance(after, system.domain.cls) else ():
+            if each.of.name == name and not judge_end(system, each, before, after):
+                return violation_at(system, each, (*trace, Step(action, after)))
+    raise AssertionError("unreachable: a marked state has a step that violates the property")
 
 
 def _order(engine: Engine, violation: Violation) -> tuple[int, ...]:

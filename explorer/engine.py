@@ -31,7 +31,7 @@ class Engine:
 
     Attributes:
         system, layout: what is explored, and its bits.
-        effects, actions, invariants: the trees.
+        effects, actions, invariants, steps: the trees; those of `steps` are the step properties'.
         permutations, symmetry: the group of permutations, the identity first, and its tables; empty without symmetry.
         store: the rows.
         works: counters and scratch room, one per thread.
@@ -44,19 +44,21 @@ class Engine:
         self.effects = Effects(self.layout.words)
         self.actions = ActionProgram(self.layout, system.actions, self.effects, audit)
         self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit)
+        self.steps = InvariantProgram(self.layout.doubled(system.transitions), system.step_properties, self.effects, audit)
         self.permutations = permutations_of(system, self.layout) if symmetry else []
         self.symmetry = tabulate(self.layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(self.layout)
         self.store = Store(self.layout, budget)
-        self.works = [make_work(len(system.actions), self.layout) for _ in range(workers)]
+        self.works = [make_work(len(system.actions), len(system.step_properties), self.layout) for _ in range(workers)]
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self._growing = threading.Lock()
         self._filters = {program: Filter(program, self.layout) for program in (self.actions, self.invariants)}
+        self._unfiltered = Filter(self.steps, self.steps.layout)
         self._filtered_at = ROWS_WORTH_A_FILTER // 8
 
     @property
     def paths(self) -> int:
         """How many paths of functions were run in Python."""
-        return self.actions.paths + self.invariants.paths
+        return self.actions.paths + self.invariants.paths + self.steps.paths
 
     def total(self, position: int) -> int:
         """One of the counts of `explorer.kernels.expand`, of all threads together."""
@@ -68,7 +70,7 @@ class Engine:
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
-        found = self._filters[program]
+        found = self._filters.get(program, self._unfiltered)
         return Trees(program.branches.array, found.masks, found.places, found.candidates)
 
     def effect_arrays(self) -> EffectArrays:
@@ -79,8 +81,15 @@ class Engine:
     def learn(self, program: Program, misses: np.ndarray) -> None:
         """Grow trees by the (row, tree) pairs that a kernel missed. Only one thread does at a time."""
         with self._growing:
-            for row, tree in misses.tolist():
+            for row, tree, *_ in misses.tolist():
                 program.learn(tree, self.store.words(row))
+
+    def learn_steps(self, misses: np.ndarray) -> None:
+        """Grow the step properties' trees by the (row, action, step property) triples that a kernel missed."""
+        with self._growing:
+            for row, action, tree in misses.tolist():
+                words = self.store.words(row)
+                self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
 
     def renew_filters(self) -> None:
         """Choose filters by a sample of the states, each time their number has grown eightfold."""

@@ -7,6 +7,7 @@ from the domain alone: it is the same on every machine.
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import attrs
@@ -142,9 +143,9 @@ class Layout:
         ModelError: a state would take more than 32 words, with the fields that take most.
     """
 
-    def __init__(self, domain: Struct) -> None:
-        self._free: list[int] = []
-        self._placed = 0
+    def __init__(self, domain: Struct, skip: int = 0) -> None:
+        self._free: list[int] = [0] * skip  # words that are full before the first field is placed
+        self._skipped = skip
         self.domain = domain
         self.root = self._slot(domain, "")
         self.words = max(1, len(self._free))
@@ -160,6 +161,15 @@ class Layout:
     def unpack(self, words: Any) -> Any:
         """The state that the words hold."""
         return self.root.unpack(words)
+
+    def doubled(self, transitions: Struct) -> Layout:
+        """The layout of steps: the words of the state before, then those of the state after."""
+        after = Layout(self.domain, skip=self.words)
+        both = copy.copy(self)
+        both.domain = transitions
+        both.root = Fields(transitions, {"before": self.root, "after": after.root})
+        both.words, both.units, both.bits = 2 * self.words, 4 * self.words, 2 * self.bits
+        return both
 
     def _slot(self, domain: Any, path: str) -> Any:
         if is_scalar(domain):
@@ -191,7 +201,7 @@ class Layout:
         self._refuse_unless(width <= 20, path, f"a scalar with {domain.size} values")
         word = next((word for word, free in enumerate(self._free) if free >= width), len(self._free))
         if word == len(self._free):
-            self._refuse_unless(word < MOST_WORDS, path, "one more word")
+            self._refuse_unless(word - self._skipped < MOST_WORDS, path, "one more word")
             self._free.append(WORD_BITS)
         shift = WORD_BITS - self._free[word]
         self._free[word] -= width

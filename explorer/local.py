@@ -10,7 +10,7 @@ from concurrent.futures import Future, wait
 from pathlib import Path
 
 from explorer.checkpoint import Checkpoint, Counts, Snapshot, fingerprint
-from explorer.counterexamples import deadlock_in, violations_in
+from explorer.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.engine import Engine
 from explorer.kernels import expand as kernel
 from explorer.kernels.expand import Work
@@ -38,7 +38,7 @@ def explore(
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> Outcome:
-    """Explore every state that the system reaches, level by level, and check every invariant on each.
+    """Explore every state that the system reaches, level by level; check each state's invariants and each step's properties.
 
     Verdict, counts and traces depend neither on the number of workers nor on symmetry.
 
@@ -118,9 +118,11 @@ class _Search:
                 if at_depth:
                     return f"depth {self.budget.max_depth}"
                 self._expand_level()
+                self._look_for_broken_steps()
                 self._look_for_deadlocks()
         except Stopped as stopped:
             self._snapshot(at_once=True)
+            self._look_for_broken_steps()
             self._end_level()
             return str(stopped)
         return ""
@@ -148,6 +150,10 @@ class _Search:
             begin, end = self.store.level_ends[-2:]
             states = [self.engine.layout.unpack(self.store.words(row)) for row in (begin, end - 1)]
             refuse_unless_sound(self.engine.system, self.engine.permutations, states)
+
+    def _look_for_broken_steps(self) -> None:
+        """Look for violated step properties in the level that was expanded last."""
+        self.violations += broken_steps_in(self.engine, self.store.depth, {violation.property for violation in self.violations})
 
     def _look_for_deadlocks(self) -> None:
         """Look for a state at rest in the level that was expanded last."""
@@ -194,11 +200,14 @@ class _Search:
             while True:
                 status = kernel.expand(
                     store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS, engine.trees(engine.actions),
-                    engine.effect_arrays(), engine.symmetry, work, store.units,
+                    engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, store.units,
                 )  # fmt: skip
-                if status != kernel.MISSED:
+                if status == kernel.MISSED:
+                    engine.learn(engine.actions, work.misses[: work.counts[kernel.MISSES]])
+                elif status == kernel.MISSED_STEPS:
+                    engine.learn_steps(work.misses[: work.counts[kernel.MISSES]])
+                else:
                     return status
-                engine.learn(engine.actions, work.misses[: work.counts[kernel.MISSES]])
                 if store.shared[kernel.STOP]:  # what this thread waits for may never be learned
                     return kernel.PAUSED
         except BaseException:

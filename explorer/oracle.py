@@ -9,7 +9,7 @@ from typing import Any
 from explorer.system import Cut, System, judge, successor
 from explorer.trace import retrace, violation_at
 from explorer.verdict import DEADLOCK, Budget, Outcome, Verdict
-from model.domain import Instance
+from model.domain import Instance, Transition
 
 
 def explore(
@@ -27,7 +27,7 @@ def explore(
     cut: Counter[str] = Counter()
     at_rest: list[Any] = []
     stopped_at_bound = 0
-    violated: dict[str, tuple[Any, Instance | None]] = {}
+    violated: dict[str, tuple[list[Any], Instance | None]] = {}
     reason = ""
     level = list(parents)
 
@@ -35,7 +35,13 @@ def explore(
         for state in states:
             for invariant in system.invariants:
                 if invariant.of.name not in violated and not judge(invariant, state, system.domain):
-                    violated[invariant.of.name] = (state, invariant)
+                    violated[invariant.of.name] = (_path(parents, state), invariant)
+
+    def check_steps(state: Any, successors: list[Any]) -> None:
+        for after in successors:
+            for each in system.step_properties:
+                if each.of.name not in violated and not judge(each, Transition(state, after), system.transitions):
+                    violated[each.of.name] = ([*_path(parents, state), after], each)
 
     while level:
         levels.append(len(level))
@@ -52,6 +58,7 @@ def explore(
             for after in cuts:
                 cut.update(after.bounds)
             steps = [(action, after) for action, after in results if after is not None and not isinstance(after, Cut)]
+            check_steps(state, [after for _, after in steps])
             enabled.update(action.of.name for action, _ in steps)
             if not steps and cuts:
                 stopped_at_bound += 1
@@ -67,11 +74,11 @@ def explore(
             if reason:
                 break
         if check_deadlock and at_rest and not reason:
-            violated.setdefault(DEADLOCK, (at_rest[0], None))
+            violated.setdefault(DEADLOCK, (_path(parents, at_rest[0]), None))
     return Outcome(
         verdict=_verdict(bool(violated), reason),
         reason=reason,
-        violations=tuple(violation_at(system, invariant, retrace(system, _path(parents, state))) for state, invariant in violated.values()),
+        violations=tuple(violation_at(system, instance, retrace(system, path)) for path, instance in violated.values()),
         levels=tuple(levels),
         generated=sum(enabled.values()),
         enabled=dict(enabled),

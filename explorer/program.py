@@ -122,6 +122,7 @@ class Program:
 
     Attributes:
         branches: the trees. The first branches are the roots, one per instance.
+        layout: that of the states, or of the steps, which the trees read.
         effects: shared among programs over one layout.
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
     """
@@ -132,7 +133,7 @@ class Program:
         self.branches = Column(np.uint64, most=MOST_BRANCHES)
         self.branches.extend(len(instances))
         self.paths = 0
-        self._layout = layout
+        self.layout = layout
         self._audits = {instance.of.name: audit for instance in instances}
         self._random = random.Random(0)
 
@@ -179,7 +180,7 @@ class Program:
         return self._meant(self.path(number, words)[1], words)
 
     def _trace(self, instance: Instance, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
-        recorder = Recorder(self._layout, words)
+        recorder = Recorder(self.layout, words)
         try:
             return recorder.path, self._reference(instance, recorder)
         except ModelError:
@@ -237,7 +238,7 @@ class Program:
             if state is not None and self._plain(instance, state) != self._meant(reference, state):
                 raise ModelError(
                     f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
-                    f"  in the state {self._layout.domain.show(self._layout.unpack(state))}\n"
+                    f"  in the state {self.layout.domain.show(self.layout.unpack(state))}\n"
                     "  look for identity tests (`is`), type tests on containers, and anything outside the state"
                 )
 
@@ -245,12 +246,12 @@ class Program:
         """A state of random values in place of all that the path did not read, or None where packing it again would change it."""
         read = {leaf for leaf, _ in path}
         twin = [int(word) for word in words]
-        for leaf in self._layout.root.leaves():
+        for leaf in self.layout.root.leaves():
             if leaf not in read and leaf.width:
                 twin[leaf.word] &= ~(leaf.mask << leaf.shift)
                 twin[leaf.word] |= self._random.randrange(leaf.domain.size) << leaf.shift
         try:
-            packed = self._layout.pack(self._layout.unpack(twin))
+            packed = self.layout.pack(self.layout.unpack(twin))
         except Exception:  # a record's own validation may refuse a random combination
             return None
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
@@ -267,8 +268,8 @@ class ActionProgram(Program):
         return self.effects.reference(recorder.writes(result))
 
     def _plain(self, instance: Instance, words: Any) -> Any:
-        after = successor(instance, self._layout.unpack(words), self._layout.domain)
-        return after if after is None or isinstance(after, Cut) else self._layout.pack(after)
+        after = successor(instance, self.layout.unpack(words), self.layout.domain)
+        return after if after is None or isinstance(after, Cut) else self.layout.pack(after)
 
     def _meant(self, reference: int, words: Any) -> Any:
         if reference == NOTHING:
@@ -291,7 +292,7 @@ class InvariantProgram(Program):
         return NOTHING if verdict_of(instance, instance.apply(recorder.root())) else VIOLATED
 
     def _plain(self, instance: Instance, words: Any) -> Any:
-        return bool(judge(instance, self._layout.unpack(words), self._layout.domain))
+        return bool(judge(instance, self.layout.unpack(words), self.layout.domain))
 
     def _meant(self, reference: int, words: Any) -> Any:
         return reference == NOTHING

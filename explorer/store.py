@@ -182,8 +182,8 @@ class Store:
         return True
 
 
-def make_work(trees: int, layout: Layout) -> Work:
-    """Counters and scratch room for one thread."""
+def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
+    """Counters and scratch room for one thread, for so many actions and step properties."""
     batch = max(1, min(BATCH, MOST_HITS // max(1, trees)))
     hits = batch * max(1, trees)
     return Work(
@@ -201,5 +201,7 @@ def make_work(trees: int, layout: Layout) -> Work:
         slots=np.zeros(hits, np.uint64),
         orbits=np.ones(batch, np.int64),
         moves=np.zeros(batch, np.uint8),
-        misses=np.zeros((MOST_MISSES, 2), np.int64),
+        pair=np.zeros((1, 2 * layout.words), np.uint64),
+        broken=np.zeros(step_trees, np.uint8),
+        misses=np.zeros((MOST_MISSES, 3), np.int64),
     )

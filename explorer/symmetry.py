@@ -21,7 +21,7 @@ import numpy as np
 from explorer.kernels.symmetry import Symmetry
 from explorer.layout import Elements, Fields, Layout, Leaf, Members, Presence
 from explorer.system import Cut, ModelError, System, judge, successor
-from model.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
+from model.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, Transition, build
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8
@@ -144,10 +144,19 @@ def _generators(permutations: Sequence[Permutation]) -> list[Permutation]:
 def _try(system: System, permutation: Permutation, state: Any) -> None:
     image = permuted(system.domain, state, permutation)
     by_function: dict[Any, tuple[list[Any], list[Any]]] = {}
+    steps: list[Transition] = []
+    image_steps: list[Transition] = []
     for instance in system.actions:
         ours, theirs = by_function.setdefault(instance.of, ([], []))
-        ours.append(_image_of_step(system, successor(instance, state, system.domain), permutation))
-        theirs.append(successor(instance, image, system.domain))
+        after, image_after = (successor(instance, each, system.domain) for each in (state, image))
+        ours.append(_image_of_step(system, after, permutation))
+        theirs.append(image_after)
+        steps += [Transition(state, after)] if isinstance(after, system.domain.cls) else []
+        image_steps += [Transition(image, image_after)] if isinstance(image_after, system.domain.cls) else []
+    for instance in system.step_properties:
+        ours, theirs = by_function.setdefault(instance.of, ([], []))
+        ours += [bool(judge(instance, step, system.transitions)) for step in steps]
+        theirs += [bool(judge(instance, step, system.transitions)) for step in image_steps]
     for invariant in system.invariants:
         ours, theirs = by_function.setdefault(invariant.of, ([], []))
         ours.append(bool(judge(invariant, state, system.domain)))

@@ -1,4 +1,4 @@
-"""What is explored: initial states, actions and invariants, and what one step of it means in plain Python."""
+"""What is explored: initial states, actions and properties, and what one step of it means in plain Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import attr
 import attrs
 
 import model.domain as domain_module
-from model.domain import DomainError, Instance, Struct
+from model.domain import DomainError, Instance, StepProperty, Struct, Transition
 
 
 class ModelError(Exception):
@@ -27,6 +27,7 @@ class System:
         initial: the states at depth 0.
         actions: one instance per action and parameter values; their order decides which of several shortest traces is shown.
         invariants: one instance per invariant and parameter values, each checked on every state.
+        step_properties: one instance per step property and parameter values, each checked on every step.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
     """
 
@@ -35,6 +36,12 @@ class System:
     actions: tuple[Instance, ...]
     invariants: tuple[Instance, ...] = ()
     interchangeable: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict)
+    step_properties: tuple[Instance, ...] = ()
+
+    @property
+    def transitions(self) -> Struct:
+        """The domain of steps, as step properties see them."""
+        return Struct(Transition, {"before": self.domain, "after": self.domain})
 
     def __attrs_post_init__(self) -> None:
         if not self.initial:
@@ -80,6 +87,8 @@ def successor(instance: Instance, state: Any, domain: Struct) -> Any:
 def judge(instance: Instance, state: Any, domain: Struct) -> Any:
     """One invariant instance on one plain state: True, or what it returned in place of True (False or a `Witness`).
 
+    A step property is judged on a `Transition`, whose domain is `System.transitions`.
+
     Raises:
         ModelError: the invariant raised, or returned neither a bool nor a `Witness`.
     """
@@ -91,10 +100,21 @@ def judge(instance: Instance, state: Any, domain: Struct) -> Any:
         raise failed(instance, error, state, domain) from error
 
 
+def judge_end(system: System, instance: Instance, before: Any, after: Any) -> Any:
+    """One property on the end of a trace: an invariant on the state after its last step, a step property on that step.
+
+    Args:
+        before: the state before the last step; None where the trace has no step, and so nothing that breaks a step property.
+    """
+    if not isinstance(instance.of, StepProperty):
+        return judge(instance, after, system.domain)
+    return before is None or judge(instance, Transition(before, after), system.transitions)
+
+
 def verdict_of(instance: Instance, value: Any) -> Any:
-    """The value that an invariant returned, if it is one that an invariant may return."""
+    """The value that a property returned, if it is one that a property may return."""
     if not isinstance(value, bool | domain_module.Witness):
-        raise ModelError(f"{instance} {where(instance)} returned {value!r}: an invariant returns True, False or a Witness")
+        raise ModelError(f"{instance} {where(instance)} returned {value!r}: a property returns True, False or a Witness")
     return value
 
 

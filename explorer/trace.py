@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from explorer.system import ModelError, System, judge, successor, where
+from explorer.system import ModelError, System, judge_end, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.domain import ArrayOf, Instance, Maybe, SequenceOf, Struct, Witness
 
@@ -31,17 +31,16 @@ def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
 
 
 def violation_at(system: System, invariant: Instance | None, trace: Sequence[Step]) -> Violation:
-    """The violation in the last state of a trace, judged again in plain Python. No invariant means a deadlock.
+    """The violation in the last state or step of a trace, judged again in plain Python. No property means a deadlock.
 
     Raises:
         ModelError: plain evaluation does not find the invariant violated.
     """
-    last = trace[-1].state
     if invariant is None:
         return Violation(DEADLOCK, {}, "no action is enabled, and no bound is to blame", {}, tuple(trace))
-    why = judge(invariant, last, system.domain)
+    why = judge_end(system, invariant, trace[-2].state if len(trace) > 1 else None, trace[-1].state)
     if why:
-        raise ModelError(f"{invariant} was found violated, but plain evaluation of the trace's last state does not agree")
+        raise ModelError(f"{invariant} was found violated, but plain evaluation of the trace's end does not agree")
     facts = why.facts if isinstance(why, Witness) else {}
     try:
         sentence = str(why) if isinstance(why, Witness) else ""

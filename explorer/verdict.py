@@ -47,7 +47,7 @@ class Step:
 
 @attrs.frozen
 class Violation:
-    """A property that is false in the last state of a shortest trace.
+    """A property that is false in the last state of a shortest trace, or of its last step.
 
     Attributes:
         property: the property's name; `no_deadlock` where the last state has no successor and no bound is to blame.

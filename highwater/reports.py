@@ -13,7 +13,7 @@ import attrs
 import cattrs
 from cattrs.preconf.json import make_converter
 
-from explorer.system import Cut, System, judge, successor
+from explorer.system import Cut, System, judge_end, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
 from highwater.check import Result, Status
@@ -225,13 +225,13 @@ def _replay_step(system: System, definition: Definition, before: list[Step], cla
 
 
 def _judge_again(name: str, system: System, claimed: Any, steps: list[Step]) -> Violation:
-    """The violation in the last state of a replayed trace."""
+    """The violation at the end of a replayed trace."""
     last = steps[-1].state
     if claimed == DEADLOCK:
         if any(successor(action, last, system.domain) is not None for action in system.actions):
             raise ReportError(f"{name}: step {len(steps) - 1}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")
         return violation_at(system, None, steps)
-    for invariant in system.invariants:
-        if invariant.of.name == claimed and not judge(invariant, last, system.domain):
-            return violation_at(system, invariant, steps)
+    for instance in (*system.invariants, *system.step_properties):
+        if instance.of.name == claimed and not judge_end(system, instance, steps[-2].state if len(steps) > 1 else None, last):
+            return violation_at(system, instance, steps)
     raise ReportError(f"{name}: step {len(steps) - 1}: the property {shown(claimed)} is not violated")

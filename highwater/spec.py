@@ -19,8 +19,9 @@ from highwater.tables import Findings, Wrong, did_you_mean, shown, structure
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 from model.definition import Definition, Model
-from model.domain import Invariant, domain_of
+from model.domain import Invariant, StepProperty, domain_of
 
+Property = Invariant | StepProperty
 COUNTS = ("trace_length", "distinct_states", "depth")
 
 
@@ -55,7 +56,7 @@ class SpecFile:
         model: the model's name.
         protocol: the protocol's toggles, by name.
         bounds: how large the cluster and its history may become, by name.
-        check: the properties to check on every state; `no_deadlock` is one.
+        check: the properties to check on every state or step; `no_deadlock` is one.
         expect: what is claimed; that all properties hold if left out.
         max_depth: explore so many actions deep and no deeper.
         source: where the claim comes from.
@@ -78,7 +79,7 @@ class Spec:
         name: the file's name without its ending: the claim.
         path: the file.
         definition, protocol, bounds: the model under the protocol, and the bounds object.
-        properties: the invariants to check.
+        properties: the invariants and step properties to check.
         check_deadlock: whether a state without successors, which no bound explains, is a violation too.
     """
 
@@ -88,7 +89,7 @@ class Spec:
     definition: Definition
     protocol: Any
     bounds: Any
-    properties: tuple[Invariant, ...]
+    properties: tuple[Property, ...]
     check_deadlock: bool
 
     def system(self) -> System:
@@ -96,7 +97,7 @@ class Spec:
         return build_system(self.definition, self.protocol, self.bounds, self.properties)
 
 
-def build_system(definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Invariant]) -> System:
+def build_system(definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property]) -> System:
     """A model's transition system within bounds, with the properties to check.
 
     Raises:
@@ -106,11 +107,13 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         domain = domain_of(definition.state, bounds)
     except TypeError as error:
         raise ModelError(str(error)) from error
+    instances = [instance for each in properties for instance in each.instances(bounds, protocol)]
     return System(
         domain=domain,
         initial=tuple(definition.initial_states(bounds)),
         actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
-        invariants=tuple(instance for invariant in properties for instance in invariant.instances(bounds, protocol)),
+        invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
+        step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
         interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
     )
 
@@ -218,7 +221,7 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
 
 def resolve_model(
     model: Model, protocol: Mapping[str, Any], bounds: Mapping[str, Any], check: Iterable[str]
-) -> tuple[Any, Definition, Any, tuple[Invariant, ...]]:
+) -> tuple[Any, Definition, Any, tuple[Property, ...]]:
     """A model's protocol, definition, bounds object and properties from what a file says of them.
 
     Raises:

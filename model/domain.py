@@ -8,8 +8,9 @@ A state is a tree of frozen attrs classes. Next to each field stands its domain,
         isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
         log: Log = within(Log)
 
-Every domain is finite and knows its values in one fixed order, so that an engine can pack a state into bits. Actions and invariants
-are plain pure functions of a state (`action`, `invariant`), declared for every value of their parameters.
+Every domain is finite and knows its values in one fixed order, so that an engine can pack a state into bits. Actions, invariants and
+step properties are plain pure functions of a state or of a step (`action`, `invariant`, `step_property`), declared for every value of
+their parameters.
 This is the only module that the engines share with the models.
 """
 
@@ -20,7 +21,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -328,9 +329,17 @@ def replaced(elements: tuple, index: int, value: Any) -> tuple:
     return elements[:index] + (value,) + elements[index + 1 :]
 
 
+@attrs.frozen
+class Transition:
+    """A step as a step property sees it: the states before and after it."""
+
+    before: Any
+    after: Any
+
+
 @attrs.frozen(eq=False)
 class Instance:
-    """An action or invariant with a value for each of its parameters: a pure function of the state alone."""
+    """An action, invariant or step property with a value for each of its parameters: a pure function of the state or `Transition` alone."""
 
     of: Quantified
     arguments: Mapping[str, Any]
@@ -352,14 +361,19 @@ class Quantified:
 
     The function's first argument is the state. Each further argument is a declared parameter, or `bounds` or `protocol`, which
     `instances` fills in.
+
+    Attributes:
+        subjects: how many states the function is about.
     """
+
+    subjects: ClassVar[int] = 1
 
     function: Callable[..., Any]
     parameters: Mapping[str, Any]
     actor: str = ""
 
     def __attrs_post_init__(self) -> None:
-        arguments = list(inspect.signature(self.function).parameters)[1:]
+        arguments = list(inspect.signature(self.function).parameters)[self.subjects :]
         if set(arguments) - {"bounds", "protocol"} != set(self.parameters):
             declared = sorted(self.parameters)
             raise TypeError(f"{self.function.__qualname__}: declared parameters {declared}, but the function takes {arguments}")
@@ -381,8 +395,13 @@ class Quantified:
         for values in itertools.product(*(tuple(domain.values()) for domain in domains.values())):
             arguments = dict(zip(domains, values, strict=True))
             shown = {name: domains[name].show(value) for name, value in arguments.items()}
-            found.append(Instance(self, arguments, shown, functools.partial(self.function, **arguments, **context)))
+            found.append(Instance(self, arguments, shown, self._of_subject(functools.partial(self.function, **arguments, **context))))
         return found
+
+    @staticmethod
+    def _of_subject(function: Callable[..., Any]) -> Callable[[Any], Any]:
+        """The function as an instance applies it, to one thing."""
+        return function
 
 
 class Action(Quantified):
@@ -391,6 +410,16 @@ class Action(Quantified):
 
 class Invariant(Quantified):
     """What must hold in every state: the function returns True, or False or a `Witness` where it does not."""
+
+
+class StepProperty(Quantified):
+    """What must hold of every step: a function of the states before and after, which returns as an invariant does."""
+
+    subjects: ClassVar[int] = 2
+
+    @staticmethod
+    def _of_subject(function: Callable[..., Any]) -> Callable[[Any], Any]:
+        return lambda transition: function(transition.before, transition.after)
 
 
 def action(*, actor: str, **parameters: Any) -> Callable[[Callable[..., Any]], Action]:
@@ -403,8 +432,13 @@ def invariant(**parameters: Any) -> Callable[[Callable[..., Any]], Invariant]:
     return lambda function: Invariant(function, parameters)
 
 
+def step_property(**parameters: Any) -> Callable[[Callable[..., Any]], StepProperty]:
+    """Declare what must hold of every step, for every value of the parameters."""
+    return lambda function: StepProperty(function, parameters)
+
+
 class Witness:
-    """Why an invariant is false, in words and as facts. It is falsy, so that it can be returned in place of False."""
+    """Why an invariant or a step property is false, in words and as facts. It is falsy, so that it can be returned in place of False."""
 
     def __init__(self, sentence: str, **facts: Any) -> None:
         self.sentence = sentence

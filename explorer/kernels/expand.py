@@ -18,11 +18,12 @@ from numba import njit
 
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.rows import find_row, home_slot, is_row, next_slot, read_row, write_row
+from explorer.kernels.steps import breaks, check_steps
 from explorer.kernels.symmetry import make_representative, orbit_size
 from explorer.kernels.trees import apply, candidates_of, first_of, follow, is_node, without_first
 from explorer.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
 
-DONE, MISSED, TABLE_FULL, ROWS_FULL, PAUSED = range(5)
+DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
 
 # Positions in `shared`: the next row to expand, the next row to reserve, and whether all threads are to stop.
 CURSOR, ROWS, STOP, SHARED = range(4)
@@ -47,7 +48,8 @@ class Work(NamedTuple):
         made, slots: the successors, and where to look for each.
         orbits: how many states each state of the batch stands for.
         moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
-        misses: (row, tree) pairs.
+        pair, broken: one step's words; per step property, whether a step has violated it.
+        misses: (row, action) pairs, or (row, action, step property).
     """
 
     counts: Any
@@ -64,6 +66,8 @@ class Work(NamedTuple):
     slots: Any
     orbits: Any
     moves: Any
+    pair: Any
+    broken: Any
     misses: Any
 
 
@@ -181,8 +185,8 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
 
 @njit(cache=True, nogil=True)
 def expand(
-    rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, effects: Any, symmetry: Any,
-    work: Any, units: Any,
+    rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, steps: Any, effects: Any,
+    symmetry: Any, work: Any, units: Any,
 ) -> int:  # fmt: skip
     """Expand rows up to `end` batch by batch, until none is left or until Python has to step in.
 
@@ -191,11 +195,12 @@ def expand(
         shared: the cursor and the rows taken, for all threads.
         pause_at: take no batch that begins here or later.
         capacity: how many rows may be used; `block` of them are reserved at a time.
+        trees, steps: those of the actions, and of the step properties.
         units: a tuple as long as a row, so that loops over it are unrolled.
 
     Returns:
-        DONE, MISSED (grow the trees of `work.misses`), TABLE_FULL, ROWS_FULL or PAUSED. After all but DONE, the batch at hand is kept
-        in `work.counts` and run again by the next call.
+        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`), TABLE_FULL, ROWS_FULL or PAUSED. After all but DONE, the batch at
+        hand is kept in `work.counts` and run again by the next call.
     """
     counts = work.counts
     while True:
@@ -216,6 +221,11 @@ def expand(
         if 4 * (load(shared, _ROWS) + 2 * hits) > 3 * len(table):
             fetch_add(shared, _STOP, 1)
             return TABLE_FULL
+        if len(work.broken):
+            missed = check_steps(first, hits, effects, steps, work, units)
+            if missed:
+                counts[MISSES] = max(0, missed)
+                return MISSED_STEPS
 
         work.moves[: last - first] = 0
         for at in range(last - first):
@@ -275,3 +285,16 @@ def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: 
         hits, resolved = list_hits(row, 1, True, trees, work, units)
         if hits == 0 and resolved:
             marks[row] = 1
+
+
+@njit(cache=True, nogil=True)
+def mark_breaking(
+    rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
+) -> None:
+    """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all known."""
+    for row in range(begin, end):
+        read_row(rows, row, work.words, 0, units)
+        hits, _ = list_hits(row, 1, True, trees, work, units)
+        for hit in range(hits):
+            if breaks(hit, wanted, effects, steps, work, units):
+                marks[row] = 1

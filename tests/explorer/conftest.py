@@ -10,7 +10,7 @@ import pytest
 from explorer import local, oracle
 from explorer.system import System
 from explorer.verdict import Outcome
-from model.domain import Quantified, domain_of
+from model.domain import Quantified, StepProperty, domain_of
 
 
 @pytest.fixture(params=[local.explore, oracle.explore], ids=["local", "oracle"])
@@ -21,17 +21,19 @@ def explore(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
 
 @pytest.fixture
 def system_of() -> Callable[..., System]:
-    """Puts a system together from initial states (all of one class), actions and invariants."""
+    """Puts a system together from initial states (all of one class), actions and properties."""
 
     def build(
-        initial: Iterable[Any], actions: Iterable[Quantified] = (), invariants: Iterable[Quantified] = (), bounds: Any = None
+        initial: Iterable[Any], actions: Iterable[Quantified] = (), properties: Iterable[Quantified] = (), bounds: Any = None
     ) -> System:
         initial = tuple(initial)
+        instances = [instance for each in properties for instance in each.instances(bounds)]
         return System(
             domain_of(type(initial[0]), bounds),
             initial,
             tuple(instance for action in actions for instance in action.instances(bounds)),
-            tuple(instance for invariant in invariants for instance in invariant.instances(bounds)),
+            tuple(instance for instance in instances if not isinstance(instance.of, StepProperty)),
+            step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
         )
 
     return build

@@ -521,7 +521,7 @@ def hours_can_be_divided(clock: Clock) -> bool:
         ([overwind], [], ["overwind()", "outside its domain", "Clock.hour: 13 is above 12, and no bound limits it"]),
         ([chime], [], ["chime()", "outside its domain", "'ding' is not a Clock"]),
         ([explode], [], ["explode() raised ZeroDivisionError", "in the state Clock(hour 4)"]),
-        ([tick], [the_sky_is_blue], ["the_sky_is_blue()", "returned None: an invariant returns True, False or a Witness"]),
+        ([tick], [the_sky_is_blue], ["the_sky_is_blue()", "returned None: a property returns True, False or a Witness"]),
         ([tick], [hours_can_be_divided], ["hours_can_be_divided() raised ZeroDivisionError", "in the state Clock(hour 4)"]),
     ],
 )

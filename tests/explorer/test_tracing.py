@@ -1490,7 +1490,7 @@ def leaves_its_domain(state: Small) -> Any:
         (raises, "raises", "raised IndexError"),
         (raises_below, "raises below", "raised ZeroDivisionError"),
         (returns_none, "", "returned None"),
-        (returns_a_part, "", "an invariant returns True, False or a Witness"),
+        (returns_a_part, "", "a property returns True, False or a Witness"),
         (raises_in_a_step, "raises in a step", "raised IndexError"),
         (returns_a_number, "", "is not a Small"),
         (returns_a_record, "", "is not a Small"),
