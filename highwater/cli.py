@@ -157,11 +157,11 @@ def _write_or_complain(errors: Any, path: Path, results: list[Any]) -> None:
 
 
 @main.command("list")
-@click.argument("what", type=click.Choice(["models", "actions", "properties", "specs"]))
+@click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
 @click.argument("paths", metavar="[DIR...]", nargs=-1, type=_PATH)
 def list_(what: str, paths: tuple[Path, ...]) -> None:
-    """List the models with their protocols and bounds, their actions, the properties, or the specs below DIR (default: specs)."""
-    from highwater.listing import show_actions, show_models, show_properties, show_specs
+    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs)."""
+    from highwater.listing import show_actions, show_models, show_presets, show_properties, show_specs
     from highwater.spec import SpecError
     from highwater.terminal import make_console
 
@@ -170,6 +170,8 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
         match what:
             case "models":
                 show_models(console)
+            case "presets":
+                show_presets(console)
             case "actions":
                 show_actions(console)
             case "properties":

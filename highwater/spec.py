@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,8 @@ class SpecFile:
 
     Attributes:
         model: the model's name.
-        protocol: the protocol's toggles, by name.
+        preset: a protocol by name, such as that of a release.
+        protocol: the protocol's toggles, by name; on top of the preset, if there is one.
         bounds: how large the cluster and its history may become, by name.
         check: the properties to check on every state or step; `no_deadlock` is one.
         expect: what is claimed; that all properties hold if left out.
@@ -65,6 +67,7 @@ class SpecFile:
     model: str = attrs.field(metadata={"choices": tuple(MODELS)})
     bounds: dict[str, Any]
     check: tuple[str, ...]
+    preset: str | None = None
     protocol: dict[str, Any] = attrs.field(factory=dict)
     expect: Expectation = attrs.field(factory=Expectation)
     max_depth: int | None = None
@@ -182,7 +185,8 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
         and isinstance(check, list)
         and all(isinstance(c, str) for c in check)
     ):
-        resolved = findings.get(resolve_model, model, *tables, check)
+        protocol = findings.get(with_preset, model, data.get("preset"), tables[0])
+        resolved = findings.get(resolve_model, model, protocol, tables[1], check) if protocol is not None else None
     expect = findings.get(_expectation, file, resolved) if file else None
     findings.raise_if_any()
     protocol, definition, bounds, properties = resolved
@@ -217,6 +221,29 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         )
     findings.raise_if_any()
     return expect
+
+
+def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """The toggles of a model's protocol by name: those of the preset, if there is one, with the given ones on top.
+
+    Raises:
+        Wrong: there is no such preset, or none is named where toggles are left open.
+    """
+    if preset is None:
+        if model.presets and any(field.name not in protocol for field in attrs.fields(model.protocol)):
+            raise Wrong(f"preset: is missing; allowed are {', '.join(model.presets)} (or give every toggle in protocol)")
+        return dict(protocol)
+    if not model.presets:
+        raise Wrong(f"preset: the model {model.name} has none")
+    if not isinstance(preset, str):
+        raise Wrong(f"preset: {shown(preset)} is not a text; allowed are {', '.join(model.presets)}")
+    return {**toggles_of(_choose(preset, model.presets, "preset", "presets of this model")), **protocol}
+
+
+def toggles_of(protocol: Any) -> dict[str, Any]:
+    """A protocol as a spec file writes it: its toggles by name."""
+    toggles = attrs.asdict(protocol, recurse=False)
+    return {name: value.value if isinstance(value, Enum) else value for name, value in toggles.items()}
 
 
 def resolve_model(

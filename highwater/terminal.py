@@ -14,6 +14,8 @@ from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
 from highwater.check import Result, Status
+from highwater.spec import Spec
+from highwater.tables import shown
 
 SECONDS_BETWEEN_LINES = 10.0
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
@@ -67,6 +69,8 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     console.print(Text(f"    {_verdict(result)}{expected}", "bold" if result.status is not Status.MET else ""))
     for mismatch in result.mismatches:
         console.print(Text(f"    {mismatch}", "red"))
+    if protocol := _protocol(spec):
+        console.print(Text(f"    protocol  {protocol}", "dim"))
     console.print(Text(f"    {_bounds(result)}", "dim"))
     console.print(Text(f"    {_counts(outcome)}", "dim"))
     if advice := _advice(outcome):
@@ -116,6 +120,12 @@ def _verdict(result: Result) -> str:
             return f"holds to {outcome.reason} within these bounds: {properties}"
         case _:
             return f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no violation so far"
+
+
+def _protocol(spec: Spec) -> str:
+    """The preset, and the toggles set on top of it."""
+    toggles = (f"{key} {value if isinstance(value, str) else shown(value)}" for key, value in spec.file.protocol.items())
+    return ", ".join((spec.file.preset, *toggles)) if spec.file.preset else ""
 
 
 def _bounds(result: Result) -> str:

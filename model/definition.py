@@ -30,11 +30,23 @@ class Definition:
     interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
 
 
+def toggle(meaning: str) -> Any:
+    """An attrs field of a protocol class: one rule of the protocol, an enum or a bool."""
+    return attrs.field(kw_only=True, metadata={"meaning": meaning})
+
+
 @attrs.frozen
 class Model:
-    """A model by name: the attrs class of its protocol, and what it is under each protocol."""
+    """A model by name.
+
+    Attributes:
+        protocol: the attrs class of its protocol: one field per rule, an enum or a bool.
+        define: what the model is under each protocol.
+        presets: protocols by name, such as those of past releases.
+    """
 
     name: str
     summary: str
     protocol: type
     define: Callable[[Any], Definition]
+    presets: Mapping[str, Any] = attrs.field(factory=dict)

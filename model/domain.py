@@ -279,10 +279,10 @@ def within(domain: Any) -> Any:
     return attrs.field(metadata={DOMAIN: domain})
 
 
-def bound(low: int, high: int, meaning: str) -> Any:
-    """An attrs field of a bounds class: a whole number in low..high."""
+def bound(low: int, high: int, meaning: str, default: Any = attrs.NOTHING) -> Any:
+    """An attrs field of a bounds class: a whole number in low..high, which may be left out if it has a default."""
     checks = [attrs.validators.instance_of(int), attrs.validators.ge(low), attrs.validators.le(high)]
-    return attrs.field(validator=checks, metadata={"low": low, "high": high, "meaning": meaning})
+    return attrs.field(validator=checks, default=default, metadata={"low": low, "high": high, "meaning": meaning})
 
 
 def domain_of(declared: Any, bounds: object) -> Any:
@@ -364,6 +364,7 @@ class Quantified:
 
     Attributes:
         subjects: how many states the function is about.
+        needs: the bound that budgets it, if any; within bounds where that is 0 there are no instances.
     """
 
     subjects: ClassVar[int] = 1
@@ -371,6 +372,7 @@ class Quantified:
     function: Callable[..., Any]
     parameters: Mapping[str, Any]
     actor: str = ""
+    needs: str = ""
 
     def __attrs_post_init__(self) -> None:
         arguments = list(inspect.signature(self.function).parameters)[self.subjects :]
@@ -388,6 +390,8 @@ class Quantified:
 
     def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
         """One instance per assignment of the parameters, in the order of their domains."""
+        if self.needs and not getattr(bounds, self.needs):
+            return []
         taken = inspect.signature(self.function).parameters
         context = {name: value for name, value in (("bounds", bounds), ("protocol", protocol)) if name in taken}
         domains = {name: domain_of(declared, bounds) for name, declared in self.parameters.items()}
@@ -422,19 +426,25 @@ class StepProperty(Quantified):
         return lambda transition: function(transition.before, transition.after)
 
 
-def action(*, actor: str, **parameters: Any) -> Callable[[Callable[..., Any]], Action]:
-    """Declare a step. `actor` is the parameter that names the acting broker, or a name of its own such as "controller"."""
-    return lambda function: Action(function, parameters, actor)
+def action(*, actor: str, needs: str = "", **parameters: Any) -> Callable[[Callable[..., Any]], Action]:
+    """Declare a step.
+
+    Args:
+        actor: the parameter that names the acting broker, or a name of its own such as "controller".
+        needs: the bound that budgets the step, if any: a step that may never be taken is left out.
+        parameters: the domain of each parameter.
+    """
+    return lambda function: Action(function, parameters, actor, needs)
 
 
-def invariant(**parameters: Any) -> Callable[[Callable[..., Any]], Invariant]:
-    """Declare what must hold in every state, for every value of the parameters."""
-    return lambda function: Invariant(function, parameters)
+def invariant(*, needs: str = "", **parameters: Any) -> Callable[[Callable[..., Any]], Invariant]:
+    """Declare what must hold in every state, for every value of the parameters; `needs` as for `action`."""
+    return lambda function: Invariant(function, parameters, needs=needs)
 
 
-def step_property(**parameters: Any) -> Callable[[Callable[..., Any]], StepProperty]:
-    """Declare what must hold of every step, for every value of the parameters."""
-    return lambda function: StepProperty(function, parameters)
+def step_property(*, needs: str = "", **parameters: Any) -> Callable[[Callable[..., Any]], StepProperty]:
+    """Declare what must hold of every step, for every value of the parameters; `needs` as for `action`."""
+    return lambda function: StepProperty(function, parameters, needs=needs)
 
 
 class Witness:

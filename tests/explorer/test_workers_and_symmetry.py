@@ -32,7 +32,7 @@ CASES = [(model, number) for model in MODELS for number, _ in enumerate(variants
 
 @functools.cache
 def system_of_model(model: str, number: int) -> System:
-    protocol, definition = list(variants(MODELS[model]))[number]
+    _, protocol, definition = list(variants(MODELS[model]))[number]
     bounds = definition.bounds(**{field.name: SMALL[field.name] for field in attrs.fields(definition.bounds)})
     return build_system(definition, protocol, bounds, PROPERTIES[definition.state])
 
@@ -79,7 +79,7 @@ def test_a_budget_of_states_is_used_up_by_any_number_of_workers(workers: int, cr
 def test_as_many_states_are_stored_as_tlc_keeps_with_symmetry() -> None:
     """TLC with SYMMETRY Permutations(Replicas) on Kip320: 123,311 states; 737,794 without."""
     model = MODELS["reference"]
-    protocol, definition = next((p, d) for p, d in variants(model) if p.variant.value == "kip-320")
+    protocol, definition = next((p, d) for name, p, d in variants(model) if name == "kip-320")
     system = build_system(definition, protocol, definition.bounds(3, 2, 2, 2), ())
     outcome = local.explore(system)
     assert (outcome.stored_states, outcome.distinct_states, outcome.depth) == (123_311, 737_794, 25)
@@ -89,7 +89,7 @@ def test_as_many_states_are_stored_as_tlc_keeps_with_symmetry() -> None:
 def test_a_state_of_84_bits_never_takes_more_than_24_bytes(symmetry: bool) -> None:
     """Rows and visited set, at any moment once there are more than a few thousand states."""
     model = MODELS["reference"]
-    protocol, definition = next((p, d) for p, d in variants(model) if p.variant.value == "kip-320")
+    protocol, definition = next((p, d) for name, p, d in variants(model) if name == "kip-320")
     system = build_system(definition, protocol, definition.bounds(3, 2, 2, 3), ())
     seen: list[Progress] = []
     outcome = local.explore(system, Budget(max_states=300_000), on_progress=seen.append, symmetry=symmetry)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import copy
 import datetime
+import functools
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -18,6 +21,8 @@ from hypothesis import strategies as st
 from explorer.verdict import Verdict
 from highwater.spec import Expectation, Spec, SpecError, find_specs, load_spec
 from invariants import reference
+from model.catalogue import MODELS
+from model.definition import toggle
 from model.reference.async_isr import Agreement, AsyncIsrBounds
 from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant
 
@@ -150,7 +155,7 @@ def test_a_misspelt_top_level_key_is_named_with_the_right_one(write_spec: Write)
     line = only_refusal(write_spec(sauce="a book"))
     assert "sauce: unknown key" in line
     assert 'did you mean "source"?' in line
-    assert "allowed are model, bounds, check, protocol, expect, max_depth, source" in line
+    assert "allowed are model, bounds, check, preset, protocol, expect, max_depth, source" in line
 
 
 def test_an_unknown_key_that_is_like_no_other_gets_no_guess(write_spec: Write) -> None:
@@ -652,3 +657,55 @@ def test_a_mutated_spec_is_never_refused_in_words_of_the_machinery(
     except SpecError as error:
         for leak in ("object has no attribute", "is not iterable", "unhashable", "unexpected keyword", "structuring", "<class"):
             assert leak not in str(error)
+
+
+# --- presets
+
+
+class Lock(Enum):
+    NONE = "none"
+    FAIR = "fair"
+
+
+@attrs.frozen
+class Rules:
+    lock: Lock = toggle("how the door locks")
+    alarm: bool = toggle("whether it rings")
+
+
+@pytest.fixture
+def with_presets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reference model under a protocol with presets."""
+    known = MODELS["reference"]
+    presets = {"old": Rules(lock=Lock.NONE, alarm=False), "new-1.0": Rules(lock=Lock.FAIR, alarm=True)}
+    define = functools.partial(known.define, ReferenceProtocol(Variant.KIP_320))
+    monkeypatch.setitem(MODELS, "reference", attrs.evolve(known, protocol=Rules, define=lambda _: define(), presets=presets))
+
+
+@pytest.mark.usefixtures("with_presets")
+class TestPresets:
+    def test_a_preset_sets_every_toggle(self, write_spec: Write) -> None:
+        assert load_spec(write_spec(protocol=None, preset="new-1.0")).protocol == Rules(lock=Lock.FAIR, alarm=True)
+
+    def test_toggles_go_on_top_of_the_preset(self, write_spec: Write) -> None:
+        assert load_spec(write_spec(protocol={"alarm": False}, preset="New_1.0")).protocol == Rules(lock=Lock.FAIR, alarm=False)
+
+    def test_without_a_preset_every_toggle_must_be_given(self, write_spec: Write) -> None:
+        assert load_spec(write_spec(protocol={"alarm": False, "lock": "none"})).protocol == Rules(lock=Lock.NONE, alarm=False)
+        line = only_refusal(write_spec(protocol={"alarm": False}))
+        assert "preset: is missing; allowed are old, new-1.0 (or give every toggle in protocol)" in line
+
+    def test_an_unknown_preset_is_refused(self, write_spec: Write) -> None:
+        line = only_refusal(write_spec(protocol=None, preset="new-1.1"))
+        assert 'preset: "new-1.1" is not one of the presets of this model (did you mean "new-1.0"?); allowed are old, new-1.0' in line
+
+    def test_a_preset_that_is_no_text_is_refused(self, write_spec: Write) -> None:
+        assert "preset: 3 is not a text" in "\n".join(refusal(write_spec(protocol=None, preset=3)))
+
+    def test_an_unknown_toggle_or_value_on_top_of_a_preset_is_refused(self, write_spec: Write) -> None:
+        assert "protocol.lock" in only_refusal(write_spec(protocol={"lock": "unfair"}, preset="old"))
+        assert "protocol.bell: unknown key" in only_refusal(write_spec(protocol={"bell": True}, preset="old"))
+
+
+def test_a_preset_for_a_model_without_presets_is_refused(write_spec: Write) -> None:
+    assert "preset: the model reference has none" in only_refusal(write_spec(preset="kip-320"))

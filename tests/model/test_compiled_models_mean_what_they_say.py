@@ -23,7 +23,7 @@ CASES = [(model, number) for model in MODELS for number, _ in enumerate(variants
 
 @functools.cache
 def compiled(model: str, number: int) -> tuple[System, Layout, ActionProgram, InvariantProgram]:
-    protocol, definition = list(variants(MODELS[model]))[number]
+    _, protocol, definition = list(variants(MODELS[model]))[number]
     bounds = definition.bounds(**{field.name: SMALL[field.name] for field in definition.bounds.__attrs_attrs__})
     system = build_system(definition, protocol, bounds, PROPERTIES[definition.state])
     layout = Layout(system.domain)
