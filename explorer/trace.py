@@ -82,10 +82,11 @@ def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change
                 for change in changes(of, getattr(before, name), getattr(after, name), f"{path}.{name}" if path else name)
             ]
         case ArrayOf(of=of, label=label):
+            alone = label and isinstance(of, Struct) and "." not in path  # b1 says enough of replicas[b1], not of b0.followers[b1]
             return [
                 change
                 for i, (old, new) in enumerate(zip(before, after, strict=True))
-                for change in changes(of, old, new, f"{label}{i}" if label and isinstance(of, Struct) else f"{path}[{label}{i}]")
+                for change in changes(of, old, new, f"{label}{i}" if alone else f"{path}[{label}{i}]")
             ]
         case Maybe(of=Struct() as of) if before is not None and after is not None:
             return changes(of, before, after, path)

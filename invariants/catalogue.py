@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from invariants import reference
-from model.domain import Invariant
+from invariants import partition, reference
+from model.domain import Invariant, StepProperty
+from model.partition.state import Partition
 from model.reference.async_isr import Agreement
 from model.reference.state import Cluster
 
-PROPERTIES: dict[type, tuple[Invariant, ...]] = {
+PROPERTIES: dict[type, tuple[Invariant | StepProperty, ...]] = {
     Cluster: (
         reference.weak_isr,
         reference.strong_isr,
@@ -18,5 +19,6 @@ PROPERTIES: dict[type, tuple[Invariant, ...]] = {
         reference.records_are_unique_within_a_log,
         reference.same_offset_and_epoch_mean_same_record,
     ),
+    Partition: partition.PROPERTIES,
     Agreement: (reference.valid_high_watermark,),
 }

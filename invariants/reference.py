@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from model.domain import Witness, invariant
+from model.log import brokers
 from model.reference.async_isr import Agreement
-from model.reference.state import Cluster, brokers
+from model.reference.state import Cluster
 
 
 def missing_below_high_watermark(cluster: Cluster, leader: int, members: frozenset[int], where: str) -> bool | Witness:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from model.definition import Model
+from model.partition.definition import define as define_partition
+from model.partition.protocol import PRESETS, PartitionProtocol
 from model.reference.protocols import define as define_reference
 from model.reference.state import ReferenceProtocol
 
@@ -14,6 +16,13 @@ MODELS: dict[str, Model] = {
             "The public TLA+ family: truncation to the high watermark, KIP-101, KIP-279, KIP-320 and its first try, and AsyncIsr.",
             ReferenceProtocol,
             define_reference,
+        ),
+        Model(
+            "partition",
+            "One partition message by message, from produce and fetch to elections and crashes, with every historical rule as a toggle.",
+            PartitionProtocol,
+            define_partition,
+            PRESETS,
         ),
     )
 }

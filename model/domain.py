@@ -70,7 +70,7 @@ class Integers:
     """The whole numbers low..high, both included.
 
     Attributes:
-        label: goes before a number when it is shown (`b` makes 1 read b1).
+        label: goes before a number when it is shown (`b` makes 1 read b1); a number below 0 then reads "none".
         names: set where the numbers are mere names, such as broker ids: which set of names they are.
     """
 
@@ -102,7 +102,7 @@ class Integers:
         raise DomainError(f"{value} is above {self.high}, and no bound limits it")
 
     def show(self, value: int) -> str:
-        return f"{self.label}{value}"
+        return f"{self.label}{value}" if value >= 0 or not self.label else "none"
 
 
 @attrs.frozen
@@ -355,6 +355,11 @@ class Instance:
         return self.of.name + "(" + ", ".join(f"{name} {value}" for name, value in self.shown.items()) + ")"
 
 
+def always(bounds: Any) -> bool:
+    """What needs no room."""
+    return True
+
+
 @attrs.define(eq=False, slots=False)
 class Quantified:
     """A pure function of a state, declared for every value of its parameters.
@@ -364,7 +369,7 @@ class Quantified:
 
     Attributes:
         subjects: how many states the function is about.
-        needs: the bound that budgets it, if any; within bounds where that is 0 there are no instances.
+        needs: from the bounds to whether they leave room for it; where they do not, there are no instances.
     """
 
     subjects: ClassVar[int] = 1
@@ -372,7 +377,7 @@ class Quantified:
     function: Callable[..., Any]
     parameters: Mapping[str, Any]
     actor: str = ""
-    needs: str = ""
+    needs: Callable[[Any], Any] = always
 
     def __attrs_post_init__(self) -> None:
         arguments = list(inspect.signature(self.function).parameters)[self.subjects :]
@@ -390,7 +395,7 @@ class Quantified:
 
     def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
         """One instance per assignment of the parameters, in the order of their domains."""
-        if self.needs and not getattr(bounds, self.needs):
+        if not self.needs(bounds):
             return []
         taken = inspect.signature(self.function).parameters
         context = {name: value for name, value in (("bounds", bounds), ("protocol", protocol)) if name in taken}
@@ -426,23 +431,23 @@ class StepProperty(Quantified):
         return lambda transition: function(transition.before, transition.after)
 
 
-def action(*, actor: str, needs: str = "", **parameters: Any) -> Callable[[Callable[..., Any]], Action]:
+def action(*, actor: str, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], Action]:
     """Declare a step.
 
     Args:
         actor: the parameter that names the acting broker, or a name of its own such as "controller".
-        needs: the bound that budgets the step, if any: a step that may never be taken is left out.
+        needs: from the bounds to whether they leave room for the step: one that may never be taken is left out.
         parameters: the domain of each parameter.
     """
     return lambda function: Action(function, parameters, actor, needs)
 
 
-def invariant(*, needs: str = "", **parameters: Any) -> Callable[[Callable[..., Any]], Invariant]:
+def invariant(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], Invariant]:
     """Declare what must hold in every state, for every value of the parameters; `needs` as for `action`."""
     return lambda function: Invariant(function, parameters, needs=needs)
 
 
-def step_property(*, needs: str = "", **parameters: Any) -> Callable[[Callable[..., Any]], StepProperty]:
+def step_property(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], StepProperty]:
     """Declare what must hold of every step, for every value of the parameters; `needs` as for `action`."""
     return lambda function: StepProperty(function, parameters, needs=needs)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import attrs
 
 from model.domain import ArrayOf, Integers, SequenceOf, SetOf, action, bound, evolve, records, replaced, within
-from model.reference.state import brokers
+from model.log import brokers
 
 LEADER = 0
 NO_VERSION = -1

@@ -6,7 +6,8 @@ Source of all: github.com/hachikuji/kafka-specification, module KafkaReplication
 from __future__ import annotations
 
 from model.domain import action, evolve
-from model.reference.state import Cluster, LeaderAndIsr, Record, brokers, epochs
+from model.log import Record, brokers, epochs
+from model.reference.state import Cluster, LeaderAndIsr
 
 
 def announced(cluster: Cluster, leader: int | None, isr: frozenset[int]) -> Cluster:

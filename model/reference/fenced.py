@@ -6,8 +6,9 @@ Source of all: github.com/hachikuji/kafka-specification, modules Kip320 and Kip3
 from __future__ import annotations
 
 from model.domain import action, evolve
+from model.log import brokers, epochs
 from model.reference.controlling import with_isr
-from model.reference.state import Cluster, brokers, epochs
+from model.reference.state import Cluster
 from model.reference.unfenced import end_of_matching_log, fetched, followed, new_leader_of
 
 

@@ -8,13 +8,11 @@ Offsets count from 0; log end offset and high watermark are exclusive. Epochs co
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 import attrs
 
 from model.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, bound, evolve, records, replaced, within
-
-NO_EPOCH = -1
+from model.log import NO_EPOCH, Record, brokers
 
 
 class Variant(Enum):
@@ -46,32 +44,6 @@ class ReferenceBounds:
     log_length_max: int = bound(1, 15, "records that a log can hold")
     records_max: int = bound(1, 63, "records that can ever be written")
     leader_epoch_max: int = bound(0, 31, "the last leader epoch; epochs are 0..max")
-
-
-def brokers(bounds: Any) -> Integers:
-    """The domain of a broker id, for any bounds with a number of brokers."""
-    return Integers(0, bounds.brokers - 1, label="b", names="brokers")
-
-
-def epochs(bounds: ReferenceBounds) -> Integers:
-    """The domain of a leader epoch that was handed out."""
-    return Integers(0, bounds.leader_epoch_max, label="e")
-
-
-def offsets(bounds: ReferenceBounds) -> Integers:
-    """The domain of an offset that a record can have."""
-    return Integers(0, bounds.log_length_max - 1)
-
-
-@attrs.frozen
-class Record:
-    """A record in a log. Ids are unique, so that two records can be told apart; brokers look at the leader epoch only."""
-
-    id: int = within(lambda bounds: Integers(0, bounds.records_max - 1))
-    leader_epoch: int = within(epochs)
-
-    def __str__(self) -> str:
-        return f"r{self.id}@e{self.leader_epoch}"
 
 
 @attrs.frozen

@@ -7,8 +7,9 @@ modules KafkaReplication, KafkaTruncateToHighWatermark, Kip101 and Kip279; the a
 from __future__ import annotations
 
 from model.domain import action, evolve
+from model.log import brokers, epochs
 from model.reference.controlling import with_isr
-from model.reference.state import Cluster, Replica, brokers, epochs
+from model.reference.state import Cluster, Replica
 
 
 def caught_up(cluster: Cluster, leader: int, follower: int, end: int) -> bool:

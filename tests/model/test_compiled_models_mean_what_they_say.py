@@ -12,24 +12,19 @@ from hypothesis import strategies as st
 from explorer.layout import Layout
 from explorer.program import ActionProgram, Effects, InvariantProgram
 from explorer.system import Cut, System, judge, successor
-from highwater.listing import variants
-from highwater.spec import build_system
-from invariants.catalogue import PROPERTIES
-from model.catalogue import MODELS
-
-SMALL = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 2, "offset_max": 2, "version_max": 2}
-CASES = [(model, number) for model in MODELS for number, _ in enumerate(variants(MODELS[model]))]
+from model.domain import Transition
+from tests.small_models import CASES, small_system
 
 
 @functools.cache
-def compiled(model: str, number: int) -> tuple[System, Layout, ActionProgram, InvariantProgram]:
-    _, protocol, definition = list(variants(MODELS[model]))[number]
-    bounds = definition.bounds(**{field.name: SMALL[field.name] for field in definition.bounds.__attrs_attrs__})
-    system = build_system(definition, protocol, bounds, PROPERTIES[definition.state])
+def compiled(model: str, name: str) -> tuple[System, Layout, ActionProgram, InvariantProgram, InvariantProgram]:
+    system = small_system(model, name)
     layout = Layout(system.domain)
     effects = Effects(layout.words)
     actions = ActionProgram(layout, system.actions, effects, audit=10**9)
-    return system, layout, actions, InvariantProgram(layout, system.invariants, effects, audit=10**9)
+    invariants = InvariantProgram(layout, system.invariants, effects, audit=10**9)
+    steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, effects, audit=10**9)
+    return system, layout, actions, invariants, steps
 
 
 def random_walk(system: System, choices: Any, length: int) -> Any:
@@ -44,11 +39,11 @@ def random_walk(system: System, choices: Any, length: int) -> Any:
     return state
 
 
-@pytest.mark.parametrize(("model", "number"), CASES)
+@pytest.mark.parametrize(("model", "name"), CASES)
 @settings(max_examples=25, deadline=None)
 @given(choices=st.data(), length=st.integers(0, 18))
-def test_compiled_functions_give_what_direct_calls_give(model: str, number: int, choices: Any, length: int) -> None:
-    system, layout, actions, invariants = compiled(model, number)
+def test_compiled_functions_give_what_direct_calls_give(model: str, name: str, choices: Any, length: int) -> None:
+    system, layout, actions, invariants, steps = compiled(model, name)
     state = random_walk(system, choices, length)
     words = layout.pack(state)
     assert layout.unpack(words) == state
@@ -60,5 +55,8 @@ def test_compiled_functions_give_what_direct_calls_give(model: str, number: int,
         else:
             assert layout.unpack(found) == expected
             assert found == layout.pack(expected), "equal states have equal words"
+            for number, step in enumerate(system.step_properties):
+                held = bool(judge(step, Transition(state, expected), system.transitions))
+                assert steps.evaluate(number, (*words, *found)) == held
     for position, invariant in enumerate(system.invariants):
         assert invariants.evaluate(position, words) == bool(judge(invariant, state, system.domain))

@@ -11,9 +11,10 @@ from explorer.verdict import Verdict
 from highwater.spec import build_system, resolve_model
 from model.catalogue import MODELS
 from model.domain import action
+from model.log import brokers
 from model.reference import unfenced
 from model.reference.fenced import high_watermark_is_in_leaders_epoch
-from model.reference.state import Cluster, ReferenceBounds, brokers
+from model.reference.state import Cluster, ReferenceBounds
 
 BOUNDS = {"brokers": 3, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
 

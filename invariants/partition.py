@@ -1,0 +1,437 @@
+"""What must hold of the partition model. The S-numbers are those of the project's list of properties.
+
+*The leader* is a broker that has become leader of the controller's current leader epoch; a presumed leader is any that believes that it
+leads. What is *exposed* was below some leader's high watermark, so that a consumer may have read it; what is *acknowledged* was told a
+producer to be written. The two differ: before 3.7 a record could be exposed below min.insync.replicas.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from model.domain import Integers, Witness, invariant, step_property
+from model.log import brokers, offsets
+from model.partition.high_watermark import awaited
+from model.partition.protocol import PartitionProtocol, Truncation
+from model.partition.state import Partition, PartitionBounds, Process, Stage, Standing
+
+Truth = bool | Witness
+
+
+def record_numbers(bounds: Any) -> Integers:
+    """The domain of a record's id."""
+    return Integers(0, bounds.records_max - 1, label="r")
+
+
+def is_the_leader(partition: Partition, broker: int) -> bool:
+    """Whether a broker has become leader of the controller's current leader epoch."""
+    return partition.leads(broker) and partition.replicas[broker].leader_epoch == partition.leader_epoch
+
+
+def lacks(partition: Partition, broker: int, offset: int) -> bool:
+    """Whether a replica lacks the record exposed at an offset; what retention deleted it does not lack."""
+    replica = partition.replicas[broker]
+    if offset >= len(partition.clients.exposed) or offset < replica.log_start:
+        return False
+    return offset >= replica.log_end_offset or replica.log[offset] != partition.clients.exposed[offset]
+
+
+def lost(partition: Partition, broker: int, offset: int, who: str) -> Witness:
+    """What to say of an exposed record that a replica lacks."""
+    replica = partition.replicas[broker]
+    has = f"has {replica.log[offset]} there" if replica.has_offset(offset) else f"ends at {replica.log_end_offset}"
+    return Witness(
+        "offset {offset} was exposed as {record}; b{broker}, {who}, {has}",
+        offset=offset, record=str(partition.clients.exposed[offset]), broker=broker, who=who, has=has,
+    )  # fmt: skip
+
+
+@invariant(leader=brokers, offset=offsets)
+def exposed_records_survive(partition: Partition, leader: int, offset: int) -> Truth:
+    """S1: the leader has every record that was ever exposed.
+
+    Kind: safety; end to end.
+    When false: a consumer has read a record that is gone.
+    """
+    if not lacks(partition, leader, offset) or not is_the_leader(partition, leader):
+        return True
+    return lost(partition, leader, offset, f"leader of epoch {partition.leader_epoch}")
+
+
+@invariant(leader=brokers, record=record_numbers)
+def acknowledged_records_survive(partition: Partition, leader: int, record: int) -> Truth:
+    """S2: the leader has every record that a producer was told is written.
+
+    Kind: safety; end to end.
+    When false: an acknowledged write is lost.
+    """
+    clients = partition.clients
+    if record not in clients.acked or not is_the_leader(partition, leader):
+        return True
+    replica = partition.replicas[leader]
+    if any(each.id == record for each in replica.log[replica.log_start :]):
+        return True
+    if any(each.id == record for each in clients.exposed[: replica.log_start]):
+        return True
+    return Witness(
+        "r{record} was acknowledged; b{leader}, leader of epoch {epoch}, does not have it",
+        record=record, leader=leader, epoch=partition.leader_epoch,
+    )  # fmt: skip
+
+
+@invariant(broker=brokers, offset=offsets)
+def candidates_are_complete(partition: Partition, broker: int, offset: int) -> Truth:
+    """S3: every running replica that a clean election may choose has every exposed record.
+
+    Kind: safety; what makes elections safe. Called StrongIsr in the public specifications.
+    When false: one election is enough to lose a committed record.
+    """
+    quorum = partition.quorum
+    if not lacks(partition, broker, offset) or not partition.replicas[broker].is_up:
+        return True
+    if broker in quorum.isr:
+        return lost(partition, broker, offset, "a member of the ISR")
+    return broker not in quorum.elr or lost(partition, broker, offset, "an eligible leader replica")
+
+
+@invariant(leader=brokers, member=brokers, offset=offsets)
+def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: int) -> Truth:
+    """S4: every running member of a presumed leader's own ISR has what is below that leader's high watermark.
+
+    Kind: safety. Called WeakIsr in the public specifications.
+    When false: the leader's idea of what is replicated is wrong.
+    """
+    replica, other = partition.replicas[leader], partition.replicas[member]
+    if leader == member or not replica.log_start <= offset < replica.high_watermark or not partition.leads(leader):
+        return True
+    if member not in replica.leadership.isr or not other.is_up or offset < other.log_start:
+        return True
+    if other.has_offset(offset) and other.log[offset] == replica.log[offset]:
+        return True
+    return Witness(
+        "b{leader} counts offset {offset} as committed; b{member} of its ISR does not have its record",
+        leader=leader, offset=offset, member=member,
+    )  # fmt: skip
+
+
+@invariant(one=brokers, other=brokers, offset=offsets)
+def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int, offset: int) -> Truth:
+    """S5: two running replicas have the same record at every offset below both their high watermarks.
+
+    Kind: safety.
+    When false: consumers of the two read different histories.
+    """
+    ours, theirs = partition.replicas[one], partition.replicas[other]
+    if one >= other or offset >= ours.high_watermark or offset >= theirs.high_watermark:
+        return True
+    if not (ours.is_up and theirs.is_up and ours.has_offset(offset) and theirs.has_offset(offset)):
+        return True
+    if ours.log[offset] == theirs.log[offset]:
+        return True
+    return Witness(
+        "at offset {offset}, below both high watermarks, b{one} has {ours} and b{other} has {theirs}",
+        offset=offset, one=one, other=other, ours=str(ours.log[offset]), theirs=str(theirs.log[offset]),
+    )  # fmt: skip
+
+
+@invariant(one=brokers, other=brokers, offset=offsets)
+def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset: int) -> Truth:
+    """S6: where two logs have a record of the same leader epoch at the same offset, it is the same record, and so is the one before it.
+
+    Kind: safety; what truncation by epochs relies on.
+    When false: two histories share an epoch.
+    """
+    ours, theirs = partition.replicas[one], partition.replicas[other]
+    if one >= other or not ours.has_offset(offset) or not theirs.has_offset(offset):
+        return True
+    if ours.log[offset].leader_epoch != theirs.log[offset].leader_epoch:
+        return True
+    before = offset - 1
+    same_before = not ours.has_offset(before) or not theirs.has_offset(before) or ours.log[before] == theirs.log[before]
+    if ours.log[offset] == theirs.log[offset] and same_before:
+        return True
+    return Witness(
+        "b{one} and b{other} have records of epoch {epoch} at offset {offset}, but not the same history",
+        one=one, other=other, epoch=ours.log[offset].leader_epoch, offset=offset,
+    )  # fmt: skip
+
+
+@invariant(leader=brokers, follower=brokers, offset=offsets)
+def followers_do_not_diverge(partition: Partition, leader: int, follower: int, offset: int, protocol: PartitionProtocol) -> Truth:
+    """S7: a follower in its leader's epoch that is done with truncating has its leader's records.
+
+    Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may fetch.
+    Kind: safety.
+    When false: the follower fetches on behind records that its leader does not have.
+    """
+    ours, theirs = partition.replicas[leader], partition.replicas[follower]
+    if not ours.has_offset(offset) or not theirs.has_offset(offset) or ours.log[offset] == theirs.log[offset]:
+        return True
+    if theirs.leader != leader or not partition.leads(leader) or theirs.leader_epoch != ours.leader_epoch or theirs.truncating:
+        return True
+    if protocol.truncation in (Truncation.ON_FETCH, Truncation.ON_FETCH_MISMATCH):
+        known = ours.followers[follower]
+        if known.log_end_offset is None or not known.since_change or known.log_end_offset <= offset:
+            return True
+    return Witness(
+        "b{follower} follows b{leader} with {theirs} at offset {offset}, where the leader has {ours}",
+        follower=follower, leader=leader, offset=offset, ours=str(ours.log[offset]), theirs=str(theirs.log[offset]),
+    )  # fmt: skip
+
+
+@step_property(follower=brokers, offset=offsets)
+def who_is_passed_keeps_no_foreign_records(before: Partition, after: Partition, follower: int, offset: int) -> Truth:
+    """S7 for a follower that was out of range: where its leader has passed it meanwhile, it goes on with records that the leader has, too.
+
+    Kind: step.
+    When false: the follower fetches on behind records that its leader does not have, and nothing ever shows it.
+    """
+    old, new = before.replicas[follower], after.replicas[follower]
+    if old.fetch is None or old.fetch.stage is not Stage.OUT_OF_RANGE or new.fetch is not None or not new.has_offset(offset):
+        return True
+    if new.leader is None or new.leader == follower or old.leader != new.leader or not after.leads(new.leader):
+        return True
+    leader = after.replicas[new.leader]
+    if not leader.has_offset(offset) or leader.log_end_offset < old.log_end_offset or leader.log[offset] == new.log[offset]:
+        return True
+    return Witness(
+        "b{follower}, passed by its leader b{leader}, keeps {ours} at offset {offset}, where the leader has {theirs}",
+        follower=follower, leader=new.leader, offset=offset, ours=str(new.log[offset]), theirs=str(leader.log[offset]),
+    )  # fmt: skip
+
+
+@invariant(leader=brokers, member=brokers)
+def commits_wait_for_every_candidate(
+    partition: Partition, leader: int, member: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Truth:
+    """S8: the leader waits for everyone whom the controller may elect: its maximal ISR contains the true ISR.
+
+    It contains the ELR, too, unless the ISR is below min.insync.replicas and nothing is committed.
+    Kind: safety; why leaders keep a maximal ISR (KIP-497).
+    When false: a record can be committed without a replica that may be elected next.
+    """
+    if not is_the_leader(partition, leader):
+        return True
+    quorum, leadership = partition.quorum, partition.replicas[leader].leadership
+    eligible = member in quorum.elr and len(leadership.isr) >= bounds.min_insync_replicas
+    if not (member in quorum.isr or eligible) or member in awaited(leadership, protocol):
+        return True
+    return Witness("b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader)
+
+
+@invariant(one=brokers, other=brokers)
+def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
+    """S9: no two running brokers presume leadership in the same leader epoch.
+
+    Kind: safety.
+    When false: two brokers write records of one epoch.
+    """
+    if one >= other or not partition.leads(one) or not partition.leads(other):
+        return True
+    epoch = partition.replicas[one].leader_epoch
+    return epoch != partition.replicas[other].leader_epoch or Witness(
+        "b{one} and b{other} both lead epoch {e}", one=one, other=other, e=epoch
+    )
+
+
+@step_property(leader=brokers)
+def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: int) -> Truth:
+    """S10: once the leader of an epoch has exposed a record, no leader of an earlier epoch exposes a new one.
+
+    Kind: step.
+    When false: a deposed leader tells clients of records that the new one need not have.
+    """
+    if len(after.clients.exposed) == len(before.clients.exposed):
+        return True
+    replica = after.replicas[leader]
+    if replica.high_watermark == before.replicas[leader].high_watermark or not after.leads(leader):
+        return True
+    if replica.leader_epoch >= before.clients.commit_epoch:
+        return True
+    return Witness(
+        "b{leader}, leader of epoch {epoch}, exposes a record after the leader of epoch {newer} has",
+        leader=leader, epoch=replica.leader_epoch, newer=before.clients.commit_epoch,
+    )  # fmt: skip
+
+
+@step_property(broker=brokers, offset=offsets)
+def isr_members_keep_what_is_committed(before: Partition, after: Partition, broker: int, offset: int) -> Truth:
+    """S11: no running member of the ISR cuts an exposed record from its log.
+
+    Kind: step.
+    When false: a replica that counts as in sync stops being so.
+    """
+    old, new = before.replicas[broker], after.replicas[broker]
+    if offset >= len(before.clients.exposed) or not old.has_offset(offset) or new.log_end_offset > offset:
+        return True
+    if broker not in before.quorum.isr or not old.is_up or not new.is_up or old.log[offset] != before.clients.exposed[offset]:
+        return True
+    return Witness("b{broker}, a member of the ISR, cuts offset {offset}, which was exposed", broker=broker, offset=offset)
+
+
+@step_property(needs=lambda bounds: bounds.offset_queries)
+def end_offset_never_goes_back(before: Partition, after: Partition) -> Truth:
+    """S12: the end offset that clients are told never decreases.
+
+    Kind: step.
+    When false: a consumer that asked where the partition ends is told later that it ends earlier.
+    """
+    old, new = before.clients.end_offset, after.clients.end_offset
+    return new >= old or Witness("clients were told end offset {old}, and now {new}", old=old, new=new)
+
+
+@step_property(needs=lambda bounds: bounds.consumer_reads, offset=offsets)
+def reads_are_repeatable(before: Partition, after: Partition, offset: int) -> Truth:
+    """S13: what a consumer has read at an offset is what is read there ever after.
+
+    Kind: step.
+    When false: two consumers, or one that reads twice, see different records at one offset.
+    """
+    old, new = before.clients.consumed[offset], after.clients.consumed[offset]
+    return old is None or old == new or Witness("r{old} was read at offset {offset}, and now r{new}", old=old, new=new, offset=offset)
+
+
+@step_property(needs=lambda bounds: bounds.checkpoints, broker=brokers)
+def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -> Truth:
+    """S11 for the disk: a checkpointed high watermark goes back no further than the log was cut.
+
+    Kind: step.
+    When false: a broker that starts again trusts less of its log than it knew to be committed.
+    """
+    old, new = before.replicas[broker].checkpoint, after.replicas[broker].checkpoint
+    if new >= old or new >= after.replicas[broker].high_watermark > 0 or new >= after.replicas[broker].log_end_offset:
+        return True
+    return Witness("b{broker}'s checkpoint goes from {old} back to {new}", broker=broker, old=old, new=new)
+
+
+@invariant(broker=brokers)
+def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth:
+    """S14: every replica's high watermark is neither below its log start offset nor beyond its log end offset.
+
+    Kind: safety.
+    When false: fetches at the high watermark fail.
+    """
+    replica = partition.replicas[broker]
+    if replica.log_start <= replica.high_watermark <= replica.log_end_offset:
+        return True
+    return Witness(
+        "b{broker} has high watermark {hw} and a log of {start}..{end}",
+        broker=broker, hw=replica.high_watermark, start=replica.log_start, end=replica.log_end_offset,
+    )  # fmt: skip
+
+
+@invariant(broker=brokers, offset=offsets)
+def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: int, offset: int) -> Truth:
+    """S15: every record below a running replica's high watermark is the one that was exposed at its offset.
+
+    Kind: safety; what reading from followers (KIP-392) relies on.
+    When false: a replica lets consumers read what may vanish.
+    """
+    replica = partition.replicas[broker]
+    if not replica.log_start <= offset < replica.high_watermark or not replica.is_up:
+        return True
+    seen = partition.clients.exposed
+    if offset < len(seen) and replica.log[offset] == seen[offset]:
+        return True
+    return Witness(
+        "b{broker} has {record} at offset {offset} below its high watermark, which was never committed there",
+        broker=broker, record=str(replica.log[offset]), offset=offset,
+    )  # fmt: skip
+
+
+@invariant(broker=brokers)
+def isr_is_valid(partition: Partition, broker: int) -> Truth:
+    """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or shutting down.
+
+    Kind: safety of the controller's record.
+    When false: the controller counts on a broker that it knows to be gone.
+    """
+    quorum = partition.quorum
+    standing = quorum.registrations[broker].standing
+    if quorum.leader == broker and standing is Standing.FENCED:
+        return Witness("b{broker} leads, and is fenced", broker=broker)
+    if broker not in quorum.isr:
+        return quorum.leader != broker or Witness("b{broker} leads, and is not in the ISR", broker=broker)
+    if broker not in quorum.assignment:
+        return Witness("b{broker} is in the ISR, and not assigned", broker=broker)
+    if standing is Standing.ACTIVE or len(quorum.isr) == 1:
+        return True
+    return Witness("b{broker} is in the ISR with others, and is {how}", broker=broker, how=standing.value)
+
+
+@invariant()
+def somebody_can_be_waited_for(partition: Partition, bounds: PartitionBounds) -> Truth:
+    """S16 and S21: ISR and ELR are not both empty; if they are, as many as min.insync.replicas are known that were there last.
+
+    Kind: safety of the controller's record (KIP-966).
+    When false: nobody knows who might have the committed records.
+    """
+    quorum = partition.quorum
+    if quorum.isr or quorum.elr or len(quorum.last_known_elr) >= min(bounds.min_insync_replicas, bounds.brokers):
+        return True
+    return Witness("ISR and ELR are empty, and only {last} replicas are known that were there last", last=len(quorum.last_known_elr))
+
+
+@invariant(record=record_numbers)
+def acknowledged_records_are_somewhere(partition: Partition, record: int, bounds: PartitionBounds) -> Truth:
+    """S23: an acknowledged record is in some replica's log as long as fewer than min.insync.replicas crashes have lost data.
+
+    Kind: safety.
+    When false: the record cannot be recovered by any election.
+    """
+    if record not in partition.clients.acked or partition.used.lossy_crashes >= bounds.min_insync_replicas:
+        return True
+    if any(each.id == record for replica in partition.replicas for each in replica.log[replica.log_start :]):
+        return True
+    if any(replica.log_start for replica in partition.replicas):
+        return True
+    return Witness("r{record} was acknowledged, and is in no log", record=record)
+
+
+@invariant(broker=brokers)
+def no_broker_halts(partition: Partition, broker: int) -> Truth:
+    """S24: no broker ends itself because of one partition.
+
+    Kind: safety.
+    When false: all other partitions of the broker go down with it.
+    """
+    halted = partition.replicas[broker].process is Process.HALTED
+    return not halted or Witness("b{broker} has ended itself, being ahead of its leader", broker=broker)
+
+
+@invariant(record=record_numbers)
+def refused_records_are_not_exposed(partition: Partition, record: int) -> Truth:
+    """S25: a record that was refused after the append, for too small an ISR, is not exposed.
+
+    Kind: safety.
+    When false: a consumer reads what the producer was told has failed.
+    """
+    if record not in partition.clients.rejected or all(each.id != record for each in partition.clients.exposed):
+        return True
+    return Witness("r{record} was refused with NOT_ENOUGH_REPLICAS_AFTER_APPEND, and is exposed", record=record)
+
+
+PROPERTIES = (
+    exposed_records_survive,
+    acknowledged_records_survive,
+    candidates_are_complete,
+    own_isr_is_complete,
+    logs_agree_below_high_watermarks,
+    epochs_tell_records_apart,
+    followers_do_not_diverge,
+    who_is_passed_keeps_no_foreign_records,
+    commits_wait_for_every_candidate,
+    one_leader_per_epoch,
+    stale_leaders_expose_nothing,
+    isr_members_keep_what_is_committed,
+    end_offset_never_goes_back,
+    reads_are_repeatable,
+    checkpoints_never_forget,
+    high_watermark_is_within_the_log,
+    what_is_below_a_high_watermark_is_committed,
+    isr_is_valid,
+    somebody_can_be_waited_for,
+    acknowledged_records_are_somewhere,
+    no_broker_halts,
+    refused_records_are_not_exposed,
+)

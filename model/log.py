@@ -1,0 +1,37 @@
+"""What the models share: brokers, epochs, offsets and records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from model.domain import Integers, within
+
+NO_EPOCH = -1
+
+
+def brokers(bounds: Any) -> Integers:
+    """The domain of a broker id, for any bounds with a number of brokers."""
+    return Integers(0, bounds.brokers - 1, label="b", names="brokers")
+
+
+def epochs(bounds: Any) -> Integers:
+    """The domain of a leader epoch that was handed out, for any bounds with a last leader epoch."""
+    return Integers(0, bounds.leader_epoch_max, label="e")
+
+
+def offsets(bounds: Any) -> Integers:
+    """The domain of an offset that a record can have, for any bounds with a length of logs."""
+    return Integers(0, bounds.log_length_max - 1)
+
+
+@attrs.frozen
+class Record:
+    """A record in a log. Ids are unique, so that two records can be told apart; brokers look at the leader epoch only."""
+
+    id: int = within(lambda bounds: Integers(0, bounds.records_max - 1))
+    leader_epoch: int = within(epochs)
+
+    def __str__(self) -> str:
+        return f"r{self.id}@e{self.leader_epoch}"

@@ -1,0 +1,1 @@
+"""One partition of Kafka at message granularity, with every historical rule of replication as a toggle."""

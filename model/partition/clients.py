@@ -1,0 +1,92 @@
+"""What producers and consumers do."""
+
+from __future__ import annotations
+
+from model.domain import Integers, action, evolve, replaced
+from model.log import Record, brokers, offsets
+from model.partition.high_watermark import with_leader
+from model.partition.logs import appended, without_records_below
+from model.partition.protocol import Acks, PartitionProtocol
+from model.partition.state import Partition, PartitionBounds
+
+
+@action(actor="leader", leader=brokers)
+def produce(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A producer sends a record to a presumed leader, which appends it.
+
+    Actor: the leader.
+    Enabled: it presumes leadership; with acks=all, its ISR is not below min.insync.replicas, or it refuses before it appends.
+    Effect: the record is at its log's end, in its epoch. With acks=1 the producer is told so at once; with acks=all once the record is
+        below this leader's high watermark.
+    Source: kafka.cluster.Partition#appendRecordsToLeader (0.8.2 to 3.7), appendMessagesToLeader in 0.10.
+    """
+    if not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if protocol.acks is Acks.ALL and len(replica.leadership.isr) < bounds.min_insync_replicas:
+        return None
+    if not protocol.leader_snapshot_atomic and replica.leadership.candidate is not None:
+        return None
+    record = Record(partition.next_record_id, replica.leader_epoch)
+    after = evolve(partition, next_record_id=partition.next_record_id + 1)
+    if protocol.acks is Acks.LEADER:
+        after = evolve(after, clients=evolve(after.clients, acked=after.clients.acked | {record.id}))
+    return with_leader(after, leader, appended(replica, record), protocol, bounds)
+
+
+@action(actor="consumer", needs=lambda bounds: bounds.consumer_reads, broker=brokers, offset=offsets)
+def consume(partition: Partition, broker: int, offset: int, protocol: PartitionProtocol) -> Partition | None:
+    """A consumer reads a record below the high watermark.
+
+    Actor: the consumer.
+    Enabled: the broker leads, or consumers may read from followers; the record is in its log and below its high watermark; it is not the
+        one that was read at this offset last.
+    Effect: it is remembered as read.
+    Source: kafka.cluster.Partition#readRecords with isolation by high watermark (2.4); KIP-392 for followers.
+    """
+    replica = partition.replicas[broker]
+    if offset >= replica.high_watermark or not replica.is_up or not replica.has_offset(offset):
+        return None
+    if replica.leader != broker and not (protocol.consumer_reads_follower and replica.leader is not None):
+        return None
+    record = replica.log[offset].id
+    if partition.clients.consumed[offset] == record:
+        return None
+    return evolve(partition, clients=evolve(partition.clients, consumed=replaced(partition.clients.consumed, offset, record)))
+
+
+@action(actor="consumer", needs=lambda bounds: bounds.offset_queries, leader=brokers)
+def ask_end_offset(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
+    """A client asks a presumed leader where the partition ends.
+
+    Actor: the client, whose metadata never goes back an epoch.
+    Enabled: the broker presumes leadership, in no older epoch than the one that answered last. With the guard it answers only once its
+        high watermark has reached the start of its epoch.
+    Effect: the answer is its high watermark.
+    Source: kafka.cluster.Partition#fetchOffsetForTimestamp (2.2); KIP-207.
+    """
+    if not partition.leads(leader):
+        return None
+    replica, clients = partition.replicas[leader], partition.clients
+    if replica.leader_epoch < clients.end_offset_epoch:
+        return None
+    if protocol.list_offsets_guard and replica.high_watermark < replica.leadership.start_offset:
+        return None
+    return evolve(partition, clients=evolve(clients, end_offset=replica.high_watermark, end_offset_epoch=replica.leader_epoch))
+
+
+@action(actor="leader", needs=lambda bounds: bounds.retentions, leader=brokers, offset=lambda bounds: Integers(1, bounds.log_length_max))
+def delete_old_records(partition: Partition, leader: int, offset: int) -> Partition | None:
+    """Retention deletes the records below an offset from a leader's log.
+
+    Actor: the leader.
+    Enabled: it presumes leadership; the offset is above its log start offset and not above its high watermark.
+    Effect: its log starts there.
+    Abstracts: segments and their sizes.
+    Source: kafka.log.Log#deleteOldSegments, which keeps what is above the high watermark (0.11.0.1, KAFKA-5634).
+    """
+    replica = partition.replicas[leader]
+    if not partition.leads(leader) or not replica.log_start < offset <= replica.high_watermark:
+        return None
+    after = partition.with_replica(leader, without_records_below(replica, offset))
+    return evolve(after, used=partition.spent("retentions"))

@@ -1,0 +1,261 @@
+"""The controller: fencing and registration of brokers, elections, eligible leader replicas, reassignment.
+
+It acts at once on its own record and never fails; what brokers learn of it comes late (see `leadership`). Where Kafka chooses the first
+suitable replica in the order of the assignment, any suitable one is chosen here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from model.domain import Maybe, action, evolve, replaced
+from model.log import brokers
+from model.partition.protocol import IsrPath, PartitionProtocol
+from model.partition.state import Election, Partition, PartitionBounds, Quorum, Registration, Standing
+
+
+def election_of(quorum: Quorum) -> Election:
+    """What is published of the controller's record."""
+    return Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
+
+
+def published(partition: Partition, quorum: Quorum) -> Partition:
+    """The state with a changed record, published in a new leader epoch."""
+    quorum = evolve(quorum, partition_epoch=quorum.partition_epoch + 1)
+    return evolve(partition, quorum=quorum, elections=partition.elections + (election_of(quorum),))
+
+
+def with_elr(quorum: Quorum, isr: Set[int], unclean: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
+    """The record with another ISR, and the eligible leader replicas that follow from it.
+
+    Whoever leaves an ISR that is below min.insync.replicas may still be elected, unless it lost data; nobody needs to be remembered once
+    the ISR is large enough. Source: org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8); KIP-966.
+    """
+    if not protocol.elr:
+        return evolve(quorum, isr=isr)
+    if len(isr) >= bounds.min_insync_replicas:
+        return evolve(quorum, isr=isr, elr=frozenset(), last_known_elr=frozenset())
+    candidates = quorum.elr | quorum.isr
+    elr = candidates - isr - unclean
+    return evolve(quorum, isr=isr, elr=elr, last_known_elr=(quorum.last_known_elr | candidates) - isr - elr)
+
+
+def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
+    """The state once a leader's change of the ISR is in the controller's record.
+
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.5 to 3.8).
+    """
+    quorum = with_elr(partition.quorum, isr, frozenset(), protocol, bounds)
+    shrinks = not partition.quorum.isr <= isr
+    if protocol.isr_path is IsrPath.ALTER_PARTITION and protocol.isr_shrink_bumps_leader_epoch and shrinks:
+        return published(partition, quorum)
+    return evolve(partition, quorum=evolve(quorum, partition_epoch=quorum.partition_epoch + 1))
+
+
+def may_lead(quorum: Quorum, broker: int) -> bool:
+    """Whether a clean election may choose a broker: it is active, and in the ISR, or in the ELR of an empty ISR.
+
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#isValidNewLeader (3.8); kafka.controller.Election (2.x).
+    """
+    if quorum.registrations[broker].standing is not Standing.ACTIVE:
+        return False
+    return broker in quorum.isr or (broker in quorum.elr and not quorum.isr)
+
+
+def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
+    """The record with another leader, who is its own ISR if it was elected from the ELR."""
+    if leader is not None and leader not in quorum.isr:
+        quorum = with_elr(quorum, frozenset({leader}), frozenset(), protocol, bounds)
+        quorum = evolve(quorum, elr=quorum.elr - {leader})
+    return evolve(quorum, leader=leader)
+
+
+def without(
+    partition: Partition, broker: int, successor: int | None, standing: Standing, unclean: bool, protocol: PartitionProtocol,
+    bounds: PartitionBounds,
+) -> Partition | None:  # fmt: skip
+    """The state once a broker has left ISR and leadership; None if the successor is not one that an election would give.
+
+    The last member stays in the ISR unless it may be empty. Source: org.apache.kafka.controller.ReplicationControlManager
+    #handleBrokerFenced, #generateLeaderAndIsrUpdates (3.5; 3.8); kafka.controller.ReplicaStateMachine (0.10.2).
+    """
+    quorum = partition.quorum
+    registration = evolve(quorum.registrations[broker], standing=standing)
+    quorum = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
+    isr = quorum.isr - {broker}
+    if not isr and not protocol.isr_may_be_empty:
+        isr = quorum.isr
+    gone = frozenset({broker}) if unclean else frozenset()
+    changed = with_elr(quorum, isr, gone, protocol, bounds)
+    if unclean and broker in changed.elr:
+        changed = evolve(changed, elr=changed.elr - gone)
+    if quorum.leader == broker:
+        if successor is None:
+            if any(may_lead(changed, each) for each in range(bounds.brokers)):
+                return None
+        elif not may_lead(changed, successor):
+            return None
+        return published(partition, elected(changed, successor, protocol, bounds))
+    if successor is not None:
+        return None
+    if changed.isr == quorum.isr and changed.elr == quorum.elr:
+        return evolve(partition, quorum=changed)
+    if protocol.isr_shrink_bumps_leader_epoch:
+        return published(partition, changed)
+    return evolve(partition, quorum=evolve(changed, partition_epoch=quorum.partition_epoch + 1))
+
+
+SUCCESSOR = lambda bounds: Maybe(brokers(bounds))  # noqa: E731 - a domain
+
+
+@action(actor="controller", broker=brokers, successor=SUCCESSOR)
+def fence(
+    partition: Partition, broker: int, successor: int | None, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """The controller finds that a broker is gone: its session or its heartbeats have ended.
+
+    Actor: the controller.
+    Enabled: the broker is registered and not fenced; it is down, or the budget of spurious fences allows to take it for that. If it led,
+        the successor is one that a clean election gives, or none if there is none.
+    Effect: the broker is fenced and out of the ISR, unless it was the last there; a new leader epoch is published where leadership or,
+        depending on the protocol, the ISR has changed.
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced (3.5), kafka.controller.KafkaController#onBrokerFailure
+        (0.10.2 to 3.5).
+    """
+    if partition.quorum.registrations[broker].standing is Standing.FENCED:
+        return None
+    used = partition.used
+    if partition.replicas[broker].is_up:
+        if not bounds.spurious_fences:
+            return None
+        used = partition.spent("spurious_fences")
+    after = without(partition, broker, successor, Standing.FENCED, False, protocol, bounds)
+    return None if after is None else evolve(after, used=used)
+
+
+@action(actor="controller", broker=brokers)
+def unfence(partition: Partition, broker: int) -> Partition | None:
+    """The controller finds that a broker is there.
+
+    Actor: the controller.
+    Enabled: the broker runs and is fenced.
+    Effect: it is active; it may be elected, and it may join the ISR.
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerUnfenced (3.5),
+        kafka.controller.KafkaController#onBrokerStartup (0.10.2).
+    """
+    registration = partition.quorum.registrations[broker]
+    if registration.standing is not Standing.FENCED or not partition.replicas[broker].is_up:
+        return None
+    return with_registration(partition, broker, evolve(registration, standing=Standing.ACTIVE))
+
+
+def with_registration(partition: Partition, broker: int, registration: Registration) -> Partition:
+    registrations = replaced(partition.quorum.registrations, broker, registration)
+    return evolve(partition, quorum=evolve(partition.quorum, registrations=registrations))
+
+
+@action(actor="controller", candidate=brokers)
+def elect(partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """The controller elects a leader for a partition that has none.
+
+    Actor: the controller.
+    Enabled: there is no leader; the candidate is active and in the ISR, or in the ELR of an empty ISR.
+    Effect: it leads a new leader epoch; elected from the ELR, it is the ISR.
+    Source: kafka.controller.PartitionLeaderElectionAlgorithms#offlinePartitionLeaderElection (2.x),
+        org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.8).
+    """
+    quorum = partition.quorum
+    if quorum.leader is not None or not may_lead(quorum, candidate):
+        return None
+    return published(partition, elected(quorum, candidate, protocol, bounds))
+
+
+@action(actor="controller", candidate=brokers)
+def elect_uncleanly(partition: Partition, candidate: int, bounds: PartitionBounds) -> Partition | None:
+    """The controller elects a replica that may lack committed records, because nobody else is left.
+
+    Actor: the controller.
+    Enabled: unclean election is configured; there is no leader, and nobody whom a clean election could choose; the candidate is assigned
+        and active.
+    Effect: it leads a new leader epoch and is the ISR.
+    Source: kafka.controller.OfflinePartitionLeaderSelector (0.10.2), PartitionChangeBuilder#electAnyLeader (3.8).
+    """
+    quorum = partition.quorum
+    if quorum.leader is not None or candidate not in quorum.assignment:
+        return None
+    if quorum.registrations[candidate].standing is not Standing.ACTIVE:
+        return None
+    if any(may_lead(quorum, each) for each in range(bounds.brokers)):
+        return None
+    quorum = evolve(quorum, leader=candidate, isr=frozenset({candidate}), elr=frozenset(), last_known_elr=frozenset())
+    return published(partition, quorum)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.leader_moves, candidate=brokers)
+def move_leadership(partition: Partition, candidate: int) -> Partition | None:
+    """The controller moves leadership to another member of the ISR although the leader is well: a preferred replica election.
+
+    Actor: the controller.
+    Enabled: the candidate is another active member of the ISR; the budget allows it.
+    Effect: it leads a new leader epoch; the ISR stays as it is.
+    Source: kafka.controller.PreferredReplicaPartitionLeaderSelector (0.10.2), PartitionChangeBuilder#electPreferredLeader (3.8).
+    """
+    quorum = partition.quorum
+    if quorum.leader is None or quorum.leader == candidate or not may_lead(quorum, candidate):
+        return None
+    return evolve(published(partition, evolve(quorum, leader=candidate)), used=partition.spent("leader_moves"))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers, successor=SUCCESSOR)
+def begin_controlled_shutdown(
+    partition: Partition, broker: int, successor: int | None, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A broker asks to be shut down, and the controller takes leadership and ISR membership from it.
+
+    Actor: the controller.
+    Enabled: the broker runs and is active; another member of the ISR can lead if it leads, and remains if it does not.
+    Effect: the broker is shutting down and may not join the ISR again; leadership has moved; a new leader epoch is published.
+    Source: kafka.controller.KafkaController#shutdownBroker (0.10.2), BrokerHeartbeatManager and ReplicationControlManager
+        #handleBrokerInControlledShutdown (3.3).
+    """
+    quorum = partition.quorum
+    if quorum.registrations[broker].standing is not Standing.ACTIVE or not partition.replicas[broker].is_up:
+        return None
+    if quorum.leader == broker and successor is None:
+        return None
+    after = without(partition, broker, successor, Standing.SHUTTING_DOWN, False, protocol, bounds)
+    return None if after is None else evolve(after, used=partition.spent("controlled_shutdowns"))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
+def remove_replica(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A reassignment takes a replica away.
+
+    Actor: the controller.
+    Enabled: the replica is assigned and does not lead; somebody else is in the ISR.
+    Effect: it is out of assignment and ISR; a new leader epoch is published. The broker deletes its log once it learns of that.
+    Abstracts: all but the last step of a reassignment.
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForReplicaReassignmentIfNeeded (3.8).
+    """
+    quorum = partition.quorum
+    if broker not in quorum.assignment or quorum.leader == broker or not quorum.isr - {broker}:
+        return None
+    changed = with_elr(quorum, quorum.isr - {broker}, frozenset({broker}), protocol, bounds)
+    after = published(partition, evolve(changed, assignment=quorum.assignment - {broker}))
+    return evolve(after, used=partition.spent("reassignments"))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
+def add_replica(partition: Partition, broker: int) -> Partition | None:
+    """A reassignment adds a replica that was taken away before.
+
+    Actor: the controller.
+    Enabled: the replica is not assigned.
+    Effect: it is assigned again, in a new partition epoch; the leader epoch stays.
+    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5).
+    """
+    quorum = partition.quorum
+    if broker in quorum.assignment:
+        return None
+    changed = evolve(quorum, assignment=quorum.assignment | {broker}, partition_epoch=quorum.partition_epoch + 1)
+    return evolve(partition, quorum=changed)

@@ -1,0 +1,111 @@
+"""Brokers that stop and start again, and what is left of them."""
+
+from __future__ import annotations
+
+from model.domain import Integers, action, evolve, replaced
+from model.log import brokers
+from model.partition.controlling import with_elr
+from model.partition.logs import stopped, without_epochs_from
+from model.partition.protocol import CheckpointCovers, PartitionProtocol
+from model.partition.state import Partition, PartitionBounds, Process, Replica, Standing
+
+
+@action(actor="broker", needs=lambda bounds: bounds.process_crashes, broker=brokers)
+def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
+    """A broker's process is killed; what it has written is safe with the operating system.
+
+    Actor: the broker.
+    Enabled: it runs; the budget allows it.
+    Effect: it is down; its log is as it was.
+    """
+    if not partition.replicas[broker].is_up:
+        return None
+    after = partition.with_replica(broker, stopped(partition.replicas[broker], protocol, Process.DOWN))
+    return evolve(after, used=partition.spent("process_crashes"))
+
+
+@action(actor="broker", needs=lambda bounds: bounds.lossy_crashes, broker=brokers, kept=lambda bounds: Integers(0, bounds.log_length_max))
+def crash_with_loss(partition: Partition, broker: int, kept: int, protocol: PartitionProtocol) -> Partition | None:
+    """A broker's machine fails, and what was not flushed is gone.
+
+    Actor: the broker.
+    Enabled: it runs; the budget allows it; `kept` is not beyond its log.
+    Effect: it is down; of its log the records below `kept` are left.
+    Abstracts: what was flushed; any prefix may be.
+    Source: kafka.log.Log#recoverLog (2.0), which keeps what is on disk; log.flush.interval.messages is unlimited by default.
+    """
+    replica = partition.replicas[broker]
+    if not replica.is_up or kept > replica.log_end_offset or kept < replica.log_start:
+        return None
+    cut = without_epochs_from(evolve(replica, log=replica.log[:kept]), kept) if kept < replica.log_end_offset else replica
+    cut = evolve(cut, high_watermark=min(replica.high_watermark, kept))
+    return evolve(partition.with_replica(broker, stopped(cut, protocol, Process.DOWN)), used=partition.spent("lossy_crashes"))
+
+
+@action(actor="broker", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers)
+def end_controlled_shutdown(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
+    """A broker that leads nothing any more stops in order: it flushes its log and writes its checkpoint.
+
+    Actor: the broker.
+    Enabled: it runs, and the controller has taken leadership from it.
+    Effect: it is down, and its log and high watermark are safe.
+    Source: kafka.server.KafkaServer#shutdown (0.10.2 to 3.5).
+    """
+    replica = partition.replicas[broker]
+    if partition.quorum.registrations[broker].standing is not Standing.SHUTTING_DOWN or not replica.is_up:
+        return None
+    return partition.with_replica(broker, stopped(with_checkpoint(replica), protocol, Process.DOWN, clean=True))
+
+
+@action(actor="broker", broker=brokers)
+def restart(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A broker starts again and registers.
+
+    Actor: the broker.
+    Enabled: it is down, and the controller has noticed.
+    Effect: it runs, and knows its log, and of its high watermark what the checkpoint says; it has a new broker epoch and is fenced until it
+        has caught up with the metadata. Where the protocol has it so, a broker that was not shut down in order loses its place in ISR and
+        ELR, because it may have lost data.
+    Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2);
+        org.apache.kafka.controller.ClusterControlManager#registerBroker, ReplicationControlManager#handleUncleanBrokerShutdown (3.8).
+    """
+    replica, quorum = partition.replicas[broker], partition.quorum
+    registration = quorum.registrations[broker]
+    if replica.is_up or registration.standing is not Standing.FENCED:
+        return None
+    registration = evolve(registration, broker_epoch=registration.broker_epoch + 1)
+    changed = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
+    if protocol.unclean_shutdown_removes_from_elr and not replica.clean and (broker in quorum.isr or broker in quorum.elr):
+        gone = frozenset({broker})
+        changed = with_elr(evolve(changed, partition_epoch=quorum.partition_epoch + 1), quorum.isr - gone, gone, protocol, bounds)
+    return evolve(partition, quorum=changed).with_replica(broker, evolve(replica, process=Process.UP, clean=False))
+
+
+def with_checkpoint(replica: Replica) -> Replica:
+    return evolve(replica, checkpoint=replica.high_watermark)
+
+
+@action(actor="broker", needs=lambda bounds: bounds.checkpoints, broker=brokers)
+def checkpoint_high_watermark(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
+    """A broker writes the high watermarks of its replicas to its checkpoint file.
+
+    Actor: the broker.
+    Enabled: it runs; what it would write differs from what is there; the budget allows it. A broker that was told of no leader yet, or only
+        of one that is down, does not use the partition.
+    Effect: the file holds the high watermark; or nothing at all of a partition that is not in use, where only those in use are written.
+    Source: kafka.server.ReplicaManager#checkpointHighWatermarks, #startHighWaterMarksCheckPointThread (0.8.1; 0.8.2, KAFKA-1647).
+    """
+    replica = partition.replicas[broker]
+    if not replica.is_up:
+        return None
+    written = replica.high_watermark
+    if replica.leader_epoch < 0:
+        if protocol.high_watermark_checkpoint_covers is CheckpointCovers.ALL:
+            return None
+        leader = partition.quorum.leader
+        if leader is not None and partition.replicas[leader].is_up:
+            return None
+        written = 0
+    if written == replica.checkpoint:
+        return None
+    return evolve(partition.with_replica(broker, evolve(replica, checkpoint=written)), used=partition.spent("checkpoints"))

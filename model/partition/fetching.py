@@ -1,0 +1,281 @@
+"""Fetching: a follower's request, what the leader makes of it, and what the follower makes of the response.
+
+How many steps that takes is a bound. With one, nothing is lost and nothing is late; with two, the leader handles the request when it is
+sent, and the response travels and may be lost; with three, the request travels, too.
+"""
+
+from __future__ import annotations
+
+from model.domain import action, evolve, replaced
+from model.log import NO_EPOCH, brokers
+from model.partition.high_watermark import with_leader
+from model.partition.logs import appended, end_of_epoch, latest_epoch, restarted_at, stopped, truncated, truncation_point
+from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol, Truncation
+from model.partition.state import Fetch, Follower, Partition, PartitionBounds, Process, Replica, Stage
+
+
+def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
+    """What a follower asks its leader for. Source: kafka.server.ReplicaFetcherThread#buildFetch (0.10.2; 2.8)."""
+    if protocol.truncation is Truncation.ON_FETCH:
+        epoch = latest_epoch(replica)
+    elif protocol.truncation is Truncation.ON_FETCH_MISMATCH:
+        epoch = replica.log[-1].leader_epoch if replica.log_end_offset > replica.log_start else NO_EPOCH
+    else:
+        epoch = NO_EPOCH
+    return Fetch(Stage.REQUEST, replica.leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, None)
+
+
+def may_fetch(partition: Partition, follower: int) -> bool:
+    """Whether a follower can send a fetch: it runs, has a leader other than itself that runs, and has nothing else to do before."""
+    replica = partition.replicas[follower]
+    if replica.leader is None or replica.leader == follower or replica.fetch is not None:
+        return False
+    return replica.is_up and not replica.truncating and partition.replicas[replica.leader].is_up
+
+
+# The leader's part
+
+
+def served(
+    partition: Partition, follower: int, request: Fetch, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> tuple[Partition, Fetch | None]:
+    """What a broker makes of a fetch: the state after it, and the response; None where it gives no answer that matters.
+
+    The offset that a follower fetches from says what it has: the leader notes it, and the high watermark may move. The four fences of
+    KIP-320 are separate here: records are given, and the offset is noted for the high watermark and for the ISR, each in its epoch only.
+    Source: kafka.server.ReplicaManager#fetchMessages, #updateFollowerLogReadResults (0.10.2); kafka.cluster.Partition#readRecords,
+    #fetchRecords (2.1; 2.8).
+    """
+    leader = request.leader
+    replica = partition.replicas[leader]
+    if not partition.leads(leader):
+        return partition, None
+    in_epoch = request.leader_epoch == replica.leader_epoch or protocol.truncation is Truncation.ON_FETCH_MISMATCH
+    if not in_epoch and protocol.fence_fetch and protocol.fence_high_watermark and protocol.fence_isr:
+        return partition, None
+    response = response_to(replica, request, protocol)
+    diverging = response.stage is Stage.DIVERGING
+    noted = not diverging or protocol.diverging_fetch_updates_leo
+    if noted and response.stage is not Stage.OUT_OF_RANGE:
+        replica = with_follower(replica, follower, caught_up_to(partition, replica, follower, request.offset, in_epoch, bounds))
+        partition = with_leader(partition, leader, replica, protocol, bounds)
+        if response.stage in (Stage.RECORD, Stage.NOTHING_NEW):
+            response = evolve(response, high_watermark=partition.replicas[leader].high_watermark)
+    return partition, response if in_epoch or not protocol.fence_fetch else None
+
+
+def caught_up_to(partition: Partition, replica: Replica, follower: int, offset: int, in_epoch: bool, bounds: PartitionBounds) -> Follower:
+    """What a leader knows of a follower that fetches from an offset. Source: kafka.cluster.Replica#updateFetchState (3.5)."""
+    known = replica.followers[follower]
+    return Follower(
+        log_end_offset=offset,
+        in_epoch=in_epoch,
+        since_change=True,
+        caught_up=bool(bounds.caught_up_times) and (known.caught_up or offset >= replica.log_end_offset),
+        broker_epoch=partition.quorum.registrations[follower].broker_epoch,
+    )
+
+
+def with_follower(replica: Replica, broker: int, follower: Follower) -> Replica:
+    """The leader's replica with other knowledge of one follower."""
+    return evolve(replica, followers=replaced(replica.followers, broker, follower))
+
+
+def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -> Fetch:
+    """What a leader answers to a fetch. Source: kafka.log.Log#read (0.10.2); kafka.cluster.Partition#readRecords (2.8)."""
+    offset, high_watermark = request.offset, replica.high_watermark
+    if request.epoch != NO_EPOCH:
+        end = end_of_epoch(replica, request.epoch, protocol)
+        if end is None or offset < replica.log_start:
+            return evolve(request, stage=Stage.OUT_OF_RANGE, epoch=NO_EPOCH)
+        if end[0] < request.epoch or end[1] < offset:
+            return evolve(request, stage=Stage.DIVERGING, epoch=end[0], end_offset=end[1], high_watermark=high_watermark)
+    if offset > replica.log_end_offset or offset < replica.log_start:
+        return evolve(request, stage=Stage.OUT_OF_RANGE, epoch=NO_EPOCH)
+    if offset == replica.log_end_offset:
+        return evolve(request, stage=Stage.NOTHING_NEW, epoch=NO_EPOCH, high_watermark=high_watermark)
+    return evolve(request, stage=Stage.RECORD, epoch=NO_EPOCH, high_watermark=high_watermark, record=replica.log[offset])
+
+
+# The follower's part
+
+
+def received(partition: Partition, follower: int, response: Fetch, protocol: PartitionProtocol) -> Partition:
+    """The state after a follower has handled a response, which is thereby off the way.
+
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), ReplicaFetcherThread#processPartitionData.
+    """
+    replica = evolve(partition.replicas[follower], fetch=None)
+    high_watermark = min(response.high_watermark, replica.log_end_offset)
+    if response.stage is Stage.RECORD:
+        if response.offset != replica.log_end_offset:
+            return partition.with_replica(follower, replica)  # the offset mismatch that every version refuses
+        replica = appended(replica, response.record)
+        high_watermark = min(response.high_watermark, response.offset + 1)
+        return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark))
+    if response.stage is Stage.NOTHING_NEW:
+        return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark))
+    if response.stage is Stage.DIVERGING and protocol.high_watermark_before_truncation:
+        cut_next = evolve(response, stage=Stage.TRUNCATE, high_watermark=0)
+        return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark, fetch=cut_next))
+    point, _ = truncation_point(replica, (response.epoch, response.end_offset), protocol)
+    return partition.with_replica(follower, truncated(replica, point, protocol))
+
+
+def is_late(replica: Replica, response: Fetch) -> bool:
+    """Whether a response was asked for in another leader epoch, or from another offset."""
+    return replica.leader != response.leader or replica.leader_epoch != response.leader_epoch or replica.log_end_offset != response.offset
+
+
+# Actions
+
+
+@action(actor="follower", needs=lambda bounds: bounds.fetch_steps == 1, follower=brokers)
+def fetch_at_once(partition: Partition, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A follower fetches from its leader, request and response in one step.
+
+    Actor: the follower.
+    Enabled: it runs, follows another running broker and has not yet to truncate; that broker answers.
+    Effect: as `serve_fetch` and `receive_fetch`, without anything in between.
+    Abstracts: the network. What needs a lost response cannot be found so.
+    Source: see `served` and `received`.
+    """
+    if not may_fetch(partition, follower):
+        return None
+    after, response = served(partition, follower, request_of(partition.replicas[follower], protocol), protocol, bounds)
+    if response is None:
+        return None if after is partition else after
+    if response.stage is Stage.OUT_OF_RANGE:
+        return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
+    return received(after, follower, response, protocol)
+
+
+@action(actor="follower", needs=lambda bounds: bounds.fetch_steps == 2, follower=brokers)
+def fetch(partition: Partition, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A follower sends a fetch, and its leader handles it; the response is on its way.
+
+    Actor: the follower.
+    Enabled: it runs, follows another running broker, has not yet to truncate and has no fetch on its way; that broker answers.
+    Effect: the leader notes the follower's offset and may commit; the response is on its way.
+    Source: see `served`.
+    """
+    if not may_fetch(partition, follower):
+        return None
+    after, response = served(partition, follower, request_of(partition.replicas[follower], protocol), protocol, bounds)
+    if response is None:
+        return None if after is partition else after
+    return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
+
+
+@action(actor="follower", needs=lambda bounds: bounds.fetch_steps == 3, follower=brokers)
+def send_fetch(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
+    """A follower sends a fetch to its leader.
+
+    Actor: the follower.
+    Enabled: it runs, follows another running broker, has not yet to truncate and has no fetch on its way.
+    Effect: the request is on its way.
+    Source: kafka.server.AbstractFetcherThread#doWork (0.10.2 to 3.7).
+    """
+    if not may_fetch(partition, follower):
+        return None
+    replica = partition.replicas[follower]
+    return partition.with_replica(follower, evolve(replica, fetch=request_of(replica, protocol)))
+
+
+@action(actor="leader", needs=lambda bounds: bounds.fetch_steps == 3, follower=brokers)
+def serve_fetch(partition: Partition, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """The broker that a fetch was sent to handles it.
+
+    Actor: the leader that was asked.
+    Enabled: the follower's request is on its way, and that broker runs.
+    Effect: it notes the follower's offset and may commit; the response is on its way, or the request is dropped.
+    Source: see `served`.
+    """
+    request = partition.replicas[follower].fetch
+    if request is None or request.stage is not Stage.REQUEST or not partition.replicas[request.leader].is_up:
+        return None
+    after, response = served(partition, follower, request, protocol, bounds)
+    return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
+
+
+@action(actor="follower", needs=lambda bounds: bounds.fetch_steps > 1, follower=brokers)
+def receive_fetch(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
+    """A follower handles the response to its fetch.
+
+    Actor: the follower.
+    Enabled: it runs, and the response is on its way; where late responses are recognised, it is not late.
+    Effect: it appends, learns the high watermark, or cuts its log where the leader says that they part.
+    Source: see `received`.
+    """
+    replica = partition.replicas[follower]
+    response = replica.fetch
+    if response is None or not replica.is_up or response.stage in (Stage.REQUEST, Stage.OUT_OF_RANGE):
+        return None
+    if response.stage is Stage.TRUNCATE:
+        return received(partition, follower, response, protocol)
+    if protocol.fetch_response_checks and is_late(replica, response):
+        return None
+    return received(partition, follower, response, protocol)
+
+
+@action(actor="network", needs=lambda bounds: bounds.fetch_steps > 1, follower=brokers)
+def lose_fetch(partition: Partition, follower: int) -> Partition | None:
+    """A fetch or its response is lost, or comes too late to matter.
+
+    Actor: the network.
+    Enabled: it is on its way.
+    Effect: it is gone; the follower may fetch again.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest catches what fails and fetches again (0.10.2 to 3.7).
+    """
+    replica = partition.replicas[follower]
+    if replica.fetch is None or replica.fetch.stage is Stage.TRUNCATE:
+        return None
+    return partition.with_replica(follower, evolve(replica, fetch=None))
+
+
+@action(actor="follower", follower=brokers)
+def handle_out_of_range(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
+    """A follower whose offset was out of range asks where its leader's log begins and ends, and acts on that.
+
+    Actor: the follower.
+    Enabled: it was told that its offset is out of range; its leader still leads.
+    Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and the protocol would
+        rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where the leader has passed it meanwhile, it
+        keeps its log, or drops all of it.
+    Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2), AbstractFetcherThread#fetchOffsetAndTruncate (2.1).
+    """
+    replica = partition.replicas[follower]
+    if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or not replica.is_up:
+        return None
+    if replica.leader is None or replica.leader == follower or not partition.leads(replica.leader):
+        return None
+    leader = partition.replicas[replica.leader]
+    replica = evolve(replica, fetch=None)
+    if leader.log_end_offset < replica.log_end_offset:
+        if protocol.out_of_range_policy is OutOfRange.EXIT and not protocol.unclean_election:
+            return partition.with_replica(follower, stopped(replica, protocol, Process.HALTED))
+        return partition.with_replica(follower, truncated(replica, leader.log_end_offset, protocol))
+    if replica.log_end_offset < leader.log_start or protocol.out_of_range_when_behind is OutOfRangeBehind.TRUNCATE_ALL:
+        return partition.with_replica(follower, restarted_at(replica, leader.log_start))
+    return partition.with_replica(follower, replica)
+
+
+@action(actor="follower", follower=brokers)
+def ask_where_to_truncate(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
+    """A follower asks its leader where its newest epoch ends there, and cuts its log accordingly.
+
+    Actor: the follower.
+    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch.
+    Effect: its log ends where the two part as far as one answer tells; it asks again if that is not known yet.
+    Abstracts: the lookup's way there and back.
+    Source: kafka.server.AbstractFetcherThread#maybeTruncate (0.11.0.2; 2.0.1), kafka.cluster.Partition#lastOffsetForLeaderEpoch (2.1).
+    """
+    replica = partition.replicas[follower]
+    if not replica.truncating or not replica.is_up or replica.leader is None or not partition.leads(replica.leader):
+        return None
+    leader = partition.replicas[replica.leader]
+    if protocol.fence_truncation and leader.leader_epoch != replica.leader_epoch:
+        return None
+    epoch = latest_epoch(replica)
+    point, done = truncation_point(replica, end_of_epoch(leader, epoch, protocol), protocol)
+    return partition.with_replica(follower, evolve(truncated(replica, point, protocol), truncating=not done))

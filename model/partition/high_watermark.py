@@ -1,0 +1,91 @@
+"""The high watermark of a leader: whom it waits for, and what clients learn when it moves.
+
+Kafka moves it in the middle of other work: on a follower's fetch, on an append to a lone leader, on a committed ISR change, on becoming
+leader. So it is no step of its own here, but part of those.
+"""
+
+from __future__ import annotations
+
+from model.domain import evolve
+from model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
+from model.partition.state import Clients, Leadership, Partition, PartitionBounds, Replica, Standing
+
+
+def awaited(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
+    """The replicas whose acknowledgement a commit needs: the maximal ISR, unless the protocol is content with less.
+
+    Source: kafka.cluster.PartitionState#maximalIsr (2.7; KIP-497): the committed ISR and every member of a proposed one.
+    """
+    if leadership.pending is None or protocol.high_watermark_set is HighWatermarkSet.COMMITTED:
+        return leadership.isr
+    if protocol.high_watermark_set is HighWatermarkSet.PROPOSED:
+        return leadership.pending
+    return leadership.isr | leadership.pending
+
+
+def counts(replica: Replica, broker: int, protocol: PartitionProtocol) -> int:
+    """The log end offset that a leader may count for a follower, or -1 if it knows none."""
+    follower = replica.followers[broker]
+    if follower.log_end_offset is None or (protocol.fence_high_watermark and not follower.in_epoch):
+        return -1
+    return follower.log_end_offset
+
+
+def waits_for_non_member(partition: Partition, replica: Replica, broker: int, protocol: PartitionProtocol) -> bool:
+    """Whether a replica outside the ISR that has caught up lately holds the high watermark back.
+
+    Source: kafka.cluster.Partition#maybeIncrementLeaderHW (0.10.2, KAFKA-4485; 3.6, KAFKA-15021).
+    """
+    if protocol.high_watermark_waits_for_non_isr is WaitsForNonIsr.NO or not replica.followers[broker].caught_up:
+        return False
+    if protocol.high_watermark_waits_for_non_isr is WaitsForNonIsr.ANY_RECENT:
+        return True
+    return partition.quorum.registrations[broker].standing is Standing.ACTIVE
+
+
+def committed_end(partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds) -> int:
+    """Where the leader's high watermark should be; never below where it is.
+
+    Source: kafka.cluster.Partition#maybeIncrementLeaderHW (0.8 to 3.7; below min.insync.replicas it stays from 3.7, KAFKA-15583).
+    """
+    leadership, end = replica.leadership, replica.log_end_offset
+    if end == replica.high_watermark:
+        return end
+    if not protocol.leader_snapshot_atomic and leadership.candidate is not None:
+        return replica.high_watermark  # the lock that it needs is held by who looks at the candidate
+    if protocol.high_watermark_requires_min_isr and len(leadership.isr) < bounds.min_insync_replicas:
+        return replica.high_watermark
+    waiting = awaited(leadership, protocol)
+    for broker in range(len(replica.followers)):
+        if broker != leader and (broker in waiting or waits_for_non_member(partition, replica, broker, protocol)):
+            end = min(end, counts(replica, broker, protocol))
+            if end <= replica.high_watermark:
+                return replica.high_watermark
+    return end
+
+
+def with_leader(partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
+    """The state with a leader's replica, its high watermark moved as far as it may be, and its clients told."""
+    end = committed_end(partition, leader, replica, protocol, bounds)
+    if end == replica.high_watermark:
+        return partition.with_replica(leader, replica)
+    clients = exposed(partition.clients, replica, end, protocol, bounds)
+    return evolve(partition.with_replica(leader, evolve(replica, high_watermark=end)), clients=clients)
+
+
+def exposed(clients: Clients, replica: Replica, end: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Clients:
+    """What clients know once a leader's high watermark has moved up to `end`.
+
+    Producers with acks=all wait at the leader that has their record until it is below the high watermark, and are then told whether the
+    ISR was large enough. Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.7).
+    """
+    seen, acked, rejected = clients.exposed, clients.acked, clients.rejected
+    enough = len(awaited(replica.leadership, protocol)) >= bounds.min_insync_replicas
+    for offset in range(replica.high_watermark, end):
+        record = replica.log[offset]
+        if offset >= len(seen):
+            seen = seen + (record,)
+        if protocol.acks is Acks.ALL and record.leader_epoch == replica.leader_epoch:
+            acked, rejected = (acked | {record.id}, rejected) if enough else (acked, rejected | {record.id})
+    epoch = max(clients.commit_epoch, replica.leader_epoch)
+    return evolve(clients, exposed=seen, acked=acked, rejected=rejected, commit_epoch=epoch)

@@ -1,0 +1,358 @@
+"""Changes of the ISR: what a leader proposes, how the controller's record changes, and what the leader makes of the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from model.domain import action, evolve, replaced
+from model.log import brokers
+from model.partition.controlling import with_isr
+from model.partition.high_watermark import with_leader
+from model.partition.protocol import AheadOfController, AlterError, CasConflict, PartitionProtocol, PendingPolicy
+from model.partition.state import Answer, IsrChange, Partition, PartitionBounds, Replica, Standing
+
+
+def may_propose(replica: Replica, protocol: PartitionProtocol) -> bool:
+    """Whether a leader can propose another ISR now. Source: kafka.cluster.Partition#canAddReplicaToIsr, #needsShrinkIsr (2.7 to 3.7)."""
+    if protocol.pending_policy is not PendingPolicy.SINGLE_INFLIGHT:
+        return True
+    if replica.leadership.pending is not None:
+        return False
+    if protocol.inflight_cleared_by_leader_and_isr:
+        return all(change.leader_epoch != replica.leader_epoch for change in replica.changes)
+    return not replica.changes
+
+
+def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
+    """Whether a leader may take a follower into the ISR, as far as its log goes.
+
+    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5). Kafka asks when a fetch arrives, so that what
+    was known before leadership changed does not count; hence `expand_requires_fetch_in_epoch`.
+    """
+    known = replica.followers[follower]
+    if known.log_end_offset is None or known.log_end_offset < replica.high_watermark:
+        return False
+    if protocol.fence_isr and not known.in_epoch:
+        return False
+    if protocol.expand_requires_fetch_in_epoch and not known.since_change:
+        return False
+    return not protocol.expand_requires_epoch_start or known.log_end_offset >= replica.leadership.start_offset
+
+
+def seems_eligible(partition: Partition, replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
+    """Whether a leader knows nothing against a follower. What the controller did since the leader's partition epoch it may not have heard.
+
+    Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch).
+    """
+    registration = partition.quorum.registrations[follower]
+    if not protocol.leader_checks_eligible or replica.leadership.partition_epoch != partition.quorum.partition_epoch:
+        return True
+    return registration.standing is Standing.ACTIVE
+
+
+def proposed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
+    """The state once a leader has asked for another ISR."""
+    replica = partition.replicas[leader]
+    leadership = replica.leadership
+    pending = isr
+    if protocol.pending_policy is PendingPolicy.UNION and leadership.pending is not None:
+        pending = isr | leadership.pending
+    epochs = tuple(replica.followers[each].broker_epoch if each in isr else 0 for each in range(bounds.brokers))
+    change = IsrChange(Answer.NONE, replica.leader_epoch, leadership.partition_epoch, isr, epochs)
+    replica = evolve(replica, leadership=evolve(leadership, pending=pending, candidate=None), changes=replica.changes + (change,))
+    return with_leader(partition, leader, replica, protocol, bounds)
+
+
+# The leader asks the controller: KIP-497
+
+
+@action(actor="leader", leader=brokers, follower=brokers)
+def propose_expansion(
+    partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A leader asks the controller to take a follower that has caught up into the ISR.
+
+    Actor: the leader.
+    Enabled: it presumes leadership and has no other proposal open; the follower is assigned, not in the ISR, has caught up and is not
+        known to be fenced or shutting down.
+    Effect: the request is on its way; from now on the high watermark waits for the follower, too.
+    Source: kafka.cluster.Partition#maybeExpandIsr, #prepareIsrExpand (2.7; 3.5); KIP-497.
+    """
+    if leader == follower or not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if not protocol.leader_snapshot_atomic and replica.leadership.candidate != follower:
+        return None
+    if follower in replica.leadership.isr or not may_propose(replica, protocol):
+        return None
+    if protocol.leader_snapshot_atomic and not is_in_sync(replica, follower, protocol):
+        return None
+    if not seems_eligible(partition, replica, follower, protocol):
+        return None
+    return proposed(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
+
+
+@action(actor="leader", leader=brokers, follower=brokers)
+def find_in_sync(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol) -> Partition | None:
+    """A leader sees that a follower has caught up, and will look at its broker epoch later.
+
+    Actor: the leader.
+    Enabled: as `propose_expansion`.
+    Effect: the follower is the one to propose. Until then the leader neither appends nor commits, but it does take note of fetches.
+    Source: kafka.cluster.Partition#maybeExpandIsr before KAFKA-15221 (3.5).
+    """
+    if leader == follower or not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if replica.leadership.candidate is not None or follower in replica.leadership.isr or not may_propose(replica, protocol):
+        return None
+    if not is_in_sync(replica, follower, protocol):
+        return None
+    return partition.with_replica(leader, evolve(replica, leadership=evolve(replica.leadership, candidate=follower)))
+
+
+def shrinkable(replica: Replica, leader: int, follower: int) -> bool:
+    """Whether a leader may find that a follower in its ISR lags. Source: kafka.cluster.Partition#getOutOfSyncReplicas (2.1 to 3.7)."""
+    known = replica.followers[follower].log_end_offset
+    return leader != follower and follower in replica.leadership.isr and known != replica.log_end_offset
+
+
+@action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)
+def propose_shrink(
+    partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A leader asks the controller to take a follower that lags out of the ISR.
+
+    Actor: the leader.
+    Enabled: it presumes leadership and has no other proposal open; the follower is in the ISR and not known to have all of the log.
+    Effect: the request is on its way; the high watermark waits for the follower until the answer.
+    Abstracts: replica.lag.time.max.ms; a follower that lags may be found so at any moment, as often as the budget allows.
+    Source: kafka.cluster.Partition#maybeShrinkIsr, #prepareIsrShrink (2.7; 3.5).
+    """
+    if not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if not shrinkable(replica, leader, follower) or not may_propose(replica, protocol):
+        return None
+    after = proposed(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
+    return evolve(after, used=partition.spent("isr_shrinks"))
+
+
+def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
+    """What the controller says to a leader that asks for another ISR.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.0; 3.3; 3.5).
+    """
+    quorum = partition.quorum
+    if change.leader_epoch != partition.leader_epoch or quorum.leader != leader:
+        return Answer.STALE
+    if protocol.isr_cas and change.partition_epoch != quorum.partition_epoch:
+        return Answer.STALE
+    for member in change.isr:
+        registration = quorum.registrations[member]
+        if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE and member != leader:
+            return Answer.INELIGIBLE
+        if protocol.controller_checks_broker_epoch and change.broker_epochs[member] != registration.broker_epoch and member != leader:
+            return Answer.INELIGIBLE
+        if member not in quorum.assignment:
+            return Answer.STALE
+    return Answer.SUCCESS
+
+
+@action(actor="controller", leader=brokers)
+def alter_partition(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """The controller handles a leader's request for another ISR.
+
+    Actor: the controller.
+    Enabled: the request is on its way, whether or not the leader still runs.
+    Effect: it is refused for an old leader epoch, an old partition epoch, or a member that is fenced, shutting down or another incarnation;
+        or the ISR is what was asked for, in a new partition epoch, and in a new leader epoch where a smaller ISR takes one. The answer is
+        on its way.
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.0 to 3.7).
+    """
+    changes = partition.replicas[leader].changes
+    number = next((number for number, change in enumerate(changes) if change.answer is Answer.NONE), None)
+    if number is None:
+        return None
+    change = changes[number]
+    answer = answer_to(partition, leader, change, protocol)
+    after, epoch, leader_epoch = partition, change.partition_epoch, change.leader_epoch
+    if answer is Answer.SUCCESS:
+        after = with_isr(partition, change.isr, protocol, bounds)
+        epoch, leader_epoch = after.quorum.partition_epoch, after.leader_epoch
+    answered = evolve(change, answer=answer, partition_epoch=epoch, leader_epoch=leader_epoch, broker_epochs=(0,) * bounds.brokers)
+    changes = replaced(changes, number, answered)
+    return after.with_replica(leader, evolve(after.replicas[leader], changes=changes))
+
+
+def committed(partition: Partition, leader: int, isr: Set[int], partition_epoch: int, protocol: PartitionProtocol, bounds: PartitionBounds,
+              replica: Replica) -> Partition:  # fmt: skip
+    """The state once a leader knows that an ISR is the committed one. Source: kafka.cluster.Partition#handleAlterPartitionUpdate (3.5)."""
+    leadership = evolve(replica.leadership, isr=isr, pending=None, partition_epoch=partition_epoch, candidate=None)
+    replica = evolve(replica, leadership=leadership)
+    if protocol.high_watermark_recheck_on_isr_commit:
+        return with_leader(partition, leader, replica, protocol, bounds)
+    return partition.with_replica(leader, replica)
+
+
+@action(actor="leader", leader=brokers)
+def receive_isr_answer(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A broker handles the controller's answer to its request for another ISR.
+
+    Actor: the leader, if it still is.
+    Enabled: the answer is on its way, and the broker runs.
+    Effect: an answer from another leader epoch, or older than what it knows, is dropped. Success commits the ISR, and the high watermark
+        may move. INELIGIBLE_REPLICA takes the proposal back; after any other refusal the proposal stays open until the metadata tell more.
+    Source: kafka.cluster.Partition#handleAlterPartitionUpdate, #handleAlterPartitionError (2.7; 3.1; 3.5).
+    """
+    replica = partition.replicas[leader]
+    number = next((number for number, change in enumerate(replica.changes) if change.answer is not Answer.NONE), None)
+    if number is None or not replica.is_up:
+        return None
+    change = replica.changes[number]
+    replica = evolve(replica, changes=replica.changes[:number] + replica.changes[number + 1 :])
+    leadership = replica.leadership
+    after = partition.with_replica(leader, replica)
+    if leadership is None or change.leader_epoch != replica.leader_epoch:
+        return after
+    if change.answer is Answer.SUCCESS:
+        if change.partition_epoch < leadership.partition_epoch:
+            return after
+        if change.partition_epoch == leadership.partition_epoch and not protocol.duplicate_update_completes:
+            return after
+        return committed(partition, leader, change.isr, change.partition_epoch, protocol, bounds, replica)
+    if change.answer is Answer.INELIGIBLE or protocol.on_alter_error is AlterError.REVERT_ANY:
+        return after.with_replica(leader, evolve(replica, leadership=evolve(leadership, pending=None)))
+    return after
+
+
+@action(actor="network", needs=lambda bounds: bounds.alter_failures, leader=brokers)
+def lose_isr_answer(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
+    """A leader does not learn in time what became of its request for another ISR: a timeout, or a controller that is none any more.
+
+    Actor: the network.
+    Enabled: the leader has a request open.
+    Effect: it keeps the proposal and asks again. If the request was not yet handled, that is the request still on its way; if it was
+        granted, the new one is refused for its partition epoch. A protocol that takes the proposal back forgets that the request may
+        yet be granted.
+    Source: kafka.server.DefaultAlterPartitionManager#sendRequest, kafka.cluster.Partition#handleAlterPartitionError (3.5).
+    """
+    replica = partition.replicas[leader]
+    if not replica.changes or replica.leadership is None or replica.leadership.pending is None:
+        return None
+    after = evolve(partition, used=partition.spent("alter_failures"))
+    change = replica.changes[0]
+    if protocol.on_alter_error is AlterError.REVERT_ANY:
+        return after.with_replica(leader, evolve(replica, leadership=evolve(replica.leadership, pending=None)))
+    if change.answer is not Answer.SUCCESS:
+        return None
+    asked_again = evolve(change, answer=Answer.STALE)  # the same request again meets a newer partition epoch
+    return after.with_replica(leader, evolve(replica, changes=replaced(replica.changes, 0, asked_again)))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.alter_failures, leader=brokers)
+def ask_deposed_controller(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
+    """A controller that was deposed answers a request in a leader epoch that it has not heard of.
+
+    Actor: the deposed controller.
+    Enabled: the request is on its way, from a leader epoch after the first.
+    Effect: NOT_CONTROLLER makes the leader ask again, so that nothing changes; FENCED_LEADER_EPOCH ends the request for good.
+    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3.0; KAFKA-14154).
+    """
+    replica = partition.replicas[leader]
+    if protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER or not replica.changes:
+        return None
+    change = replica.changes[0]
+    if change.answer is not Answer.NONE or change.leader_epoch == 0:
+        return None
+    after = evolve(partition, used=partition.spent("alter_failures"))
+    return after.with_replica(leader, evolve(replica, changes=replaced(replica.changes, 0, evolve(change, answer=Answer.STALE))))
+
+
+# The leader writes to ZooKeeper itself
+
+
+def written(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """The state once a leader has written another ISR to ZooKeeper, or has met a version that it did not know.
+
+    The write is one step; the notification that it leaves for the controller refreshes caches that no election reads.
+    Source: kafka.cluster.Partition#updateIsr, kafka.utils.ReplicationUtils#updateLeaderAndIsr, #checkLeaderAndIsrZkData (0.10.2).
+    """
+    replica, quorum = partition.replicas[leader], partition.quorum
+    leadership = replica.leadership
+    if not protocol.isr_cas:
+        after = evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
+        return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
+    if leadership.partition_epoch == quorum.partition_epoch:
+        after = with_isr(partition, isr, protocol, bounds)
+        return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
+    return refreshed(partition, leader, isr, protocol, bounds)
+
+
+def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """What a leader makes of a conditional write that failed: nothing, or it learns the version where that is safe.
+
+    Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382) takes a version whose data is what it wanted to write.
+    """
+    replica, quorum = partition.replicas[leader], partition.quorum
+    same_epoch = quorum.leader == leader and replica.leader_epoch == partition.leader_epoch
+    if protocol.cas_conflict is CasConflict.SKIP or not same_epoch:
+        return None
+    if protocol.cas_conflict is CasConflict.REREAD and quorum.isr != isr:
+        return None
+    return committed(partition, leader, quorum.isr, quorum.partition_epoch, protocol, bounds, replica)
+
+
+@action(actor="leader", leader=brokers, follower=brokers)
+def expand_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A leader writes to ZooKeeper that a follower that has caught up is in the ISR.
+
+    Actor: the leader.
+    Enabled: it presumes leadership; the follower is not in its ISR and has caught up.
+    Effect: see `written`.
+    Source: kafka.cluster.Partition#maybeExpandIsr (0.8 to 2.6).
+    """
+    if leader == follower or not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if follower in replica.leadership.isr or not is_in_sync(replica, follower, protocol):
+        return None
+    return written(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
+
+
+@action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)
+def shrink_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A leader writes to ZooKeeper that a follower that lags is not in the ISR.
+
+    Actor: the leader.
+    Enabled: it presumes leadership; the follower is in its ISR and not known to have all of the log.
+    Effect: see `written`.
+    Abstracts: replica.lag.time.max.ms, and replica.lag.max.messages before 0.9.
+    Source: kafka.cluster.Partition#maybeShrinkIsr (0.8 to 2.6).
+    """
+    if not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if not shrinkable(replica, leader, follower):
+        return None
+    after = written(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
+    return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))
+
+
+@action(actor="time", needs=lambda bounds: bounds.caught_up_times, leader=brokers, follower=brokers)
+def outlast_lag_time(partition: Partition, leader: int, follower: int) -> Partition | None:
+    """A follower has not caught up for so long that the leader no longer counts it as one that keeps up.
+
+    Actor: time.
+    Enabled: the leader counts it so, and does not know it to have all of the log.
+    Effect: it does not hold the high watermark back any more, unless it is in the ISR.
+    Source: kafka.cluster.Replica#isCaughtUp (2.1 to 3.7).
+    """
+    replica = partition.replicas[leader]
+    if leader == follower or not partition.leads(leader):
+        return None
+    known = replica.followers[follower]
+    if not known.caught_up or known.log_end_offset == replica.log_end_offset:
+        return None
+    followers = replaced(replica.followers, follower, evolve(known, caught_up=False))
+    return partition.with_replica(leader, evolve(replica, followers=followers))

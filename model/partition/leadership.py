@@ -1,0 +1,144 @@
+"""What brokers make of a new leader epoch: becoming leader, becoming follower, stopping; and of a newer ISR in the epoch they know.
+
+Elections are published in order but may be learned late, and one may be learned before or without another: by LeaderAndIsr requests that
+are delayed, overtaken or repeated, or by several records of the metadata log read at once. A broker ignores what is older than what it
+knows. A broker that starts learns the newest only.
+"""
+
+from __future__ import annotations
+
+from model.domain import action, evolve
+from model.log import NO_EPOCH, brokers, epochs
+from model.partition.high_watermark import with_leader
+from model.partition.logs import restarted_at, truncated, with_epoch
+from model.partition.protocol import FollowerReset, PartitionProtocol, Truncation, TruncationSkip
+from model.partition.state import UNKNOWN_FOLLOWER, Election, Follower, Leadership, Partition, PartitionBounds, Replica
+
+
+def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
+    """What a broker learns of a leader epoch, or None if it would ignore it.
+
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower (0.10.2 to 3.5), #applyDelta (3.0 to 3.7).
+    """
+    replica = partition.replicas[broker]
+    if not replica.is_up or epoch > partition.leader_epoch:
+        return None
+    if epoch == partition.leader_epoch:
+        quorum = partition.quorum
+        added_again = replica.leader_epoch == epoch and replica.leader is None and quorum.leader is not None
+        if replica.leader_epoch >= epoch and not (added_again and broker in quorum.assignment):
+            return None
+        return Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
+    if replica.leader_epoch >= epoch or replica.leader_epoch == NO_EPOCH:
+        return None
+    return partition.elections[epoch]
+
+
+def skips_truncation(replica: Replica, leader: int, epoch: int, protocol: PartitionProtocol) -> bool:
+    """Whether a follower goes on as it was although the epoch is new, because the leader is not.
+
+    Source: kafka.cluster.Partition#makeFollower, whose answer decides what ReplicaManager#makeFollowers truncates (0.10.2; 2.1 with
+    KAFKA-7164).
+    """
+    if protocol.truncation_skip is TruncationSkip.NEVER or replica.leader != leader:
+        return False
+    return protocol.truncation_skip is TruncationSkip.SAME_LEADER or epoch == replica.leader_epoch + 1
+
+
+def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: PartitionProtocol) -> Replica:
+    """The replica that follows a leader in a new epoch.
+
+    It cuts its log at its high watermark, or has to ask where, or cuts it when a fetch tells. Source: kafka.server.ReplicaManager
+    #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
+    """
+    skips = leader is None or skips_truncation(replica, leader, epoch, protocol)
+    keep = protocol.reset_follower_state is FollowerReset.NEVER
+    asks = protocol.truncation in (Truncation.EPOCH_101, Truncation.EPOCH_279)
+    if not skips and protocol.truncation is Truncation.HIGH_WATERMARK:
+        replica = truncated(replica, min(replica.high_watermark, replica.log_end_offset), protocol)
+    return evolve(
+        replica,
+        leader=leader,
+        leader_epoch=epoch,
+        leadership=None,
+        truncating=replica.truncating if skips else asks,
+        followers=replica.followers if keep else (UNKNOWN_FOLLOWER,) * len(replica.followers),
+        fetch=None if protocol.fetch_response_checks else replica.fetch,
+    )
+
+
+def known_of(replica: Replica, broker: int, was_leader: bool, protocol: PartitionProtocol) -> Follower:
+    """What a leader of a new epoch still knows of a follower.
+
+    Kafka forgets a follower's offset where leadership is new to the broker, not where the broker finds itself leader again.
+    Source: kafka.cluster.Partition#makeLeader, Replica#resetReplicaState (0.10.2; 3.3, KAFKA-13790; 3.7).
+    """
+    keeps = protocol.reset_follower_state is FollowerReset.NEVER
+    if keeps or (was_leader and protocol.reset_follower_state in (FollowerReset.NEW_LEADER, FollowerReset.ALWAYS)):
+        return evolve(replica.followers[broker], since_change=False, caught_up=False)
+    return UNKNOWN_FOLLOWER
+
+
+def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol) -> Replica:
+    """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.7)."""
+    was_leader = replica.leader == broker
+    followers = tuple(known_of(replica, each, was_leader, protocol) for each in range(len(replica.followers)))
+    if protocol.epoch_entry_on_election:
+        replica = with_epoch(replica, epoch, replica.log_end_offset)
+    return evolve(
+        replica,
+        leader=broker,
+        leader_epoch=epoch,
+        leadership=Leadership(told.isr, None, told.partition_epoch, replica.log_end_offset, None),
+        truncating=False,
+        followers=followers,
+        fetch=None if protocol.fetch_response_checks else replica.fetch,
+    )
+
+
+@action(actor="broker", broker=brokers, epoch=epochs)
+def learn_leadership(
+    partition: Partition, broker: int, epoch: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A broker learns of a leader epoch.
+
+    Actor: the broker.
+    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the newest only. Before
+        leader epochs decided where to truncate, becoming follower waited for the leader to run.
+    Effect: it leads, follows, or, where it is not assigned any more, deletes its replica.
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5), #applyDelta (3.0 to 3.7).
+    """
+    told = learned(partition, broker, epoch)
+    if told is None:
+        return None
+    replica = partition.replicas[broker]
+    if broker not in told.assignment:
+        gone = as_follower(restarted_at(replica, 0), None, epoch, protocol)
+        return partition.with_replica(broker, evolve(gone, fetch=None))
+    if told.leader == broker:
+        return with_leader(partition, broker, as_leader(replica, broker, epoch, told, protocol), protocol, bounds)
+    if protocol.truncation is Truncation.HIGH_WATERMARK and told.leader is not None and not partition.replicas[told.leader].is_up:
+        return None
+    return partition.with_replica(broker, as_follower(replica, told.leader, epoch, protocol))
+
+
+@action(actor="leader", leader=brokers)
+def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A leader learns of a newer ISR in its own leader epoch.
+
+    Actor: the leader.
+    Enabled: brokers read the metadata log; the leader leads the current epoch, and the record's partition epoch is newer than its own.
+    Effect: that ISR is committed, and whatever it has proposed is superseded.
+    Source: kafka.cluster.Partition#makeLeader with an unchanged leader epoch (3.0; 3.3, KAFKA-13790).
+    """
+    if not partition.leads(leader):
+        return None
+    replica, quorum = partition.replicas[leader], partition.quorum
+    if replica.leader_epoch != partition.leader_epoch or replica.leadership.partition_epoch >= quorum.partition_epoch:
+        return None
+    leadership = Leadership(quorum.isr, None, quorum.partition_epoch, replica.leadership.start_offset, None)
+    replica = evolve(replica, leadership=leadership)
+    if protocol.reset_follower_state is FollowerReset.ALWAYS:
+        followers = tuple(evolve(each, since_change=False, caught_up=False) for each in replica.followers)
+        replica = evolve(replica, leadership=evolve(leadership, start_offset=replica.log_end_offset), followers=followers)
+    return with_leader(partition, leader, replica, protocol, bounds)

@@ -1,0 +1,144 @@
+"""A replica's log and its leader epoch cache: appending, truncating, and finding where two logs part.
+
+The cache says of each leader epoch where it begins. Most entries follow from the records; the exception is the entry that a new leader
+makes before it has written anything (KAFKA-7415).
+"""
+
+from __future__ import annotations
+
+from model.domain import evolve
+from model.log import NO_EPOCH, Record
+from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol, Truncation
+from model.partition.state import NOTHING_DELETED, UNKNOWN_FOLLOWER, Process, Replica
+
+EpochEnd = tuple[int, int]  # a leader epoch, and the offset behind its last record
+
+
+def latest_epoch(replica: Replica) -> int:
+    """The newest epoch in the cache, or -1. Source: kafka.server.epoch.LeaderEpochFileCache#latestEpoch (2.0)."""
+    for epoch in reversed(range(len(replica.epoch_starts))):
+        if replica.epoch_starts[epoch] is not None:
+            return epoch
+    return NO_EPOCH
+
+
+def with_epoch(replica: Replica, epoch: int, offset: int) -> Replica:
+    """The replica that knows that an epoch begins at an offset.
+
+    Entries that contradict it are dropped. Source: kafka.server.epoch.LeaderEpochFileCache#assign, #truncateAndAppend (2.0).
+    """
+    if replica.epoch_starts[epoch] is not None:
+        return replica
+    starts = tuple(
+        offset if each == epoch else None if each > epoch or (start is not None and start >= offset) else start
+        for each, start in enumerate(replica.epoch_starts)
+    )
+    return evolve(replica, epoch_starts=starts)
+
+
+def appended(replica: Replica, record: Record) -> Replica:
+    """The replica with one more record, and its epoch in the cache."""
+    replica = with_epoch(replica, record.leader_epoch, replica.log_end_offset)
+    return evolve(replica, log=replica.log + (record,))
+
+
+def truncated(replica: Replica, offset: int, protocol: PartitionProtocol) -> Replica:
+    """The replica cut at an offset, its high watermark not beyond its end.
+
+    Source: kafka.log.Log#truncateTo, which until 2.6.0 left the cache alone where there was nothing to cut (KAFKA-10706).
+    """
+    if offset < replica.log_end_offset:
+        replica = evolve(replica, log=replica.log[:offset], high_watermark=min(replica.high_watermark, offset))
+        if replica.log_start > offset:
+            replica = evolve(replica, log_start=offset)
+        return without_epochs_from(replica, offset)
+    return without_epochs_from(replica, offset) if protocol.epoch_cache_clean_at_end and offset == replica.log_end_offset else replica
+
+
+def without_epochs_from(replica: Replica, offset: int) -> Replica:
+    """The replica without epochs that begin at an offset or later. Source: LeaderEpochFileCache#truncateFromEnd (2.0)."""
+    return evolve(replica, epoch_starts=tuple(None if start is None or start >= offset else start for start in replica.epoch_starts))
+
+
+def restarted_at(replica: Replica, offset: int) -> Replica:
+    """The replica with an empty log that begins at an offset. Source: kafka.log.Log#truncateFullyAndStartAt (0.10.2)."""
+    return evolve(
+        replica,
+        log=(NOTHING_DELETED,) * offset,
+        log_start=offset,
+        epoch_starts=(None,) * len(replica.epoch_starts),
+        high_watermark=min(max(replica.high_watermark, offset), offset),
+    )
+
+
+def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> EpochEnd | None:
+    """What a replica knows of where an epoch ends, or None where it cannot say.
+
+    With KIP-101: the start of the next larger epoch that it knows. With KIP-279: the largest epoch up to the one asked for, and its end;
+    or, if all that it knows are larger, the start of the first, because what came before is not in its log.
+    Source: kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (0.11.0.2; 2.0.1).
+    """
+    latest = latest_epoch(replica)
+    if epoch == NO_EPOCH or latest < epoch:
+        return None
+    if epoch == latest:
+        return epoch, replica.log_end_offset
+    ends = min(start for each, start in enumerate(replica.epoch_starts) if each > epoch and start is not None)
+    known = max((each for each in range(epoch + 1) if replica.epoch_starts[each] is not None), default=NO_EPOCH)
+    if protocol.truncation is Truncation.EPOCH_101:
+        return (epoch, ends) if known != NO_EPOCH else None  # nothing at all is known of so early an epoch
+    return (epoch, ends) if known == NO_EPOCH else (known, ends)
+
+
+def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: PartitionProtocol) -> tuple[int, bool]:
+    """Where a follower cuts its log given the leader's answer, and whether that is all: if not, it asks again.
+
+    Without an answer it falls back to its high watermark. With KIP-101 the answer has no epoch.
+    Source: kafka.server.AbstractFetcherThread#getOffsetTruncationState (2.0.1); ReplicaFetcherThread#maybeTruncate (0.11.0.2).
+    """
+    end = replica.log_end_offset
+    if leader is None:
+        return min(replica.high_watermark, end), True
+    epoch, offset = leader
+    if protocol.truncation is Truncation.EPOCH_101:
+        return min(offset, end), True
+    own = end_of_epoch(replica, epoch, protocol)
+    if own is None:
+        return min(offset, end), True
+    if own[0] != epoch:
+        return min(own[1], end), False
+    return min(own[1], offset, end), True
+
+
+def without_records_below(replica: Replica, offset: int) -> Replica:
+    """The replica whose log starts at an offset. Source: Log#maybeIncrementLogStartOffset, LeaderEpochFileCache#truncateFromStart (2.0)."""
+    epochs = range(len(replica.epoch_starts))
+    first = max((each for each in epochs if (start := replica.epoch_starts[each]) is not None and start <= offset), default=NO_EPOCH)
+    starts = tuple(None if each < first else offset if each == first else replica.epoch_starts[each] for each in epochs)
+    log = (NOTHING_DELETED,) * offset + replica.log[offset:]
+    return evolve(replica, log=log, log_start=offset, epoch_starts=starts)
+
+
+def remembered(replica: Replica, protocol: PartitionProtocol) -> int:
+    """The high watermark that a broker would start with. Source: kafka.cluster.Partition#getOrCreateReplica (0.10.2)."""
+    if protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.DURABLE:
+        return replica.high_watermark
+    if protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.ZEROED:
+        return replica.log_start
+    return min(max(replica.checkpoint, replica.log_start), replica.log_end_offset)
+
+
+def stopped(replica: Replica, protocol: PartitionProtocol, process: Process, clean: bool = False) -> Replica:
+    """What is left of a broker that does not run any more: log, epoch cache and checkpoint, and its requests on their way."""
+    return evolve(
+        replica,
+        process=process,
+        clean=clean,
+        leader=None,
+        leader_epoch=NO_EPOCH,
+        leadership=None,
+        fetch=None,
+        truncating=False,
+        high_watermark=remembered(replica, protocol),
+        followers=(UNKNOWN_FOLLOWER,) * len(replica.followers),
+    )

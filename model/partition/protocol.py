@@ -1,0 +1,324 @@
+"""The rules of partition replication that changed over Kafka's history, one toggle each, and what each release made of them.
+
+Every toggle is read in the one function that it changes. The last preset is the newest release with every flaw repaired that this model
+finds; a claim about one flaw starts from there and sets one toggle back. Presets of releases are bundles of many flaws: what they violate
+is not always the flaw that one looks for.
+
+Source: the named releases of github.com/apache/kafka; the commits and KIPs named with each toggle.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from model.definition import toggle
+
+
+class Truncation(Enum):
+    """How a follower finds where its log parts from its leader's."""
+
+    HIGH_WATERMARK = "high-watermark"
+    EPOCH_101 = "epoch-101"
+    EPOCH_279 = "epoch-279"
+    ON_FETCH_MISMATCH = "on-fetch-mismatch"
+    ON_FETCH = "on-fetch"
+
+
+class TruncationSkip(Enum):
+    """When a follower that gets a new leader epoch does not look for divergence."""
+
+    SAME_LEADER = "same-leader"
+    SAME_LEADER_NEXT_EPOCH = "same-leader-next-epoch"
+    NEVER = "never"
+
+
+class OutOfRange(Enum):
+    """What a follower does that is ahead of its leader where unclean election is off."""
+
+    EXIT = "exit"
+    TRUNCATE = "truncate"
+
+
+class OutOfRangeBehind(Enum):
+    """What a follower does whose offset was out of range, and whose leader has meanwhile passed it."""
+
+    TRUNCATE_ALL = "truncate-all"
+    KEEP = "keep"
+
+
+class Flush(Enum):
+    """What a lossy crash leaves of a log: any prefix, or all of it."""
+
+    ASYNC = "async"
+    SYNC = "sync"
+
+
+class HighWatermarkCheckpoint(Enum):
+    """What a broker that starts knows of its high watermark: nothing, the last one written, or the last one it had."""
+
+    ZEROED = "zeroed"
+    LAGGING = "lagging"
+    DURABLE = "durable"
+
+
+class CheckpointCovers(Enum):
+    """Which partitions the high watermark checkpoint keeps: those in use, or all that have a log."""
+
+    KNOWN = "known"
+    ALL = "all"
+
+
+class FollowerReset(Enum):
+    """When a leader forgets what it knows of its followers."""
+
+    NEVER = "never"
+    ALWAYS = "always"
+    NEW_LEADER = "new-leader"
+    NEW_EPOCH = "new-epoch"
+
+
+class IsrPath(Enum):
+    """How a leader changes the ISR: by writing to ZooKeeper itself, or by asking the controller."""
+
+    ZK_CAS = "zk-cas"
+    ALTER_PARTITION = "alter-partition"
+
+
+class CasConflict(Enum):
+    """What a leader does whose write to ZooKeeper met a version that it did not know."""
+
+    SKIP = "skip"
+    REREAD = "reread"
+    REFRESH = "refresh"
+
+
+class HighWatermarkSet(Enum):
+    """Whom the high watermark waits for while an ISR change is on its way."""
+
+    COMMITTED = "committed"
+    PROPOSED = "proposed"
+    MAXIMAL = "maximal"
+
+
+class PendingPolicy(Enum):
+    """What becomes of an ISR change on its way when the leader wants another one."""
+
+    OVERWRITE = "overwrite"
+    UNION = "union"
+    SINGLE_INFLIGHT = "single-inflight"
+
+
+class AlterError(Enum):
+    """After which failures a leader takes its proposal back: any, or only those that prove that it was not applied."""
+
+    REVERT_ANY = "revert-any"
+    DEFINITE_ONLY = "definite-only"
+
+
+class AheadOfController(Enum):
+    """What a deposed controller answers to a leader epoch that it has not heard of."""
+
+    FENCED = "fenced"
+    NOT_CONTROLLER = "not-controller"
+
+
+class WaitsForNonIsr(Enum):
+    """Which replicas outside the ISR the high watermark waits for while they keep up."""
+
+    NO = "no"
+    ANY_RECENT = "any-recent"
+    ELIGIBLE_ONLY = "eligible-only"
+
+
+class Acks(Enum):
+    """When a producer is told that its record is written."""
+
+    NONE = "0"
+    LEADER = "1"
+    ALL = "all"
+
+
+@attrs.frozen
+class PartitionProtocol:
+    """The rules, in the order of the groups truncation, fencing, durability, ISR expansion, ISR agreement, high watermark, KIP-966."""
+
+    truncation: Truncation = toggle("where a new follower cuts its log: KAFKA-1211, KIP-101, KIP-279, KIP-320, KIP-595")
+    epoch_entry_on_election: bool = toggle("a new leader notes its epoch before it writes: KAFKA-7415")
+    truncation_skip: TruncationSkip = toggle("which new epochs a follower ignores: KAFKA-7164")
+    epoch_cache_clean_at_end: bool = toggle("cutting a log at its end forgets epochs without records: KAFKA-10706")
+    out_of_range_policy: OutOfRange = toggle("what a follower ahead of its leader does: KAFKA-3410, KAFKA-7414")
+    out_of_range_when_behind: OutOfRangeBehind = toggle("what it does once the leader has passed it: KAFKA-2143")
+    high_watermark_before_truncation: bool = toggle("a diverging answer raises the high watermark before the log is cut: KAFKA-14704")
+    fetch_response_checks: bool = toggle("a late fetch response is dropped: KAFKA-13207, KAFKA-13266, KAFKA-7786")
+
+    fence_fetch: bool = toggle("records go to followers in the leader's epoch only: KIP-320")
+    fence_truncation: bool = toggle("only a leader in the follower's epoch says where to truncate: KIP-320")
+    fence_high_watermark: bool = toggle("followers in another epoch do not count for the high watermark: KIP-320")
+    fence_isr: bool = toggle("followers in another epoch do not count for the ISR: KIP-320")
+    diverging_fetch_updates_leo: bool = toggle("a diverging fetch counts as caught up: KAFKA-13141")
+
+    flush: Flush = toggle("what survives a power loss")
+    high_watermark_checkpoint: HighWatermarkCheckpoint = toggle("what is known of the high watermark after a restart: KAFKA-1647")
+    high_watermark_checkpoint_covers: CheckpointCovers = toggle("which high watermarks a checkpoint keeps: KAFKA-1647")
+
+    expand_requires_epoch_start: bool = toggle("the ISR takes only who has all of earlier epochs: KAFKA-7128")
+    expand_requires_fetch_in_epoch: bool = toggle("the ISR takes only who has fetched since leadership was last changed")
+    reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets: KAFKA-13790")
+    leader_checks_eligible: bool = toggle("a leader proposes nobody whom it knows to be fenced or shutting down: KIP-841")
+    controller_rejects_ineligible: bool = toggle("the controller accepts nobody who is fenced or shutting down: KIP-841")
+    controller_checks_broker_epoch: bool = toggle("the controller accepts nobody who was restarted meanwhile: KIP-903")
+    leader_snapshot_atomic: bool = toggle("a leader reads offset and broker epoch of a follower together: KAFKA-15221")
+
+    isr_path: IsrPath = toggle("how the ISR is changed: KIP-497")
+    isr_cas: bool = toggle("an ISR change names the version that it changes: KAFKA-428")
+    cas_conflict: CasConflict = toggle("what a leader with an old version does: KAFKA-1382, KAFKA-2729")
+    high_watermark_set: HighWatermarkSet = toggle("whom the high watermark waits for: KIP-497")
+    pending_policy: PendingPolicy = toggle("how many ISR changes may be on their way: KIP-497")
+    on_alter_error: AlterError = toggle("which failures undo a proposal: KIP-497")
+    inflight_cleared_by_leader_and_isr: bool = toggle("a LeaderAndIsr frees the way for a second request: KAFKA-12686")
+    duplicate_update_completes: bool = toggle("an answer without a newer version completes a change: KAFKA-12751")
+    ahead_of_controller_error: AheadOfController = toggle("how a deposed controller fails a request: KAFKA-14154")
+
+    high_watermark_recheck_on_isr_commit: bool = toggle("a committed ISR change moves the high watermark: KAFKA-13091")
+    high_watermark_waits_for_non_isr: WaitsForNonIsr = toggle("who outside the ISR holds it back: KAFKA-4485, KAFKA-15021")
+    list_offsets_guard: bool = toggle("a new leader tells no end offset before it is sure: KIP-207")
+
+    high_watermark_requires_min_isr: bool = toggle("no commit below min.insync.replicas: KAFKA-15583")
+    elr: bool = toggle("who leaves an ISR that is too small may still be elected: KIP-966")
+    isr_may_be_empty: bool = toggle("the last member of the ISR can leave it: KIP-966")
+    unclean_shutdown_removes_from_elr: bool = toggle("who was killed may not be elected: KIP-966, KAFKA-18635")
+    isr_shrink_bumps_leader_epoch: bool = toggle("an ISR that gets smaller starts a leader epoch: KAFKA-15021")
+
+    acks: Acks = toggle("configuration: acks of producers")
+    unclean_election: bool = toggle("configuration: unclean.leader.election.enable")
+    consumer_reads_follower: bool = toggle("configuration: consumers may read from followers, KIP-392")
+
+
+KAFKA_0_8_0 = PartitionProtocol(
+    truncation=Truncation.HIGH_WATERMARK,
+    epoch_entry_on_election=False,
+    truncation_skip=TruncationSkip.NEVER,
+    epoch_cache_clean_at_end=False,
+    out_of_range_policy=OutOfRange.EXIT,
+    out_of_range_when_behind=OutOfRangeBehind.TRUNCATE_ALL,
+    high_watermark_before_truncation=False,
+    fetch_response_checks=False,
+    fence_fetch=False,
+    fence_truncation=False,
+    fence_high_watermark=False,
+    fence_isr=False,
+    diverging_fetch_updates_leo=False,
+    flush=Flush.ASYNC,
+    high_watermark_checkpoint=HighWatermarkCheckpoint.LAGGING,
+    high_watermark_checkpoint_covers=CheckpointCovers.KNOWN,
+    expand_requires_epoch_start=False,
+    expand_requires_fetch_in_epoch=True,
+    reset_follower_state=FollowerReset.NEW_LEADER,
+    leader_checks_eligible=False,
+    controller_rejects_ineligible=False,
+    controller_checks_broker_epoch=False,
+    leader_snapshot_atomic=True,
+    isr_path=IsrPath.ZK_CAS,
+    isr_cas=True,
+    cas_conflict=CasConflict.SKIP,
+    high_watermark_set=HighWatermarkSet.COMMITTED,
+    pending_policy=PendingPolicy.SINGLE_INFLIGHT,
+    on_alter_error=AlterError.DEFINITE_ONLY,
+    inflight_cleared_by_leader_and_isr=False,
+    duplicate_update_completes=True,
+    ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
+    high_watermark_recheck_on_isr_commit=True,
+    high_watermark_waits_for_non_isr=WaitsForNonIsr.NO,
+    list_offsets_guard=False,
+    high_watermark_requires_min_isr=False,
+    elr=False,
+    isr_may_be_empty=False,
+    unclean_shutdown_removes_from_elr=False,
+    isr_shrink_bumps_leader_epoch=True,
+    acks=Acks.ALL,
+    unclean_election=True,
+    consumer_reads_follower=False,
+)
+KAFKA_0_10_2 = attrs.evolve(
+    KAFKA_0_8_0,
+    truncation_skip=TruncationSkip.SAME_LEADER,
+    out_of_range_when_behind=OutOfRangeBehind.KEEP,
+    high_watermark_checkpoint_covers=CheckpointCovers.ALL,
+    cas_conflict=CasConflict.REREAD,
+    high_watermark_waits_for_non_isr=WaitsForNonIsr.ANY_RECENT,
+)
+KAFKA_0_11 = attrs.evolve(KAFKA_0_10_2, truncation=Truncation.EPOCH_101, unclean_election=False)
+KAFKA_2_0_0 = attrs.evolve(KAFKA_0_11, truncation=Truncation.EPOCH_279)
+KAFKA_2_1 = attrs.evolve(
+    KAFKA_2_0_0,
+    epoch_entry_on_election=True,
+    truncation_skip=TruncationSkip.SAME_LEADER_NEXT_EPOCH,
+    out_of_range_policy=OutOfRange.TRUNCATE,
+    fetch_response_checks=True,
+    fence_fetch=True,
+    fence_truncation=True,
+    fence_high_watermark=True,
+    fence_isr=True,
+    expand_requires_epoch_start=True,
+)
+KAFKA_2_2 = attrs.evolve(KAFKA_2_1, list_offsets_guard=True)
+KAFKA_2_8_0 = attrs.evolve(
+    KAFKA_2_2,
+    truncation=Truncation.ON_FETCH,
+    epoch_cache_clean_at_end=True,
+    high_watermark_before_truncation=True,
+    fetch_response_checks=False,
+    diverging_fetch_updates_leo=True,
+    isr_path=IsrPath.ALTER_PARTITION,
+    high_watermark_set=HighWatermarkSet.MAXIMAL,
+    inflight_cleared_by_leader_and_isr=True,
+    duplicate_update_completes=False,
+    high_watermark_recheck_on_isr_commit=False,
+)
+KAFKA_3_0 = attrs.evolve(
+    KAFKA_2_8_0,
+    truncation_skip=TruncationSkip.NEVER,
+    fetch_response_checks=True,
+    diverging_fetch_updates_leo=False,
+    reset_follower_state=FollowerReset.ALWAYS,
+    inflight_cleared_by_leader_and_isr=False,
+    duplicate_update_completes=True,
+)
+KAFKA_3_3 = attrs.evolve(
+    KAFKA_3_0,
+    reset_follower_state=FollowerReset.NEW_LEADER,
+    leader_checks_eligible=True,
+    controller_rejects_ineligible=True,
+    high_watermark_recheck_on_isr_commit=True,
+)
+KAFKA_3_5 = attrs.evolve(
+    KAFKA_3_3, high_watermark_before_truncation=False, controller_checks_broker_epoch=True, leader_snapshot_atomic=False
+)
+KAFKA_3_7 = attrs.evolve(
+    KAFKA_3_5,
+    leader_snapshot_atomic=True,
+    high_watermark_waits_for_non_isr=WaitsForNonIsr.ELIGIBLE_ONLY,
+    high_watermark_requires_min_isr=True,
+    isr_shrink_bumps_leader_epoch=False,
+)
+KAFKA_4_1 = attrs.evolve(KAFKA_3_7, elr=True, isr_may_be_empty=True, unclean_shutdown_removes_from_elr=True)
+
+REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH)
+
+PRESETS = {
+    "kafka-0.8.0": KAFKA_0_8_0,
+    "kafka-0.10.2": KAFKA_0_10_2,
+    "kafka-0.11": KAFKA_0_11,
+    "kafka-2.0.0": KAFKA_2_0_0,
+    "kafka-2.1": KAFKA_2_1,
+    "kafka-2.2": KAFKA_2_2,
+    "kafka-2.8.0": KAFKA_2_8_0,
+    "kafka-3.0": KAFKA_3_0,
+    "kafka-3.3": KAFKA_3_3,
+    "kafka-3.5": KAFKA_3_5,
+    "kafka-3.7": KAFKA_3_7,
+    "kafka-4.1": KAFKA_4_1,
+    "repaired": REPAIRED,
+}

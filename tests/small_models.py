@@ -1,0 +1,37 @@
+"""Every model under protocols that leave out no part of it, within small bounds."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import attrs
+
+from explorer.system import System
+from highwater.listing import variants
+from highwater.spec import build_system
+from invariants.catalogue import PROPERTIES
+from model.catalogue import MODELS
+
+CHOSEN = {"partition": ("kafka-0.10.2", "kafka-2.1", "kafka-2.8.0", "repaired")}
+CASES = [(model, name) for model in MODELS for name, _, _ in variants(MODELS[model]) if name in CHOSEN.get(model, (name,))]
+SIZES = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 2, "offset_max": 2, "version_max": 2}
+TINY = {**SIZES, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "offset_max": 1}
+
+
+@functools.cache
+def small_system(model: str, name: str) -> System:
+    """A model with all its properties and every budget 1."""
+    return _system(model, name, SIZES, lambda field: max(1, int(field.default)))
+
+
+@functools.cache
+def tiny_system(model: str, name: str) -> System:
+    """A model with all its properties and no more budget than one move of leadership, to be explored in plain Python."""
+    return _system(model, name, TINY, lambda field: 1 if field.name == "leader_moves" else field.default)
+
+
+def _system(model: str, name: str, sizes: dict[str, int], otherwise: Any) -> System:
+    protocol, definition = next((protocol, definition) for each, protocol, definition in variants(MODELS[model]) if each == name)
+    sizes = {field.name: sizes[field.name] if field.name in sizes else otherwise(field) for field in attrs.fields(definition.bounds)}
+    return build_system(definition, protocol, definition.bounds(**sizes), PROPERTIES[definition.state])
