@@ -12,7 +12,7 @@ from typing import Any
 from model.domain import Integers, Witness, invariant, step_property
 from model.log import brokers, offsets
 from model.partition.high_watermark import awaited
-from model.partition.protocol import PartitionProtocol, Truncation
+from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition, PartitionBounds, Process, Stage, Standing
 
 Truth = bool | Witness
@@ -169,7 +169,7 @@ def followers_do_not_diverge(partition: Partition, leader: int, follower: int, o
         return True
     if theirs.leader != leader or not partition.leads(leader) or theirs.leader_epoch != ours.leader_epoch or theirs.truncating:
         return True
-    if protocol.truncation in (Truncation.ON_FETCH, Truncation.ON_FETCH_MISMATCH):
+    if protocol.cutting.fetches_name_epochs:
         known = ours.followers[follower]
         if known.log_end_offset is None or not known.since_change or known.log_end_offset <= offset:
             return True

@@ -25,8 +25,8 @@ def produce(partition: Partition, leader: int, protocol: PartitionProtocol, boun
     replica = partition.replicas[leader]
     if protocol.acks is Acks.ALL and len(replica.leadership.isr) < bounds.min_insync_replicas:
         return None
-    if not protocol.leader_snapshot_atomic and replica.leadership.candidate is not None:
-        return None
+    if replica.leadership.candidate is not None:
+        return None  # the lock that it needs is held by who looks at the candidate
     record = Record(partition.next_record_id, replica.leader_epoch)
     after = evolve(partition, next_record_id=partition.next_record_id + 1)
     if protocol.acks is Acks.LEADER:

@@ -10,7 +10,7 @@ from collections.abc import Set
 
 from model.domain import Maybe, action, evolve, replaced
 from model.log import brokers
-from model.partition.protocol import IsrPath, PartitionProtocol
+from model.partition.protocol import PartitionProtocol
 from model.partition.state import Election, Partition, PartitionBounds, Quorum, Registration, Standing
 
 
@@ -41,13 +41,17 @@ def with_elr(quorum: Quorum, isr: Set[int], unclean: Set[int], protocol: Partiti
 
 
 def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
-    """The state once a leader's change of the ISR is in the controller's record.
+    """The state once a leader's change of the ISR is in the controller's record."""
+    return with_record(partition, with_elr(partition.quorum, isr, frozenset(), protocol, bounds), protocol)
 
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.5 to 3.8).
+
+def with_record(partition: Partition, quorum: Quorum, protocol: PartitionProtocol) -> Partition:
+    """The state with another ISR or ELR in the controller's record, in a new leader epoch where an ISR that lost a member takes one.
+
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.5 to 3.8);
+        kafka.controller.ReplicaStateMachine#removeReplicasFromIsr (2.x).
     """
-    quorum = with_elr(partition.quorum, isr, frozenset(), protocol, bounds)
-    shrinks = not partition.quorum.isr <= isr
-    if protocol.isr_path is IsrPath.ALTER_PARTITION and protocol.isr_shrink_bumps_leader_epoch and shrinks:
+    if protocol.isr_shrink_bumps_leader_epoch and not partition.quorum.isr <= quorum.isr:
         return published(partition, quorum)
     return evolve(partition, quorum=evolve(quorum, partition_epoch=quorum.partition_epoch + 1))
 
@@ -100,9 +104,7 @@ def without(
         return None
     if changed.isr == quorum.isr and changed.elr == quorum.elr:
         return evolve(partition, quorum=changed)
-    if protocol.isr_shrink_bumps_leader_epoch:
-        return published(partition, changed)
-    return evolve(partition, quorum=evolve(changed, partition_epoch=quorum.partition_epoch + 1))
+    return with_record(partition, changed, protocol)
 
 
 SUCCESSOR = lambda bounds: Maybe(brokers(bounds))  # noqa: E731 - a domain

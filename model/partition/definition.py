@@ -5,9 +5,26 @@ from __future__ import annotations
 import functools
 
 from model.definition import Definition
+from model.domain import evolve
+from model.log import NO_EPOCH
 from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership
-from model.partition.protocol import Flush, IsrPath, PartitionProtocol, Truncation
-from model.partition.state import Partition, PartitionBounds, all_brokers, initial_states
+from model.partition.controlling import election_of
+from model.partition.logs import with_epoch_of_election
+from model.partition.protocol import Flush, IsrPath, PartitionProtocol
+from model.partition.state import (
+    UNKNOWN_FOLLOWER,
+    Clients,
+    Leadership,
+    Partition,
+    PartitionBounds,
+    Process,
+    Quorum,
+    Registration,
+    Replica,
+    Standing,
+    Used,
+    all_brokers,
+)
 
 CLIENTS = (clients.produce, clients.consume, clients.ask_end_offset, clients.delete_old_records)
 FETCHING = (
@@ -42,16 +59,50 @@ BY_CONTROLLER = (
 BY_ZOOKEEPER = (in_sync_replicas.expand_isr, in_sync_replicas.shrink_isr)
 
 
+def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list[Partition]:
+    """Established: broker 0 leads in epoch 0 with an empty log, and all brokers follow it."""
+    everyone = frozenset(range(bounds.brokers))
+    isr = frozenset(range(min(bounds.initial_isr or bounds.brokers, bounds.brokers)))
+    follower = Replica(
+        process=Process.UP,
+        clean=False,
+        leader=0,
+        leader_epoch=0,
+        leadership=None,
+        fetch=None,
+        truncating=False,
+        high_watermark=0,
+        checkpoint=0,
+        log_start=0,
+        log=(),
+        epoch_starts=(None,) * (bounds.leader_epoch_max + 1),
+        followers=(UNKNOWN_FOLLOWER,) * bounds.brokers,
+        changes=(),
+    )
+    leader = with_epoch_of_election(evolve(follower, leadership=Leadership(isr, None, 0, 0, None)), 0, protocol)
+    quorum = Quorum(
+        leader=0,
+        isr=isr,
+        elr=frozenset(),
+        last_known_elr=frozenset(),
+        assignment=everyone,
+        partition_epoch=0,
+        registrations=(Registration(Standing.ACTIVE, 0),) * bounds.brokers,
+    )
+    consumed = (None,) * (bounds.log_length_max if bounds.consumer_reads else 0)
+    clients = Clients((), frozenset(), frozenset(), NO_EPOCH, consumed, 0, NO_EPOCH)
+    return [Partition((leader, *[follower] * (bounds.brokers - 1)), quorum, (election_of(quorum),), 0, clients, Used(*[0] * 10))]
+
+
 def define(protocol: PartitionProtocol) -> Definition:
     """The partition model under one protocol: steps that the protocol cannot take are left out."""
-    looks_up = protocol.truncation in (Truncation.EPOCH_101, Truncation.EPOCH_279)
     asks_controller = protocol.isr_path is IsrPath.ALTER_PARTITION
     actions = (
         *CLIENTS,
         *FETCHING,
-        *((fetching.ask_where_to_truncate,) if looks_up else ()),
+        *((fetching.ask_where_to_truncate,) if protocol.cutting.asks else ()),
         *(BY_CONTROLLER if asks_controller else BY_ZOOKEEPER),
-        *((in_sync_replicas.find_in_sync,) if asks_controller and not protocol.leader_snapshot_atomic else ()),
+        *((in_sync_replicas.find_in_sync,) if asks_controller and in_sync_replicas.looks_twice(protocol) else ()),
         in_sync_replicas.outlast_lag_time,
         *CONTROL,
         *((controlling.elect_uncleanly,) if protocol.unclean_election else ()),

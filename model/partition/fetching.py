@@ -9,20 +9,28 @@ from __future__ import annotations
 from model.domain import action, evolve, replaced
 from model.log import NO_EPOCH, brokers
 from model.partition.high_watermark import with_leader
-from model.partition.logs import appended, end_of_epoch, latest_epoch, restarted_at, stopped, truncated, truncation_point
-from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol, Truncation
+from model.partition.logs import (
+    appended,
+    end_of_epoch,
+    latest_epoch,
+    restarted_at,
+    stopped,
+    truncated,
+    truncation_point,
+    without_records_below,
+)
+from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
 from model.partition.state import Fetch, Follower, Partition, PartitionBounds, Process, Replica, Stage
 
 
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
     """What a follower asks its leader for. Source: kafka.server.ReplicaFetcherThread#buildFetch (0.10.2; 2.8)."""
-    if protocol.truncation is Truncation.ON_FETCH:
-        epoch = latest_epoch(replica)
-    elif protocol.truncation is Truncation.ON_FETCH_MISMATCH:
+    epoch = NO_EPOCH
+    if protocol.cutting.only_of_records:
         epoch = replica.log[-1].leader_epoch if replica.log_end_offset > replica.log_start else NO_EPOCH
-    else:
-        epoch = NO_EPOCH
-    return Fetch(Stage.REQUEST, replica.leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, None)
+    elif protocol.cutting.fetches_name_epochs:
+        epoch = latest_epoch(replica)
+    return Fetch(Stage.REQUEST, replica.leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, 0, None)
 
 
 def may_fetch(partition: Partition, follower: int) -> bool:
@@ -50,40 +58,37 @@ def served(
     replica = partition.replicas[leader]
     if not partition.leads(leader):
         return partition, None
-    in_epoch = request.leader_epoch == replica.leader_epoch or protocol.truncation is Truncation.ON_FETCH_MISMATCH
-    if not in_epoch and protocol.fence_fetch and protocol.fence_high_watermark and protocol.fence_isr:
-        return partition, None
+    in_epoch = request.leader_epoch == replica.leader_epoch or not protocol.cutting.fetches_are_fenced
+    for_high_watermark = in_epoch or not protocol.fence_high_watermark
+    for_isr = in_epoch or not protocol.fence_isr
     response = response_to(replica, request, protocol)
-    diverging = response.stage is Stage.DIVERGING
-    noted = not diverging or protocol.diverging_fetch_updates_leo
-    if noted and response.stage is not Stage.OUT_OF_RANGE:
-        replica = with_follower(replica, follower, caught_up_to(partition, replica, follower, request.offset, in_epoch, bounds))
+    noted = response.stage is not Stage.DIVERGING or protocol.diverging_fetch_updates_leo
+    if noted and response.stage is not Stage.OUT_OF_RANGE and (for_high_watermark or for_isr):
+        known = caught_up_to(partition, replica, follower, request.offset, bounds)
+        known = evolve(known, for_high_watermark=for_high_watermark, for_isr=for_isr)
+        replica = evolve(replica, followers=replaced(replica.followers, follower, known))
         partition = with_leader(partition, leader, replica, protocol, bounds)
         if response.stage in (Stage.RECORD, Stage.NOTHING_NEW):
             response = evolve(response, high_watermark=partition.replicas[leader].high_watermark)
     return partition, response if in_epoch or not protocol.fence_fetch else None
 
 
-def caught_up_to(partition: Partition, replica: Replica, follower: int, offset: int, in_epoch: bool, bounds: PartitionBounds) -> Follower:
+def caught_up_to(partition: Partition, replica: Replica, follower: int, offset: int, bounds: PartitionBounds) -> Follower:
     """What a leader knows of a follower that fetches from an offset. Source: kafka.cluster.Replica#updateFetchState (3.5)."""
     known = replica.followers[follower]
     return Follower(
         log_end_offset=offset,
-        in_epoch=in_epoch,
+        for_high_watermark=True,
+        for_isr=True,
         since_change=True,
         caught_up=bool(bounds.caught_up_times) and (known.caught_up or offset >= replica.log_end_offset),
         broker_epoch=partition.quorum.registrations[follower].broker_epoch,
     )
 
 
-def with_follower(replica: Replica, broker: int, follower: Follower) -> Replica:
-    """The leader's replica with other knowledge of one follower."""
-    return evolve(replica, followers=replaced(replica.followers, broker, follower))
-
-
 def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -> Fetch:
     """What a leader answers to a fetch. Source: kafka.log.Log#read (0.10.2); kafka.cluster.Partition#readRecords (2.8)."""
-    offset, high_watermark = request.offset, replica.high_watermark
+    offset, high_watermark, log_start = request.offset, replica.high_watermark, replica.log_start
     if request.epoch != NO_EPOCH:
         end = end_of_epoch(replica, request.epoch, protocol)
         if end is None or offset < replica.log_start:
@@ -93,8 +98,9 @@ def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -
     if offset > replica.log_end_offset or offset < replica.log_start:
         return evolve(request, stage=Stage.OUT_OF_RANGE, epoch=NO_EPOCH)
     if offset == replica.log_end_offset:
-        return evolve(request, stage=Stage.NOTHING_NEW, epoch=NO_EPOCH, high_watermark=high_watermark)
-    return evolve(request, stage=Stage.RECORD, epoch=NO_EPOCH, high_watermark=high_watermark, record=replica.log[offset])
+        return evolve(request, stage=Stage.NOTHING_NEW, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start)
+    record = replica.log[offset]
+    return evolve(request, stage=Stage.RECORD, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start, record=record)
 
 
 # The follower's part
@@ -110,11 +116,11 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     if response.stage is Stage.RECORD:
         if response.offset != replica.log_end_offset:
             return partition.with_replica(follower, replica)  # the offset mismatch that every version refuses
-        replica = appended(replica, response.record)
-        high_watermark = min(response.high_watermark, response.offset + 1)
-        return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark))
+        replica = evolve(appended(replica, response.record), high_watermark=min(response.high_watermark, response.offset + 1))
+        return partition.with_replica(follower, with_log_start(replica, response.log_start))
     if response.stage is Stage.NOTHING_NEW:
-        return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark))
+        replica = evolve(replica, high_watermark=high_watermark)
+        return partition.with_replica(follower, with_log_start(replica, response.log_start))
     if response.stage is Stage.DIVERGING and protocol.high_watermark_before_truncation:
         cut_next = evolve(response, stage=Stage.TRUNCATE, high_watermark=0)
         return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark, fetch=cut_next))
@@ -122,9 +128,11 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     return partition.with_replica(follower, truncated(replica, point, protocol))
 
 
-def is_late(replica: Replica, response: Fetch) -> bool:
-    """Whether a response was asked for in another leader epoch, or from another offset."""
-    return replica.leader != response.leader or replica.leader_epoch != response.leader_epoch or replica.log_end_offset != response.offset
+def with_log_start(replica: Replica, offset: int) -> Replica:
+    """A follower that has learned where its leader's log starts. Source: ReplicaFetcherThread#processPartitionData (0.11; KIP-107)."""
+    if replica.log_start < offset <= replica.high_watermark:
+        return without_records_below(replica, offset)
+    return replica
 
 
 # Actions
@@ -203,17 +211,13 @@ def receive_fetch(partition: Partition, follower: int, protocol: PartitionProtoc
     """A follower handles the response to its fetch.
 
     Actor: the follower.
-    Enabled: it runs, and the response is on its way; where late responses are recognised, it is not late.
+    Enabled: it runs, and the response is on its way. Where late responses are recognised, one is dropped when leadership changes.
     Effect: it appends, learns the high watermark, or cuts its log where the leader says that they part.
     Source: see `received`.
     """
     replica = partition.replicas[follower]
     response = replica.fetch
     if response is None or not replica.is_up or response.stage in (Stage.REQUEST, Stage.OUT_OF_RANGE):
-        return None
-    if response.stage is Stage.TRUNCATE:
-        return received(partition, follower, response, protocol)
-    if protocol.fetch_response_checks and is_late(replica, response):
         return None
     return received(partition, follower, response, protocol)
 

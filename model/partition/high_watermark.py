@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from model.domain import evolve
 from model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
-from model.partition.state import Clients, Leadership, Partition, PartitionBounds, Replica, Standing
+from model.partition.state import Clients, Follower, Leadership, Partition, PartitionBounds, Replica, Standing
 
 
 def awaited(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
@@ -23,12 +23,9 @@ def awaited(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[in
     return leadership.isr | leadership.pending
 
 
-def counts(replica: Replica, broker: int, protocol: PartitionProtocol) -> int:
+def counted(follower: Follower) -> int:
     """The log end offset that a leader may count for a follower, or -1 if it knows none."""
-    follower = replica.followers[broker]
-    if follower.log_end_offset is None or (protocol.fence_high_watermark and not follower.in_epoch):
-        return -1
-    return follower.log_end_offset
+    return -1 if follower.log_end_offset is None or not follower.for_high_watermark else follower.log_end_offset
 
 
 def waits_for_non_member(partition: Partition, replica: Replica, broker: int, protocol: PartitionProtocol) -> bool:
@@ -51,14 +48,14 @@ def committed_end(partition: Partition, leader: int, replica: Replica, protocol:
     leadership, end = replica.leadership, replica.log_end_offset
     if end == replica.high_watermark:
         return end
-    if not protocol.leader_snapshot_atomic and leadership.candidate is not None:
+    if leadership.candidate is not None:
         return replica.high_watermark  # the lock that it needs is held by who looks at the candidate
     if protocol.high_watermark_requires_min_isr and len(leadership.isr) < bounds.min_insync_replicas:
         return replica.high_watermark
     waiting = awaited(leadership, protocol)
     for broker in range(len(replica.followers)):
         if broker != leader and (broker in waiting or waits_for_non_member(partition, replica, broker, protocol)):
-            end = min(end, counts(replica, broker, protocol))
+            end = min(end, counted(replica.followers[broker]))
             if end <= replica.high_watermark:
                 return replica.high_watermark
     return end

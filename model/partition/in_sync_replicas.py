@@ -9,18 +9,39 @@ from model.log import brokers
 from model.partition.controlling import with_isr
 from model.partition.high_watermark import with_leader
 from model.partition.protocol import AheadOfController, AlterError, CasConflict, PartitionProtocol, PendingPolicy
-from model.partition.state import Answer, IsrChange, Partition, PartitionBounds, Replica, Standing
+from model.partition.state import Answer, IsrChange, Partition, PartitionBounds, Quorum, Replica, Standing
 
 
-def may_propose(replica: Replica, protocol: PartitionProtocol) -> bool:
-    """Whether a leader can propose another ISR now. Source: kafka.cluster.Partition#canAddReplicaToIsr, #needsShrinkIsr (2.7 to 3.7)."""
-    if protocol.pending_policy is not PendingPolicy.SINGLE_INFLIGHT:
-        return True
-    if replica.leadership.pending is not None:
-        return False
+def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:
+    """What a leader has proposed once it proposes another ISR; None if it has to wait until it knows what became of an earlier one.
+
+    Source: kafka.cluster.Partition#canAddReplicaToIsr, #needsShrinkIsr (2.7 to 3.7), AsyncIsr for the union.
+    """
+    pending = replica.leadership.pending
+    if protocol.pending_policy is PendingPolicy.OVERWRITE:
+        return isr
+    if protocol.pending_policy is PendingPolicy.UNION:
+        return isr if pending is None else isr | pending
+    if pending is not None:
+        return None
     if protocol.inflight_cleared_by_leader_and_isr:
-        return all(change.leader_epoch != replica.leader_epoch for change in replica.changes)
-    return not replica.changes
+        return None if any(change.leader_epoch == replica.leader_epoch for change in replica.changes) else isr
+    return None if replica.changes else isr
+
+
+def looks_twice(protocol: PartitionProtocol) -> bool:
+    """Whether a leader looks at a follower's offset and at its broker epoch at different moments."""
+    return not protocol.leader_snapshot_atomic
+
+
+def takes_back(answer: Answer, protocol: PartitionProtocol) -> bool:
+    """Whether a leader takes its proposal back after a failure. Source: kafka.cluster.Partition#handleAlterPartitionError (3.5)."""
+    return answer is Answer.INELIGIBLE or protocol.on_alter_error is AlterError.REVERT_ANY
+
+
+def is_outdated(partition_epoch: int, quorum: Quorum, protocol: PartitionProtocol) -> bool:
+    """Whether a change is refused because it was made for another version of the ISR."""
+    return protocol.isr_cas and partition_epoch != quorum.partition_epoch
 
 
 def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
@@ -32,7 +53,7 @@ def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> 
     known = replica.followers[follower]
     if known.log_end_offset is None or known.log_end_offset < replica.high_watermark:
         return False
-    if protocol.fence_isr and not known.in_epoch:
+    if not known.for_isr:
         return False
     if protocol.expand_requires_fetch_in_epoch and not known.since_change:
         return False
@@ -50,13 +71,12 @@ def seems_eligible(partition: Partition, replica: Replica, follower: int, protoc
     return registration.standing is Standing.ACTIVE
 
 
-def proposed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
-    """The state once a leader has asked for another ISR."""
+def proposed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """The state once a leader has asked for another ISR; None if it may not ask now."""
     replica = partition.replicas[leader]
-    leadership = replica.leadership
-    pending = isr
-    if protocol.pending_policy is PendingPolicy.UNION and leadership.pending is not None:
-        pending = isr | leadership.pending
+    leadership, pending = replica.leadership, pending_with(replica, isr, protocol)
+    if pending is None:
+        return None
     epochs = tuple(replica.followers[each].broker_epoch if each in isr else 0 for each in range(bounds.brokers))
     change = IsrChange(Answer.NONE, replica.leader_epoch, leadership.partition_epoch, isr, epochs)
     replica = evolve(replica, leadership=evolve(leadership, pending=pending, candidate=None), changes=replica.changes + (change,))
@@ -81,11 +101,10 @@ def propose_expansion(
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not protocol.leader_snapshot_atomic and replica.leadership.candidate != follower:
+    if follower in replica.leadership.isr:
         return None
-    if follower in replica.leadership.isr or not may_propose(replica, protocol):
-        return None
-    if protocol.leader_snapshot_atomic and not is_in_sync(replica, follower, protocol):
+    found = replica.leadership.candidate == follower if looks_twice(protocol) else is_in_sync(replica, follower, protocol)
+    if not found:
         return None
     if not seems_eligible(partition, replica, follower, protocol):
         return None
@@ -104,9 +123,9 @@ def find_in_sync(partition: Partition, leader: int, follower: int, protocol: Par
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if replica.leadership.candidate is not None or follower in replica.leadership.isr or not may_propose(replica, protocol):
+    if replica.leadership.candidate is not None or follower in replica.leadership.isr:
         return None
-    if not is_in_sync(replica, follower, protocol):
+    if not is_in_sync(replica, follower, protocol) or pending_with(replica, frozenset(), protocol) is None:
         return None
     return partition.with_replica(leader, evolve(replica, leadership=evolve(replica.leadership, candidate=follower)))
 
@@ -132,10 +151,10 @@ def propose_shrink(
     if not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not shrinkable(replica, leader, follower) or not may_propose(replica, protocol):
+    if not shrinkable(replica, leader, follower):
         return None
     after = proposed(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
-    return evolve(after, used=partition.spent("isr_shrinks"))
+    return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))
 
 
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
@@ -146,7 +165,7 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
     quorum = partition.quorum
     if change.leader_epoch != partition.leader_epoch or quorum.leader != leader:
         return Answer.STALE
-    if protocol.isr_cas and change.partition_epoch != quorum.partition_epoch:
+    if is_outdated(change.partition_epoch, quorum, protocol):
         return Answer.STALE
     for member in change.isr:
         registration = quorum.registrations[member]
@@ -221,7 +240,7 @@ def receive_isr_answer(partition: Partition, leader: int, protocol: PartitionPro
         if change.partition_epoch == leadership.partition_epoch and not protocol.duplicate_update_completes:
             return after
         return committed(partition, leader, change.isr, change.partition_epoch, protocol, bounds, replica)
-    if change.answer is Answer.INELIGIBLE or protocol.on_alter_error is AlterError.REVERT_ANY:
+    if takes_back(change.answer, protocol):
         return after.with_replica(leader, evolve(replica, leadership=evolve(leadership, pending=None)))
     return after
 
@@ -242,7 +261,7 @@ def lose_isr_answer(partition: Partition, leader: int, protocol: PartitionProtoc
         return None
     after = evolve(partition, used=partition.spent("alter_failures"))
     change = replica.changes[0]
-    if protocol.on_alter_error is AlterError.REVERT_ANY:
+    if takes_back(Answer.NONE, protocol):
         return after.with_replica(leader, evolve(replica, leadership=evolve(replica.leadership, pending=None)))
     if change.answer is not Answer.SUCCESS:
         return None
@@ -279,14 +298,10 @@ def written(partition: Partition, leader: int, isr: Set[int], protocol: Partitio
     Source: kafka.cluster.Partition#updateIsr, kafka.utils.ReplicationUtils#updateLeaderAndIsr, #checkLeaderAndIsrZkData (0.10.2).
     """
     replica, quorum = partition.replicas[leader], partition.quorum
-    leadership = replica.leadership
-    if not protocol.isr_cas:
-        after = evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
-        return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
-    if leadership.partition_epoch == quorum.partition_epoch:
-        after = with_isr(partition, isr, protocol, bounds)
-        return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
-    return refreshed(partition, leader, isr, protocol, bounds)
+    if is_outdated(replica.leadership.partition_epoch, quorum, protocol):
+        return refreshed(partition, leader, isr, protocol, bounds)
+    after = evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
+    return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
 
 
 def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:

@@ -7,12 +7,14 @@ knows. A broker that starts learns the newest only.
 
 from __future__ import annotations
 
+from enum import Enum
+
 from model.domain import action, evolve
 from model.log import NO_EPOCH, brokers, epochs
 from model.partition.high_watermark import with_leader
-from model.partition.logs import restarted_at, truncated, with_epoch
-from model.partition.protocol import FollowerReset, PartitionProtocol, Truncation, TruncationSkip
-from model.partition.state import UNKNOWN_FOLLOWER, Election, Follower, Leadership, Partition, PartitionBounds, Replica
+from model.partition.logs import restarted_at, truncated, with_epoch_of_election
+from model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
+from model.partition.state import UNKNOWN_FOLLOWER, Election, Fetch, Follower, Leadership, Partition, PartitionBounds, Replica
 
 
 def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
@@ -52,47 +54,62 @@ def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: Part
     #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
     """
     skips = leader is None or skips_truncation(replica, leader, epoch, protocol)
-    keep = protocol.reset_follower_state is FollowerReset.NEVER
-    asks = protocol.truncation in (Truncation.EPOCH_101, Truncation.EPOCH_279)
-    if not skips and protocol.truncation is Truncation.HIGH_WATERMARK:
+    if not skips and protocol.cutting.cuts_at_high_watermark:
         replica = truncated(replica, min(replica.high_watermark, replica.log_end_offset), protocol)
     return evolve(
         replica,
         leader=leader,
         leader_epoch=epoch,
         leadership=None,
-        truncating=replica.truncating if skips else asks,
-        followers=replica.followers if keep else (UNKNOWN_FOLLOWER,) * len(replica.followers),
-        fetch=None if protocol.fetch_response_checks else replica.fetch,
+        truncating=replica.truncating if skips else protocol.cutting.asks,
+        followers=remembered_followers(replica, Change.FOLLOWS, protocol),
+        fetch=kept_fetch(replica, protocol),
     )
 
 
-def known_of(replica: Replica, broker: int, was_leader: bool, protocol: PartitionProtocol) -> Follower:
-    """What a leader of a new epoch still knows of a follower.
+class Change(Enum):
+    """What a broker learns: that it follows, that it leads now, that it still leads in a new epoch, or of a newer ISR in its epoch."""
 
-    Kafka forgets a follower's offset where leadership is new to the broker, not where the broker finds itself leader again.
-    Source: kafka.cluster.Partition#makeLeader, Replica#resetReplicaState (0.10.2; 3.3, KAFKA-13790; 3.7).
+    FOLLOWS = "follows"
+    LEADS = "leads"
+    LEADS_AGAIN = "leads again"
+    NEWER_ISR = "newer ISR"
+
+
+def remembered_followers(replica: Replica, change: Change, protocol: PartitionProtocol) -> tuple[Follower, ...]:
+    """What a broker still knows of followers after a change.
+
+    Kafka forgets their offsets where leadership is new to the broker, not where the broker finds itself leader again. In the releases of
+    KAFKA-13790 a newer ISR counted as new leadership.
+    Source: kafka.cluster.Partition#makeLeader, Replica#resetReplicaState (0.10.2; 3.0; 3.3; 3.7).
     """
-    keeps = protocol.reset_follower_state is FollowerReset.NEVER
-    if keeps or (was_leader and protocol.reset_follower_state in (FollowerReset.NEW_LEADER, FollowerReset.ALWAYS)):
-        return evolve(replica.followers[broker], since_change=False, caught_up=False)
-    return UNKNOWN_FOLLOWER
+    rule = protocol.reset_follower_state
+    if change is Change.NEWER_ISR and rule is not FollowerReset.ALWAYS:
+        return replica.followers
+    if rule is FollowerReset.NEVER or (change in (Change.LEADS_AGAIN, Change.NEWER_ISR) and rule is not FollowerReset.NEW_EPOCH):
+        return tuple(evolve(each, since_change=False, caught_up=False) for each in replica.followers)
+    return (UNKNOWN_FOLLOWER,) * len(replica.followers)
+
+
+def kept_fetch(replica: Replica, protocol: PartitionProtocol) -> Fetch | None:
+    """What a new leader epoch leaves of a fetch on its way: a late response is recognised by its epoch and offset, or it is not.
+
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.8.1, KAFKA-13207; 3.0, KAFKA-13266).
+    """
+    return None if protocol.fetch_response_checks else replica.fetch
 
 
 def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol) -> Replica:
     """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.7)."""
-    was_leader = replica.leader == broker
-    followers = tuple(known_of(replica, each, was_leader, protocol) for each in range(len(replica.followers)))
-    if protocol.epoch_entry_on_election:
-        replica = with_epoch(replica, epoch, replica.log_end_offset)
+    change = Change.LEADS_AGAIN if replica.leader == broker else Change.LEADS
     return evolve(
-        replica,
+        with_epoch_of_election(replica, epoch, protocol),
         leader=broker,
         leader_epoch=epoch,
         leadership=Leadership(told.isr, None, told.partition_epoch, replica.log_end_offset, None),
         truncating=False,
-        followers=followers,
-        fetch=None if protocol.fetch_response_checks else replica.fetch,
+        followers=remembered_followers(replica, change, protocol),
+        fetch=kept_fetch(replica, protocol),
     )
 
 
@@ -117,7 +134,7 @@ def learn_leadership(
         return partition.with_replica(broker, evolve(gone, fetch=None))
     if told.leader == broker:
         return with_leader(partition, broker, as_leader(replica, broker, epoch, told, protocol), protocol, bounds)
-    if protocol.truncation is Truncation.HIGH_WATERMARK and told.leader is not None and not partition.replicas[told.leader].is_up:
+    if protocol.cutting.cuts_at_high_watermark and told.leader is not None and not partition.replicas[told.leader].is_up:
         return None
     return partition.with_replica(broker, as_follower(replica, told.leader, epoch, protocol))
 
@@ -137,8 +154,5 @@ def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bo
     if replica.leader_epoch != partition.leader_epoch or replica.leadership.partition_epoch >= quorum.partition_epoch:
         return None
     leadership = Leadership(quorum.isr, None, quorum.partition_epoch, replica.leadership.start_offset, None)
-    replica = evolve(replica, leadership=leadership)
-    if protocol.reset_follower_state is FollowerReset.ALWAYS:
-        followers = tuple(evolve(each, since_change=False, caught_up=False) for each in replica.followers)
-        replica = evolve(replica, leadership=evolve(leadership, start_offset=replica.log_end_offset), followers=followers)
+    replica = evolve(replica, leadership=leadership, followers=remembered_followers(replica, Change.NEWER_ISR, protocol))
     return with_leader(partition, leader, replica, protocol, bounds)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from model.domain import evolve
 from model.log import NO_EPOCH, Record
-from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol, Truncation
+from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
 from model.partition.state import NOTHING_DELETED, UNKNOWN_FOLLOWER, Process, Replica
 
 EpochEnd = tuple[int, int]  # a leader epoch, and the offset behind its last record
@@ -34,6 +34,11 @@ def with_epoch(replica: Replica, epoch: int, offset: int) -> Replica:
         for each, start in enumerate(replica.epoch_starts)
     )
     return evolve(replica, epoch_starts=starts)
+
+
+def with_epoch_of_election(replica: Replica, epoch: int, protocol: PartitionProtocol) -> Replica:
+    """A new leader's replica, which notes where its epoch begins. Source: kafka.cluster.Partition#makeLeader (2.1, KAFKA-7415)."""
+    return with_epoch(replica, epoch, replica.log_end_offset) if protocol.epoch_entry_on_election else replica
 
 
 def appended(replica: Replica, record: Record) -> Replica:
@@ -85,7 +90,7 @@ def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> E
         return epoch, replica.log_end_offset
     ends = min(start for each, start in enumerate(replica.epoch_starts) if each > epoch and start is not None)
     known = max((each for each in range(epoch + 1) if replica.epoch_starts[each] is not None), default=NO_EPOCH)
-    if protocol.truncation is Truncation.EPOCH_101:
+    if not protocol.cutting.answers_name_epochs:
         return (epoch, ends) if known != NO_EPOCH else None  # nothing at all is known of so early an epoch
     return (epoch, ends) if known == NO_EPOCH else (known, ends)
 
@@ -100,7 +105,7 @@ def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: Partit
     if leader is None:
         return min(replica.high_watermark, end), True
     epoch, offset = leader
-    if protocol.truncation is Truncation.EPOCH_101:
+    if not protocol.cutting.answers_name_epochs:
         return min(offset, end), True
     own = end_of_epoch(replica, epoch, protocol)
     if own is None:

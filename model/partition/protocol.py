@@ -26,6 +26,36 @@ class Truncation(Enum):
     ON_FETCH = "on-fetch"
 
 
+@attrs.frozen
+class TruncationRules:
+    """What a way of truncating means, step by step.
+
+    Attributes:
+        cuts_at_high_watermark: a new follower cuts its log at its high watermark, and waits for its leader to run before it follows.
+        asks: a new follower asks its leader where to cut before it fetches.
+        answers_name_epochs: the answer is an epoch and its end, not an end alone.
+        fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can tell where to cut.
+        only_of_records: that epoch is the last record's, not the newest that the follower knows.
+        fetches_are_fenced: a fetch carries the follower's leader epoch.
+    """
+
+    cuts_at_high_watermark: bool = False
+    asks: bool = False
+    answers_name_epochs: bool = True
+    fetches_name_epochs: bool = False
+    only_of_records: bool = False
+    fetches_are_fenced: bool = True
+
+
+TRUNCATION_RULES = {
+    Truncation.HIGH_WATERMARK: TruncationRules(cuts_at_high_watermark=True),
+    Truncation.EPOCH_101: TruncationRules(asks=True, answers_name_epochs=False),
+    Truncation.EPOCH_279: TruncationRules(asks=True),
+    Truncation.ON_FETCH_MISMATCH: TruncationRules(fetches_name_epochs=True, only_of_records=True, fetches_are_fenced=False),
+    Truncation.ON_FETCH: TruncationRules(fetches_name_epochs=True),
+}
+
+
 class TruncationSkip(Enum):
     """When a follower that gets a new leader epoch does not look for divergence."""
 
@@ -194,6 +224,11 @@ class PartitionProtocol:
     acks: Acks = toggle("configuration: acks of producers")
     unclean_election: bool = toggle("configuration: unclean.leader.election.enable")
     consumer_reads_follower: bool = toggle("configuration: consumers may read from followers, KIP-392")
+
+    @property
+    def cutting(self) -> TruncationRules:
+        """What `truncation` means."""
+        return TRUNCATION_RULES[self.truncation]
 
 
 KAFKA_0_8_0 = PartitionProtocol(

@@ -16,7 +16,6 @@ import attrs
 
 from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, bound, evolve, records, replaced, within
 from model.log import NO_EPOCH, Record, brokers, epochs
-from model.partition.protocol import PartitionProtocol
 
 NOTHING_DELETED = Record(0, 0)  # what stands for a record that retention deleted
 
@@ -52,6 +51,11 @@ class PartitionBounds:
 def log_offsets(bounds: PartitionBounds) -> Integers:
     """The domain of a log end offset or a high watermark."""
     return Integers(0, bounds.log_length_max)
+
+
+def log_starts(bounds: PartitionBounds) -> Integers:
+    """The domain of a log start offset."""
+    return Integers(0, bounds.log_length_max if bounds.retentions else 0)
 
 
 def partition_epochs(bounds: PartitionBounds) -> Integers:
@@ -120,7 +124,7 @@ class Fetch:
         offset: from where it asked for records.
         epoch: of a request, the epoch of the record before that offset, or -1; of a diverging answer, the leader's largest epoch up to it.
         end_offset: of a diverging answer, where that epoch ends in the leader's log.
-        high_watermark: the leader's.
+        high_watermark, log_start: the leader's.
         record: what was fetched, if anything.
     """
 
@@ -131,7 +135,19 @@ class Fetch:
     epoch: int = within(lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max, label="e"))
     end_offset: int = within(log_offsets)
     high_watermark: int = within(log_offsets)
+    log_start: int = within(log_starts)
     record: Record | None = within(lambda bounds: Maybe(records(Record)(bounds)))
+
+    def __str__(self) -> str:
+        asked = f"b{self.leader}@e{self.leader_epoch} from {self.offset}"
+        match self.stage:
+            case Stage.REQUEST:
+                return f"asks {asked}"
+            case Stage.DIVERGING | Stage.TRUNCATE:
+                return f"from {asked}: {self.stage.value} at {self.end_offset} of e{self.epoch}"
+            case Stage.OUT_OF_RANGE:
+                return f"from {asked}: out of range"
+        return f"from {asked}: {self.record or 'nothing new'}, high watermark {self.high_watermark}"
 
 
 @attrs.frozen
@@ -140,20 +156,21 @@ class Follower:
 
     Attributes:
         log_end_offset: where the last fetch read from; None if unknown.
-        in_epoch: whether that fetch was in the leader's epoch of that time.
+        for_high_watermark, for_isr: whether it counts there; a fetch in another leader epoch may not.
         since_change: whether it came after the last change of leadership.
         caught_up: whether it has reached the leader's log end lately.
         broker_epoch: of the incarnation that fetched.
     """
 
     log_end_offset: int | None = within(lambda bounds: Maybe(log_offsets(bounds)))
-    in_epoch: bool = within(BOOLEAN)
+    for_high_watermark: bool = within(BOOLEAN)
+    for_isr: bool = within(BOOLEAN)
     since_change: bool = within(BOOLEAN)
     caught_up: bool = within(lambda bounds: OneOf((False, True) if bounds.caught_up_times else (False,)))
     broker_epoch: int = within(broker_epochs)
 
 
-UNKNOWN_FOLLOWER = Follower(None, False, False, False, 0)
+UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, 0)
 
 
 @attrs.frozen
@@ -191,6 +208,11 @@ class IsrChange:
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     broker_epochs: tuple[int, ...] = within(lambda bounds: ArrayOf(broker_epochs(bounds), bounds.brokers, label="b", by="brokers"))
 
+    def __str__(self) -> str:
+        isr = " ".join(f"b{broker}" for broker in sorted(self.isr))
+        answer = "" if self.answer is Answer.NONE else f": {self.answer.value}"
+        return f"ISR {{{isr}}} in e{self.leader_epoch} v{self.partition_epoch}{answer}"
+
 
 @attrs.frozen
 class Replica:
@@ -219,7 +241,7 @@ class Replica:
     truncating: bool = within(BOOLEAN)
     high_watermark: int = within(log_offsets)
     checkpoint: int = within(lambda bounds: Integers(0, bounds.log_length_max if bounds.checkpoints or bounds.controlled_shutdowns else 0))
-    log_start: int = within(lambda bounds: Integers(0, bounds.log_length_max if bounds.retentions else 0))
+    log_start: int = within(log_starts)
     log: tuple[Record, ...] = within(lambda bounds: SequenceOf(records(Record)(bounds), bounds.log_length_max))
     epoch_starts: tuple[int | None, ...] = within(
         lambda bounds: ArrayOf(Maybe(log_offsets(bounds)), bounds.leader_epoch_max + 1, label="e")
@@ -279,6 +301,10 @@ class Election:
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     partition_epoch: int = within(partition_epochs)
+
+    def __str__(self) -> str:
+        leader = "none" if self.leader is None else f"b{self.leader}"
+        return f"leader {leader} ISR {{{' '.join(f'b{broker}' for broker in sorted(self.isr))}}} v{self.partition_epoch}"
 
 
 @attrs.frozen
@@ -356,43 +382,6 @@ class Partition:
     def spent(self, budget: str) -> Used:
         """The budgets with one more use of one of them."""
         return evolve(self.used, **{budget: getattr(self.used, budget) + 1})
-
-
-def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list[Partition]:
-    """Established: broker 0 leads in epoch 0 with an empty log, and all brokers follow it."""
-    everyone = frozenset(range(bounds.brokers))
-    isr = frozenset(range(min(bounds.initial_isr or bounds.brokers, bounds.brokers)))
-    follower = Replica(
-        process=Process.UP,
-        clean=False,
-        leader=0,
-        leader_epoch=0,
-        leadership=None,
-        fetch=None,
-        truncating=False,
-        high_watermark=0,
-        checkpoint=0,
-        log_start=0,
-        log=(),
-        epoch_starts=(None,) * (bounds.leader_epoch_max + 1),
-        followers=(UNKNOWN_FOLLOWER,) * bounds.brokers,
-        changes=(),
-    )
-    epoch_starts = (0 if protocol.epoch_entry_on_election else None, *follower.epoch_starts[1:])
-    leader = evolve(follower, leadership=Leadership(isr, None, 0, 0, None), epoch_starts=epoch_starts)
-    quorum = Quorum(
-        leader=0,
-        isr=isr,
-        elr=frozenset(),
-        last_known_elr=frozenset(),
-        assignment=everyone,
-        partition_epoch=0,
-        registrations=(Registration(Standing.ACTIVE, 0),) * bounds.brokers,
-    )
-    consumed = (None,) * (bounds.log_length_max if bounds.consumer_reads else 0)
-    clients = Clients((), frozenset(), frozenset(), NO_EPOCH, consumed, 0, NO_EPOCH)
-    election = Election(leader=0, isr=isr, assignment=everyone, partition_epoch=0)
-    return [Partition((leader, *[follower] * (bounds.brokers - 1)), quorum, (election,), 0, clients, Used(*[0] * 10))]
 
 
 def all_brokers(bounds: PartitionBounds) -> dict[str, range]:

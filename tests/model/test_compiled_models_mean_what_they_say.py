@@ -5,15 +5,27 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import attrs
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explorer.layout import Layout
 from explorer.program import ActionProgram, Effects, InvariantProgram
 from explorer.system import Cut, System, judge, successor
+from highwater.spec import build_system
+from invariants.catalogue import PROPERTIES
 from model.domain import Transition
+from model.partition.definition import define
+from model.partition.protocol import PartitionProtocol
+from model.partition.state import Partition, PartitionBounds, Used
 from tests.small_models import CASES, small_system
+
+BUDGETS = [*(field.name for field in attrs.fields(Used)), "consumer_reads", "offset_queries", "caught_up_times"]
+
+
+def resolved(cls: type) -> Any:
+    return attrs.fields(attrs.resolve_types(cls))
 
 
 @functools.cache
@@ -60,3 +72,28 @@ def test_compiled_functions_give_what_direct_calls_give(model: str, name: str, c
                 assert steps.evaluate(number, (*words, *found)) == held
     for position, invariant in enumerate(system.invariants):
         assert invariants.evaluate(position, words) == bool(judge(invariant, state, system.domain))
+
+
+ANY_PROTOCOL = st.builds(
+    PartitionProtocol,
+    **{field.name: st.sampled_from(list(field.type) if field.type is not bool else (False, True)) for field in resolved(PartitionProtocol)},
+)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@given(protocol=ANY_PROTOCOL, choices=st.data(), length=st.integers(5, 30))
+def test_any_choice_of_rules_means_what_it_says(protocol: PartitionProtocol, choices: Any, length: int) -> None:
+    """Rules that never were together, too: the model raises nothing, means the same compiled, and treats brokers alike."""
+    definition = define(protocol)
+    bounds = PartitionBounds(2, 2, 2, 2, **dict.fromkeys(BUDGETS, 1))
+    system = build_system(definition, protocol, bounds, PROPERTIES[Partition])
+    layout = Layout(system.domain)
+    effects = Effects(layout.words)
+    actions = ActionProgram(layout, system.actions, effects, audit=10**9)
+    invariants = InvariantProgram(layout, system.invariants, effects, audit=10**9)
+    state = random_walk(system, choices, length)
+    words = layout.pack(state)
+    for position in range(len(system.actions)):
+        actions.evaluate(position, words)  # the audit compares with plain evaluation, here and on a twin
+    for position in range(len(system.invariants)):
+        invariants.evaluate(position, words)

@@ -1,0 +1,149 @@
+"""The rules of the partition model: where each is read, what releases made of them, and what each of them is for."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import attrs
+import pytest
+
+from highwater.spec import Spec, find_specs, load_spec, toggles_of
+from model.partition.protocol import PRESETS, PartitionProtocol
+
+ROOT = Path(__file__).parents[2]
+CONFIGURATION = {"acks", "unclean_election", "consumer_reads_follower"}
+
+
+def functions_that_read() -> dict[str, set[str]]:
+    """The functions of the model that read each toggle."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for path in (ROOT / "model" / "partition").glob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef):
+                for node in ast.walk(function):
+                    if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("protocol", "self"):
+                        found[node.attr].add(f"{path.stem}.{function.name}")
+    return found
+
+
+def test_every_rule_is_read_in_exactly_one_function() -> None:
+    """So that a toggle changes one thing, and what it changes can be found. Configuration is not a rule."""
+    readers = functions_that_read()
+    for field in attrs.fields(PartitionProtocol):
+        if field.name not in CONFIGURATION:
+            assert len(readers[field.name]) == 1, (field.name, readers[field.name])
+
+
+def test_every_rule_says_what_it_is() -> None:
+    for field in attrs.fields(PartitionProtocol):
+        assert field.metadata["meaning"], field.name
+
+
+# What releases did, transcribed from the catalogue of Kafka's replication bugs; "-" did not exist yet.
+RELEASES = """
+                                        0.8.0           0.10.2          0.11            2.0.0           2.1
+truncation                              high-watermark  high-watermark  epoch-101       epoch-279       epoch-279
+epoch_entry_on_election                 -               -               False           False           True
+truncation_skip                         never           same-leader     same-leader     same-leader     same-leader-next-epoch
+fence_fetch                             False           False           False           False           True
+fence_truncation                        False           False           False           False           True
+fence_high_watermark                    False           False           False           False           True
+fence_isr                               False           False           False           False           True
+expand_requires_epoch_start             False           False           False           False           True
+isr_path                                zk-cas          zk-cas          zk-cas          zk-cas          zk-cas
+high_watermark_recheck_on_isr_commit    True            True            True            True            True
+list_offsets_guard                      False           False           False           False           False
+high_watermark_requires_min_isr         False           False           False           False           False
+elr                                     False           False           False           False           False
+unclean_election                        True            True            False           False           False
+
+                                        2.2             2.8.0           3.0             3.3             3.5
+truncation                              epoch-279       on-fetch        on-fetch        on-fetch        on-fetch
+diverging_fetch_updates_leo             -               True            False           False           False
+high_watermark_before_truncation        -               True            True            True            False
+isr_path                                zk-cas          alter-partition alter-partition alter-partition alter-partition
+high_watermark_recheck_on_isr_commit    True            False           False           True            True
+controller_rejects_ineligible           -               False           False           True            True
+controller_checks_broker_epoch          -               False           False           False           True
+leader_snapshot_atomic                  -               -               -               -               False
+list_offsets_guard                      True            True            True            True            True
+high_watermark_requires_min_isr         False           False           False           False           False
+
+                                        3.7             4.1
+controller_checks_broker_epoch          True            True
+leader_snapshot_atomic                  True            True
+high_watermark_requires_min_isr         True            True
+elr                                     False           True
+"""
+
+
+def released() -> list[tuple[str, str, str]]:
+    rows: list[tuple[str, str, str]] = []
+    for block in RELEASES.strip("\n").split("\n\n"):
+        releases, *lines = (line.split() for line in block.splitlines())
+        rows += [(release, name, value) for name, *values in lines for release, value in zip(releases, values, strict=True)]
+    return [row for row in rows if row[2] != "-"]
+
+
+@pytest.mark.parametrize(("release", "toggle", "value"), released())
+def test_a_preset_has_the_rules_of_its_release(release: str, toggle: str, value: str) -> None:
+    assert str(toggles_of(PRESETS[f"kafka-{release}"])[toggle]) == value
+
+
+# The gallery
+
+SPECS = [spec for path in find_specs([ROOT / "specs" / "partition"]) if (spec := load_spec(path)).path.parent.name != "releases"]
+VIOLATED = [spec for spec in SPECS if spec.file.expect.verdict.value == "violated"]
+
+# KIP-966 is several toggles that only help together; min.insync.replicas is a bound.
+NOT_ONE_RULE = {
+    "the_last_replica_standing_loses_acknowledged_records",
+    "not_committing_below_min_isr_is_not_enough",
+    "one_copy_is_enough_for_acks_all_without_min_insync_replicas",
+}
+
+
+def differing_rules(one: Spec, other: Spec) -> list[str]:
+    ours, theirs = toggles_of(one.protocol), toggles_of(other.protocol)
+    return [name for name in ours if ours[name] != theirs[name]]
+
+
+def rules_between(spec: Spec) -> list[str]:
+    """In which rules a violated claim differs from the nearest claim that holds within the same bounds and speaks of the same."""
+    same = [
+        differing_rules(spec, other)
+        for other in SPECS
+        if other.file.expect.verdict.value == "holds" and other.bounds == spec.bounds and set(spec.properties) <= set(other.properties)
+    ]
+    return min(same, key=len, default=[])
+
+
+@pytest.mark.parametrize("spec", VIOLATED, ids=lambda spec: spec.name)
+def test_every_flaw_is_one_rule_away_from_a_protocol_that_holds_within_the_same_bounds(spec: Spec) -> None:
+    assert (len(rules_between(spec)) == 1) != (spec.name in NOT_ONE_RULE)
+
+
+def test_the_gallery_defends_every_rule_but_these() -> None:
+    defended = {rules[0] for spec in VIOLATED if len(rules := rules_between(spec)) == 1}
+    rules = {field.name for field in attrs.fields(PartitionProtocol)}
+    assert rules - defended == {
+        "ahead_of_controller_error",  # otherwise a refusal is final, and the ISR never changes again: liveness
+        "cas_conflict",  # otherwise a leader with an old version never changes the ISR again: liveness
+        "consumer_reads_follower",  # configuration; consumers of followers need it
+        "duplicate_update_completes",  # otherwise a change stays open: liveness
+        "elr",  # with the next three, what KIP-966 is made of; half of it is worse than none
+        "isr_may_be_empty",
+        "unclean_shutdown_removes_from_elr",
+        "epoch_cache_clean_at_end",  # otherwise a follower truncates for ever: liveness
+        "flush",  # the environment
+        "high_watermark_checkpoint",  # where epochs decide what is cut, a high watermark that is too low costs time only
+        "high_watermark_recheck_on_isr_commit",  # otherwise the high watermark stands still: liveness
+        "high_watermark_waits_for_non_isr",  # the same
+        "inflight_cleared_by_leader_and_isr",  # otherwise a second request can be on its way: liveness
+        "isr_path",  # two ways to the same end
+        "isr_shrink_bumps_leader_epoch",  # an epoch more than needed
+        "leader_checks_eligible",  # the controller refuses in any case
+        "reset_follower_state",  # the newest release has it wrong: see the claims about releases
+    }
