@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from invariants import partition, reference
+from invariants import reference
+from invariants.partition import agreement, clients, records
 from model.domain import Invariant, StepProperty
 from model.partition.state import Partition
 from model.reference.async_isr import Agreement
@@ -19,6 +20,29 @@ PROPERTIES: dict[type, tuple[Invariant | StepProperty, ...]] = {
         reference.records_are_unique_within_a_log,
         reference.same_offset_and_epoch_mean_same_record,
     ),
-    Partition: partition.PROPERTIES,
+    Partition: (
+        records.exposed_records_survive,
+        records.acknowledged_records_survive,
+        records.candidates_are_complete,
+        records.own_isr_is_complete,
+        records.logs_agree_below_high_watermarks,
+        records.epochs_tell_records_apart,
+        records.followers_do_not_diverge,
+        records.who_is_passed_keeps_no_foreign_records,
+        agreement.commits_wait_for_every_candidate,
+        agreement.one_leader_per_epoch,
+        agreement.stale_leaders_expose_nothing,
+        records.isr_members_keep_what_is_committed,
+        clients.end_offset_never_goes_back,
+        clients.reads_are_repeatable,
+        records.checkpoints_never_forget,
+        records.high_watermark_is_within_the_log,
+        records.what_is_below_a_high_watermark_is_committed,
+        agreement.isr_is_valid,
+        agreement.somebody_can_be_waited_for,
+        records.acknowledged_records_are_somewhere,
+        agreement.no_broker_halts,
+        clients.refused_records_are_not_exposed,
+    ),
     Agreement: (reference.valid_high_watermark,),
 }

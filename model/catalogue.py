@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from model.definition import Model
 from model.partition.definition import define as define_partition
-from model.partition.protocol import PRESETS, PartitionProtocol
+from model.partition.protocol import PartitionProtocol
+from model.partition.releases import PRESETS
 from model.reference.protocols import define as define_reference
 from model.reference.state import ReferenceProtocol
 

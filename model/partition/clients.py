@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from model.domain import Integers, action, evolve, replaced
 from model.log import Record, brokers, offsets
+from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader
 from model.partition.logs import appended, without_records_below
 from model.partition.protocol import Acks, PartitionProtocol
-from model.partition.state import Partition, PartitionBounds
+from model.partition.state import Partition
 
 
 @action(actor="leader", leader=brokers)

@@ -10,8 +10,10 @@ from collections.abc import Set
 
 from model.domain import Maybe, action, evolve, replaced
 from model.log import brokers
+from model.partition.bounds import PartitionBounds
+from model.partition.messages import Election
 from model.partition.protocol import PartitionProtocol
-from model.partition.state import Election, Partition, PartitionBounds, Quorum, Registration, Standing
+from model.partition.state import Partition, Quorum, Registration, Standing
 
 
 def election_of(quorum: Quorum) -> Election:

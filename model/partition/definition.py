@@ -7,7 +7,8 @@ import functools
 from model.definition import Definition
 from model.domain import evolve
 from model.log import NO_EPOCH
-from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership
+from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, zookeeper_isr
+from model.partition.bounds import PartitionBounds
 from model.partition.controlling import election_of
 from model.partition.logs import with_epoch_of_election
 from model.partition.protocol import Flush, IsrPath, PartitionProtocol
@@ -16,7 +17,6 @@ from model.partition.state import (
     Clients,
     Leadership,
     Partition,
-    PartitionBounds,
     Process,
     Quorum,
     Registration,
@@ -56,7 +56,7 @@ BY_CONTROLLER = (
     in_sync_replicas.ask_deposed_controller,
     leadership.learn_isr,
 )
-BY_ZOOKEEPER = (in_sync_replicas.expand_isr, in_sync_replicas.shrink_isr)
+BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.shrink_isr)
 
 
 def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list[Partition]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from model.domain import Integers, action, evolve, replaced
 from model.log import brokers
+from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_elr
 from model.partition.logs import stopped, without_epochs_from
 from model.partition.protocol import CheckpointCovers, PartitionProtocol
-from model.partition.state import Partition, PartitionBounds, Process, Replica, Standing
+from model.partition.state import Partition, Process, Replica, Standing
 
 
 @action(actor="broker", needs=lambda bounds: bounds.process_crashes, broker=brokers)

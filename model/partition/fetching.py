@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from model.domain import action, evolve, replaced
 from model.log import NO_EPOCH, brokers
+from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader
 from model.partition.logs import (
     appended,
@@ -19,8 +20,9 @@ from model.partition.logs import (
     truncation_point,
     without_records_below,
 )
+from model.partition.messages import Fetch, Stage
 from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
-from model.partition.state import Fetch, Follower, Partition, PartitionBounds, Process, Replica, Stage
+from model.partition.state import Follower, Partition, Process, Replica
 
 
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:

@@ -7,8 +7,9 @@ leader. So it is no step of its own here, but part of those.
 from __future__ import annotations
 
 from model.domain import evolve
+from model.partition.bounds import PartitionBounds
 from model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
-from model.partition.state import Clients, Follower, Leadership, Partition, PartitionBounds, Replica, Standing
+from model.partition.state import Clients, Follower, Leadership, Partition, Replica, Standing
 
 
 def awaited(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:

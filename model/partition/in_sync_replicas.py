@@ -1,4 +1,4 @@
-"""Changes of the ISR: what a leader proposes, how the controller's record changes, and what the leader makes of the answer."""
+"""Changes of the ISR by AlterPartition (KIP-497): what a leader proposes, what the controller says, what the leader makes of the answer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from collections.abc import Set
 
 from model.domain import action, evolve, replaced
 from model.log import brokers
+from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_isr
 from model.partition.high_watermark import with_leader
-from model.partition.protocol import AheadOfController, AlterError, CasConflict, PartitionProtocol, PendingPolicy
-from model.partition.state import Answer, IsrChange, Partition, PartitionBounds, Quorum, Replica, Standing
+from model.partition.messages import Answer, IsrChange
+from model.partition.protocol import AheadOfController, AlterError, PartitionProtocol, PendingPolicy
+from model.partition.state import Partition, Quorum, Replica, Standing
 
 
 def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:
@@ -107,7 +109,8 @@ def propose_expansion(
     if not found:
         return None
     if not seems_eligible(partition, replica, follower, protocol):
-        return None
+        passed_over = evolve(replica, leadership=evolve(replica.leadership, candidate=None))
+        return partition.with_replica(leader, passed_over) if looks_twice(protocol) else None
     return proposed(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
 
 
@@ -286,72 +289,6 @@ def ask_deposed_controller(partition: Partition, leader: int, protocol: Partitio
         return None
     after = evolve(partition, used=partition.spent("alter_failures"))
     return after.with_replica(leader, evolve(replica, changes=replaced(replica.changes, 0, evolve(change, answer=Answer.STALE))))
-
-
-# The leader writes to ZooKeeper itself
-
-
-def written(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
-    """The state once a leader has written another ISR to ZooKeeper, or has met a version that it did not know.
-
-    The write is one step; the notification that it leaves for the controller refreshes caches that no election reads.
-    Source: kafka.cluster.Partition#updateIsr, kafka.utils.ReplicationUtils#updateLeaderAndIsr, #checkLeaderAndIsrZkData (0.10.2).
-    """
-    replica, quorum = partition.replicas[leader], partition.quorum
-    if is_outdated(replica.leadership.partition_epoch, quorum, protocol):
-        return refreshed(partition, leader, isr, protocol, bounds)
-    after = evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
-    return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
-
-
-def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
-    """What a leader makes of a conditional write that failed: nothing, or it learns the version where that is safe.
-
-    Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382) takes a version whose data is what it wanted to write.
-    """
-    replica, quorum = partition.replicas[leader], partition.quorum
-    same_epoch = quorum.leader == leader and replica.leader_epoch == partition.leader_epoch
-    if protocol.cas_conflict is CasConflict.SKIP or not same_epoch:
-        return None
-    if protocol.cas_conflict is CasConflict.REREAD and quorum.isr != isr:
-        return None
-    return committed(partition, leader, quorum.isr, quorum.partition_epoch, protocol, bounds, replica)
-
-
-@action(actor="leader", leader=brokers, follower=brokers)
-def expand_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
-    """A leader writes to ZooKeeper that a follower that has caught up is in the ISR.
-
-    Actor: the leader.
-    Enabled: it presumes leadership; the follower is not in its ISR and has caught up.
-    Effect: see `written`.
-    Source: kafka.cluster.Partition#maybeExpandIsr (0.8 to 2.6).
-    """
-    if leader == follower or not partition.leads(leader):
-        return None
-    replica = partition.replicas[leader]
-    if follower in replica.leadership.isr or not is_in_sync(replica, follower, protocol):
-        return None
-    return written(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
-
-
-@action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)
-def shrink_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
-    """A leader writes to ZooKeeper that a follower that lags is not in the ISR.
-
-    Actor: the leader.
-    Enabled: it presumes leadership; the follower is in its ISR and not known to have all of the log.
-    Effect: see `written`.
-    Abstracts: replica.lag.time.max.ms, and replica.lag.max.messages before 0.9.
-    Source: kafka.cluster.Partition#maybeShrinkIsr (0.8 to 2.6).
-    """
-    if not partition.leads(leader):
-        return None
-    replica = partition.replicas[leader]
-    if not shrinkable(replica, leader, follower):
-        return None
-    after = written(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
-    return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))
 
 
 @action(actor="time", needs=lambda bounds: bounds.caught_up_times, leader=brokers, follower=brokers)

@@ -11,10 +11,12 @@ from enum import Enum
 
 from model.domain import action, evolve
 from model.log import NO_EPOCH, brokers, epochs
+from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader
 from model.partition.logs import restarted_at, truncated, with_epoch_of_election
+from model.partition.messages import Election, Fetch
 from model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
-from model.partition.state import UNKNOWN_FOLLOWER, Election, Fetch, Follower, Leadership, Partition, PartitionBounds, Replica
+from model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partition, Replica
 
 
 def learned(partition: Partition, broker: int, epoch: int) -> Election | None:

@@ -10,72 +10,15 @@ the controller acts at once and never fails; time is left out, so that whatever 
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
 
 import attrs
 
-from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, bound, evolve, records, replaced, within
-from model.log import NO_EPOCH, Record, brokers, epochs
+from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
+from model.log import NO_EPOCH, Record, brokers
+from model.partition.bounds import PartitionBounds, broker_epochs, log_offsets, log_starts, partition_epochs, record_ids, times
+from model.partition.messages import Election, Fetch, IsrChange
 
 NOTHING_DELETED = Record(0, 0)  # what stands for a record that retention deleted
-
-
-@attrs.frozen
-class PartitionBounds:
-    """How large the cluster and its history may become, and how often what disturbs it may happen. Healing is never bounded."""
-
-    brokers: int = bound(1, 5, "brokers, all of which host a replica")
-    log_length_max: int = bound(1, 7, "records that a log can hold")
-    records_max: int = bound(1, 15, "records that can ever be written")
-    leader_epoch_max: int = bound(0, 7, "the last leader epoch; epochs are 0..max")
-    partition_epoch_max: int = bound(1, 15, "the last partition epoch (version of leader and ISR in ZooKeeper)", 7)
-    min_insync_replicas: int = bound(1, 5, "min.insync.replicas", 1)
-    initial_isr: int = bound(0, 5, "brokers in the ISR at the start: b0 and the next ones; 0 is all", 0)
-    fetch_steps: int = bound(1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request, too", 2)
-    isr_changes_in_flight: int = bound(1, 2, "ISR changes of one leader that can be on their way", 1)
-    leader_moves: int = bound(0, 7, "budget: leadership moved without a failure, as by a preferred election", 0)
-    spurious_fences: int = bound(0, 7, "budget: a running broker fenced, as by a lost session", 0)
-    controlled_shutdowns: int = bound(0, 7, "budget: controlled shutdowns", 0)
-    process_crashes: int = bound(0, 7, "budget: crashes that leave the log as it is", 0)
-    lossy_crashes: int = bound(0, 7, "budget: crashes that lose what was not flushed", 0)
-    isr_shrinks: int = bound(0, 7, "budget: followers that a leader finds lagging", 0)
-    reassignments: int = bound(0, 7, "budget: replicas taken from the assignment and added again", 0)
-    retentions: int = bound(0, 7, "budget: records deleted from the start of a leader's log", 0)
-    alter_failures: int = bound(0, 7, "budget: ISR changes whose outcome the leader does not learn", 0)
-    checkpoints: int = bound(0, 7, "budget: high watermark checkpoints written", 0)
-    consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
-    offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)
-    caught_up_times: int = bound(0, 1, "1: a replica outside the ISR counts as caught up for a while; 0: never", 0)
-
-
-def log_offsets(bounds: PartitionBounds) -> Integers:
-    """The domain of a log end offset or a high watermark."""
-    return Integers(0, bounds.log_length_max)
-
-
-def log_starts(bounds: PartitionBounds) -> Integers:
-    """The domain of a log start offset."""
-    return Integers(0, bounds.log_length_max if bounds.retentions else 0)
-
-
-def partition_epochs(bounds: PartitionBounds) -> Integers:
-    """The domain of a partition epoch."""
-    return Integers(0, bounds.partition_epoch_max, label="v")
-
-
-def broker_epochs(bounds: PartitionBounds) -> Integers:
-    """The domain of a broker epoch: how often the broker was started again."""
-    return Integers(0, bounds.process_crashes + bounds.lossy_crashes + bounds.controlled_shutdowns)
-
-
-def record_ids(bounds: PartitionBounds) -> SetOf:
-    """The domain of a set of records."""
-    return SetOf(Integers(0, bounds.records_max - 1, label="r"))
-
-
-def times(key: str) -> Any:
-    """An attrs field that counts how often something has happened, up to its budget."""
-    return within(lambda bounds: Integers(0, getattr(bounds, key)))
 
 
 class Process(Enum):
@@ -86,68 +29,12 @@ class Process(Enum):
     HALTED = "halted"
 
 
-class Stage(Enum):
-    """How far a fetch is: asked for, or answered, with what."""
-
-    REQUEST = "request"
-    RECORD = "record"
-    NOTHING_NEW = "nothing new"
-    DIVERGING = "diverging"
-    TRUNCATE = "truncate"
-    OUT_OF_RANGE = "out of range"
-
-
-class Answer(Enum):
-    """What the controller said to an ISR change."""
-
-    NONE = "none"
-    SUCCESS = "success"
-    INELIGIBLE = "ineligible"
-    STALE = "stale"
-
-
 class Standing(Enum):
     """How the controller sees a broker."""
 
     ACTIVE = "active"
     SHUTTING_DOWN = "shutting down"
     FENCED = "fenced"
-
-
-@attrs.frozen
-class Fetch:
-    """A fetch of a follower on its way, with the response once there is one.
-
-    Attributes:
-        stage: how far it is.
-        leader, leader_epoch: whom the follower asked, and in which leader epoch it was then.
-        offset: from where it asked for records.
-        epoch: of a request, the epoch of the record before that offset, or -1; of a diverging answer, the leader's largest epoch up to it.
-        end_offset: of a diverging answer, where that epoch ends in the leader's log.
-        high_watermark, log_start: the leader's.
-        record: what was fetched, if anything.
-    """
-
-    stage: Stage = within(OneOf(Stage))
-    leader: int = within(brokers)
-    leader_epoch: int = within(epochs)
-    offset: int = within(log_offsets)
-    epoch: int = within(lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max, label="e"))
-    end_offset: int = within(log_offsets)
-    high_watermark: int = within(log_offsets)
-    log_start: int = within(log_starts)
-    record: Record | None = within(lambda bounds: Maybe(records(Record)(bounds)))
-
-    def __str__(self) -> str:
-        asked = f"b{self.leader}@e{self.leader_epoch} from {self.offset}"
-        match self.stage:
-            case Stage.REQUEST:
-                return f"asks {asked}"
-            case Stage.DIVERGING | Stage.TRUNCATE:
-                return f"from {asked}: {self.stage.value} at {self.end_offset} of e{self.epoch}"
-            case Stage.OUT_OF_RANGE:
-                return f"from {asked}: out of range"
-        return f"from {asked}: {self.record or 'nothing new'}, high watermark {self.high_watermark}"
 
 
 @attrs.frozen
@@ -190,28 +77,6 @@ class Leadership:
     partition_epoch: int = within(partition_epochs)
     start_offset: int = within(log_offsets)
     candidate: int | None = within(lambda bounds: Maybe(brokers(bounds)))
-
-
-@attrs.frozen
-class IsrChange:
-    """A leader's request for another ISR, and the controller's answer.
-
-    Attributes:
-        leader_epoch, partition_epoch: what the leader knew; of an answer, the new partition epoch.
-        isr: the ISR asked for.
-        broker_epochs: of each member, the incarnation that the leader means.
-    """
-
-    answer: Answer = within(OneOf(Answer))
-    leader_epoch: int = within(epochs)
-    partition_epoch: int = within(partition_epochs)
-    isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
-    broker_epochs: tuple[int, ...] = within(lambda bounds: ArrayOf(broker_epochs(bounds), bounds.brokers, label="b", by="brokers"))
-
-    def __str__(self) -> str:
-        isr = " ".join(f"b{broker}" for broker in sorted(self.isr))
-        answer = "" if self.answer is Answer.NONE else f": {self.answer.value}"
-        return f"ISR {{{isr}}} in e{self.leader_epoch} v{self.partition_epoch}{answer}"
 
 
 @attrs.frozen
@@ -291,20 +156,6 @@ class Quorum:
     registrations: tuple[Registration, ...] = within(
         lambda bounds: ArrayOf(records(Registration)(bounds), bounds.brokers, label="b", by="brokers")
     )
-
-
-@attrs.frozen
-class Election:
-    """What brokers are told of a leader epoch: a LeaderAndIsr request, or the records of the metadata log."""
-
-    leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
-    isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
-    assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
-    partition_epoch: int = within(partition_epochs)
-
-    def __str__(self) -> str:
-        leader = "none" if self.leader is None else f"b{self.leader}"
-        return f"leader {leader} ISR {{{' '.join(f'b{broker}' for broker in sorted(self.isr))}}} v{self.partition_epoch}"
 
 
 @attrs.frozen

@@ -16,9 +16,10 @@ from explorer.system import Cut, System, judge, successor
 from highwater.spec import build_system
 from invariants.catalogue import PROPERTIES
 from model.domain import Transition
+from model.partition.bounds import PartitionBounds
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition, PartitionBounds, Used
+from model.partition.state import Partition, Used
 from tests.small_models import CASES, small_system
 
 BUDGETS = [*(field.name for field in attrs.fields(Used)), "consumer_reads", "offset_queries", "caught_up_times"]

@@ -6,6 +6,7 @@ import attrs
 import pytest
 
 from model.log import NO_EPOCH, Record
+from model.partition.bounds import PartitionBounds
 from model.partition.definition import define, initial_states
 from model.partition.logs import (
     appended,
@@ -18,8 +19,8 @@ from model.partition.logs import (
     without_epochs_from,
     without_records_below,
 )
-from model.partition.protocol import KAFKA_0_11, KAFKA_2_0_0, KAFKA_2_1, KAFKA_4_1, REPAIRED
-from model.partition.state import PartitionBounds, Replica
+from model.partition.releases import KAFKA_0_11, KAFKA_2_0_0, KAFKA_2_1, KAFKA_4_1, REPAIRED
+from model.partition.state import Replica
 
 EMPTY = initial_states(PartitionBounds(brokers=1, log_length_max=7, records_max=7, leader_epoch_max=7), REPAIRED)[0].replicas[0]
 NEW = attrs.evolve(EMPTY, epoch_starts=(None,) * 8)

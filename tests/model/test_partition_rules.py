@@ -10,7 +10,8 @@ import attrs
 import pytest
 
 from highwater.spec import Spec, find_specs, load_spec, toggles_of
-from model.partition.protocol import PRESETS, PartitionProtocol
+from model.partition.protocol import PartitionProtocol
+from model.partition.releases import PRESETS
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = {"acks", "unclean_election", "consumer_reads_follower"}

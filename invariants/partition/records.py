@@ -1,31 +1,14 @@
-"""What must hold of the partition model. The S-numbers are those of the project's list of properties.
-
-*The leader* is a broker that has become leader of the controller's current leader epoch; a presumed leader is any that believes that it
-leads. What is *exposed* was below some leader's high watermark, so that a consumer may have read it; what is *acknowledged* was told a
-producer to be written. The two differ: before 3.7 a record could be exposed below min.insync.replicas.
-"""
+"""What becomes of records: lost, diverging, truncated."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from model.domain import Integers, Witness, invariant, step_property
+from invariants.partition.words import Truth, is_the_leader, record_numbers
+from model.domain import Witness, invariant, step_property
 from model.log import brokers, offsets
-from model.partition.high_watermark import awaited
+from model.partition.bounds import PartitionBounds
+from model.partition.messages import Stage
 from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition, PartitionBounds, Process, Stage, Standing
-
-Truth = bool | Witness
-
-
-def record_numbers(bounds: Any) -> Integers:
-    """The domain of a record's id."""
-    return Integers(0, bounds.records_max - 1, label="r")
-
-
-def is_the_leader(partition: Partition, broker: int) -> bool:
-    """Whether a broker has become leader of the controller's current leader epoch."""
-    return partition.leads(broker) and partition.replicas[broker].leader_epoch == partition.leader_epoch
+from model.partition.state import Partition
 
 
 def lacks(partition: Partition, broker: int, offset: int) -> bool:
@@ -200,60 +183,6 @@ def who_is_passed_keeps_no_foreign_records(before: Partition, after: Partition, 
     )  # fmt: skip
 
 
-@invariant(leader=brokers, member=brokers)
-def commits_wait_for_every_candidate(
-    partition: Partition, leader: int, member: int, protocol: PartitionProtocol, bounds: PartitionBounds
-) -> Truth:
-    """S8: the leader waits for everyone whom the controller may elect: its maximal ISR contains the true ISR.
-
-    It contains the ELR, too, unless the ISR is below min.insync.replicas and nothing is committed.
-    Kind: safety; why leaders keep a maximal ISR (KIP-497).
-    When false: a record can be committed without a replica that may be elected next.
-    """
-    if not is_the_leader(partition, leader):
-        return True
-    quorum, leadership = partition.quorum, partition.replicas[leader].leadership
-    eligible = member in quorum.elr and len(leadership.isr) >= bounds.min_insync_replicas
-    if not (member in quorum.isr or eligible) or member in awaited(leadership, protocol):
-        return True
-    return Witness("b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader)
-
-
-@invariant(one=brokers, other=brokers)
-def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
-    """S9: no two running brokers presume leadership in the same leader epoch.
-
-    Kind: safety.
-    When false: two brokers write records of one epoch.
-    """
-    if one >= other or not partition.leads(one) or not partition.leads(other):
-        return True
-    epoch = partition.replicas[one].leader_epoch
-    return epoch != partition.replicas[other].leader_epoch or Witness(
-        "b{one} and b{other} both lead epoch {e}", one=one, other=other, e=epoch
-    )
-
-
-@step_property(leader=brokers)
-def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: int) -> Truth:
-    """S10: once the leader of an epoch has exposed a record, no leader of an earlier epoch exposes a new one.
-
-    Kind: step.
-    When false: a deposed leader tells clients of records that the new one need not have.
-    """
-    if len(after.clients.exposed) == len(before.clients.exposed):
-        return True
-    replica = after.replicas[leader]
-    if replica.high_watermark == before.replicas[leader].high_watermark or not after.leads(leader):
-        return True
-    if replica.leader_epoch >= before.clients.commit_epoch:
-        return True
-    return Witness(
-        "b{leader}, leader of epoch {epoch}, exposes a record after the leader of epoch {newer} has",
-        leader=leader, epoch=replica.leader_epoch, newer=before.clients.commit_epoch,
-    )  # fmt: skip
-
-
 @step_property(broker=brokers, offset=offsets)
 def isr_members_keep_what_is_committed(before: Partition, after: Partition, broker: int, offset: int) -> Truth:
     """S11: no running member of the ISR cuts an exposed record from its log.
@@ -267,28 +196,6 @@ def isr_members_keep_what_is_committed(before: Partition, after: Partition, brok
     if broker not in before.quorum.isr or not old.is_up or not new.is_up or old.log[offset] != before.clients.exposed[offset]:
         return True
     return Witness("b{broker}, a member of the ISR, cuts offset {offset}, which was exposed", broker=broker, offset=offset)
-
-
-@step_property(needs=lambda bounds: bounds.offset_queries)
-def end_offset_never_goes_back(before: Partition, after: Partition) -> Truth:
-    """S12: the end offset that clients are told never decreases.
-
-    Kind: step.
-    When false: a consumer that asked where the partition ends is told later that it ends earlier.
-    """
-    old, new = before.clients.end_offset, after.clients.end_offset
-    return new >= old or Witness("clients were told end offset {old}, and now {new}", old=old, new=new)
-
-
-@step_property(needs=lambda bounds: bounds.consumer_reads, offset=offsets)
-def reads_are_repeatable(before: Partition, after: Partition, offset: int) -> Truth:
-    """S13: what a consumer has read at an offset is what is read there ever after.
-
-    Kind: step.
-    When false: two consumers, or one that reads twice, see different records at one offset.
-    """
-    old, new = before.clients.consumed[offset], after.clients.consumed[offset]
-    return old is None or old == new or Witness("r{old} was read at offset {offset}, and now r{new}", old=old, new=new, offset=offset)
 
 
 @step_property(needs=lambda bounds: bounds.checkpoints, broker=brokers)
@@ -339,39 +246,6 @@ def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: in
     )  # fmt: skip
 
 
-@invariant(broker=brokers)
-def isr_is_valid(partition: Partition, broker: int) -> Truth:
-    """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or shutting down.
-
-    Kind: safety of the controller's record.
-    When false: the controller counts on a broker that it knows to be gone.
-    """
-    quorum = partition.quorum
-    standing = quorum.registrations[broker].standing
-    if quorum.leader == broker and standing is Standing.FENCED:
-        return Witness("b{broker} leads, and is fenced", broker=broker)
-    if broker not in quorum.isr:
-        return quorum.leader != broker or Witness("b{broker} leads, and is not in the ISR", broker=broker)
-    if broker not in quorum.assignment:
-        return Witness("b{broker} is in the ISR, and not assigned", broker=broker)
-    if standing is Standing.ACTIVE or len(quorum.isr) == 1:
-        return True
-    return Witness("b{broker} is in the ISR with others, and is {how}", broker=broker, how=standing.value)
-
-
-@invariant()
-def somebody_can_be_waited_for(partition: Partition, bounds: PartitionBounds) -> Truth:
-    """S16 and S21: ISR and ELR are not both empty; if they are, as many as min.insync.replicas are known that were there last.
-
-    Kind: safety of the controller's record (KIP-966).
-    When false: nobody knows who might have the committed records.
-    """
-    quorum = partition.quorum
-    if quorum.isr or quorum.elr or len(quorum.last_known_elr) >= min(bounds.min_insync_replicas, bounds.brokers):
-        return True
-    return Witness("ISR and ELR are empty, and only {last} replicas are known that were there last", last=len(quorum.last_known_elr))
-
-
 @invariant(record=record_numbers)
 def acknowledged_records_are_somewhere(partition: Partition, record: int, bounds: PartitionBounds) -> Truth:
     """S23: an acknowledged record is in some replica's log as long as fewer than min.insync.replicas crashes have lost data.
@@ -386,52 +260,3 @@ def acknowledged_records_are_somewhere(partition: Partition, record: int, bounds
     if any(replica.log_start for replica in partition.replicas):
         return True
     return Witness("r{record} was acknowledged, and is in no log", record=record)
-
-
-@invariant(broker=brokers)
-def no_broker_halts(partition: Partition, broker: int) -> Truth:
-    """S24: no broker ends itself because of one partition.
-
-    Kind: safety.
-    When false: all other partitions of the broker go down with it.
-    """
-    halted = partition.replicas[broker].process is Process.HALTED
-    return not halted or Witness("b{broker} has ended itself, being ahead of its leader", broker=broker)
-
-
-@invariant(record=record_numbers)
-def refused_records_are_not_exposed(partition: Partition, record: int) -> Truth:
-    """S25: a record that was refused after the append, for too small an ISR, is not exposed.
-
-    Kind: safety.
-    When false: a consumer reads what the producer was told has failed.
-    """
-    if record not in partition.clients.rejected or all(each.id != record for each in partition.clients.exposed):
-        return True
-    return Witness("r{record} was refused with NOT_ENOUGH_REPLICAS_AFTER_APPEND, and is exposed", record=record)
-
-
-PROPERTIES = (
-    exposed_records_survive,
-    acknowledged_records_survive,
-    candidates_are_complete,
-    own_isr_is_complete,
-    logs_agree_below_high_watermarks,
-    epochs_tell_records_apart,
-    followers_do_not_diverge,
-    who_is_passed_keeps_no_foreign_records,
-    commits_wait_for_every_candidate,
-    one_leader_per_epoch,
-    stale_leaders_expose_nothing,
-    isr_members_keep_what_is_committed,
-    end_offset_never_goes_back,
-    reads_are_repeatable,
-    checkpoints_never_forget,
-    high_watermark_is_within_the_log,
-    what_is_below_a_high_watermark_is_committed,
-    isr_is_valid,
-    somebody_can_be_waited_for,
-    acknowledged_records_are_somewhere,
-    no_broker_halts,
-    refused_records_are_not_exposed,
-)

@@ -1,0 +1,1 @@
+"""What must hold of the partition model. The S-numbers are those of the project's list of properties."""

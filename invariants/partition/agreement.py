@@ -1,0 +1,109 @@
+"""What leaders, replicas and the controller agree on: who leads, who is in sync, who may be elected."""
+
+from __future__ import annotations
+
+from invariants.partition.words import Truth, is_the_leader
+from model.domain import Witness, invariant, step_property
+from model.log import brokers
+from model.partition.bounds import PartitionBounds
+from model.partition.high_watermark import awaited
+from model.partition.protocol import PartitionProtocol
+from model.partition.state import Partition, Process, Standing
+
+
+@invariant(leader=brokers, member=brokers)
+def commits_wait_for_every_candidate(
+    partition: Partition, leader: int, member: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Truth:
+    """S8: the leader waits for everyone whom the controller may elect: its maximal ISR contains the true ISR.
+
+    It contains the ELR, too, unless the ISR is below min.insync.replicas and nothing is committed.
+    Kind: safety; why leaders keep a maximal ISR (KIP-497).
+    When false: a record can be committed without a replica that may be elected next.
+    """
+    if not is_the_leader(partition, leader):
+        return True
+    quorum, leadership = partition.quorum, partition.replicas[leader].leadership
+    eligible = member in quorum.elr and len(leadership.isr) >= bounds.min_insync_replicas
+    if not (member in quorum.isr or eligible) or member in awaited(leadership, protocol):
+        return True
+    return Witness("b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader)
+
+
+@invariant(one=brokers, other=brokers)
+def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
+    """S9: no two running brokers presume leadership in the same leader epoch.
+
+    Kind: safety.
+    When false: two brokers write records of one epoch.
+    """
+    if one >= other or not partition.leads(one) or not partition.leads(other):
+        return True
+    epoch = partition.replicas[one].leader_epoch
+    return epoch != partition.replicas[other].leader_epoch or Witness(
+        "b{one} and b{other} both lead epoch {e}", one=one, other=other, e=epoch
+    )
+
+
+@step_property(leader=brokers)
+def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: int) -> Truth:
+    """S10: once the leader of an epoch has exposed a record, no leader of an earlier epoch exposes a new one.
+
+    Kind: step.
+    When false: a deposed leader tells clients of records that the new one need not have.
+    """
+    if len(after.clients.exposed) == len(before.clients.exposed):
+        return True
+    replica = after.replicas[leader]
+    if replica.high_watermark == before.replicas[leader].high_watermark or not after.leads(leader):
+        return True
+    if replica.leader_epoch >= before.clients.commit_epoch:
+        return True
+    return Witness(
+        "b{leader}, leader of epoch {epoch}, exposes a record after the leader of epoch {newer} has",
+        leader=leader, epoch=replica.leader_epoch, newer=before.clients.commit_epoch,
+    )  # fmt: skip
+
+
+@invariant(broker=brokers)
+def isr_is_valid(partition: Partition, broker: int) -> Truth:
+    """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or shutting down.
+
+    Kind: safety of the controller's record.
+    When false: the controller counts on a broker that it knows to be gone.
+    """
+    quorum = partition.quorum
+    standing = quorum.registrations[broker].standing
+    if quorum.leader == broker and standing is Standing.FENCED:
+        return Witness("b{broker} leads, and is fenced", broker=broker)
+    if broker not in quorum.isr:
+        return quorum.leader != broker or Witness("b{broker} leads, and is not in the ISR", broker=broker)
+    if broker not in quorum.assignment:
+        return Witness("b{broker} is in the ISR, and not assigned", broker=broker)
+    if standing is Standing.ACTIVE or len(quorum.isr) == 1:
+        return True
+    return Witness("b{broker} is in the ISR with others, and is {how}", broker=broker, how=standing.value)
+
+
+@invariant()
+def somebody_can_be_waited_for(partition: Partition, bounds: PartitionBounds) -> Truth:
+    """S16 and S21: ISR and ELR are not both empty; if they are, as many as min.insync.replicas are known that were there last.
+
+    Kind: safety of the controller's record (KIP-966).
+    When false: nobody knows who might have the committed records.
+    """
+    quorum = partition.quorum
+    if quorum.isr or quorum.elr or len(quorum.last_known_elr) >= min(bounds.min_insync_replicas, bounds.brokers):
+        return True
+    return Witness("ISR and ELR are empty, and only {last} replicas are known that were there last", last=len(quorum.last_known_elr))
+
+
+@invariant(broker=brokers)
+def no_broker_halts(partition: Partition, broker: int) -> Truth:
+    """S24: no broker ends itself because of one partition.
+
+    Kind: safety.
+    When false: all other partitions of the broker go down with it.
+    """
+    halted = partition.replicas[broker].process is Process.HALTED
+    return not halted or Witness("b{broker} has ended itself, being ahead of its leader", broker=broker)

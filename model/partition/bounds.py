@@ -1,0 +1,67 @@
+"""How large a partition's cluster and history may become, and the domains that follow from that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from model.domain import Integers, SetOf, bound, within
+
+
+@attrs.frozen
+class PartitionBounds:
+    """How large the cluster and its history may become, and how often what disturbs it may happen. Healing is never bounded."""
+
+    brokers: int = bound(1, 5, "brokers, all of which host a replica")
+    log_length_max: int = bound(1, 7, "records that a log can hold")
+    records_max: int = bound(1, 15, "records that can ever be written")
+    leader_epoch_max: int = bound(0, 7, "the last leader epoch; epochs are 0..max")
+    partition_epoch_max: int = bound(1, 15, "the last partition epoch (version of leader and ISR in ZooKeeper)", 7)
+    min_insync_replicas: int = bound(1, 5, "min.insync.replicas", 1)
+    initial_isr: int = bound(0, 5, "brokers in the ISR at the start: b0 and the next ones; 0 is all", 0)
+    fetch_steps: int = bound(1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request, too", 2)
+    isr_changes_in_flight: int = bound(1, 2, "ISR changes of one leader that can be on their way", 1)
+    leader_moves: int = bound(0, 7, "budget: leadership moved without a failure, as by a preferred election", 0)
+    spurious_fences: int = bound(0, 7, "budget: a running broker fenced, as by a lost session", 0)
+    controlled_shutdowns: int = bound(0, 7, "budget: controlled shutdowns", 0)
+    process_crashes: int = bound(0, 7, "budget: crashes that leave the log as it is", 0)
+    lossy_crashes: int = bound(0, 7, "budget: crashes that lose what was not flushed", 0)
+    isr_shrinks: int = bound(0, 7, "budget: followers that a leader finds lagging", 0)
+    reassignments: int = bound(0, 7, "budget: replicas taken from the assignment and added again", 0)
+    retentions: int = bound(0, 7, "budget: records deleted from the start of a leader's log", 0)
+    alter_failures: int = bound(0, 7, "budget: ISR changes whose outcome the leader does not learn", 0)
+    checkpoints: int = bound(0, 7, "budget: high watermark checkpoints written", 0)
+    consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
+    offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)
+    caught_up_times: int = bound(0, 1, "1: a replica outside the ISR counts as caught up for a while; 0: never", 0)
+
+
+def log_offsets(bounds: PartitionBounds) -> Integers:
+    """The domain of a log end offset or a high watermark."""
+    return Integers(0, bounds.log_length_max)
+
+
+def log_starts(bounds: PartitionBounds) -> Integers:
+    """The domain of a log start offset."""
+    return Integers(0, bounds.log_length_max if bounds.retentions else 0)
+
+
+def partition_epochs(bounds: PartitionBounds) -> Integers:
+    """The domain of a partition epoch."""
+    return Integers(0, bounds.partition_epoch_max, label="v")
+
+
+def broker_epochs(bounds: PartitionBounds) -> Integers:
+    """The domain of a broker epoch: how often the broker was started again."""
+    return Integers(0, bounds.process_crashes + bounds.lossy_crashes + bounds.controlled_shutdowns)
+
+
+def record_ids(bounds: PartitionBounds) -> SetOf:
+    """The domain of a set of records."""
+    return SetOf(Integers(0, bounds.records_max - 1, label="r"))
+
+
+def times(key: str) -> Any:
+    """An attrs field that counts how often something has happened, up to its budget."""
+    return within(lambda bounds: Integers(0, getattr(bounds, key)))

@@ -1,0 +1,103 @@
+"""What is on its way between brokers and the controller: fetches, ISR changes, elections."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from model.domain import ArrayOf, Integers, Maybe, OneOf, SetOf, records, within
+from model.log import NO_EPOCH, Record, brokers, epochs
+from model.partition.bounds import broker_epochs, log_offsets, log_starts, partition_epochs
+
+
+class Stage(Enum):
+    """How far a fetch is: asked for, or answered, with what."""
+
+    REQUEST = "request"
+    RECORD = "record"
+    NOTHING_NEW = "nothing new"
+    DIVERGING = "diverging"
+    TRUNCATE = "truncate"
+    OUT_OF_RANGE = "out of range"
+
+
+class Answer(Enum):
+    """What the controller said to an ISR change."""
+
+    NONE = "none"
+    SUCCESS = "success"
+    INELIGIBLE = "ineligible"
+    STALE = "stale"
+
+
+@attrs.frozen
+class Fetch:
+    """A fetch of a follower on its way, with the response once there is one.
+
+    Attributes:
+        stage: how far it is.
+        leader, leader_epoch: whom the follower asked, and in which leader epoch it was then.
+        offset: from where it asked for records.
+        epoch: of a request, the epoch of the record before that offset, or -1; of a diverging answer, the leader's largest epoch up to it.
+        end_offset: of a diverging answer, where that epoch ends in the leader's log.
+        high_watermark, log_start: the leader's.
+        record: what was fetched, if anything.
+    """
+
+    stage: Stage = within(OneOf(Stage))
+    leader: int = within(brokers)
+    leader_epoch: int = within(epochs)
+    offset: int = within(log_offsets)
+    epoch: int = within(lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max, label="e"))
+    end_offset: int = within(log_offsets)
+    high_watermark: int = within(log_offsets)
+    log_start: int = within(log_starts)
+    record: Record | None = within(lambda bounds: Maybe(records(Record)(bounds)))
+
+    def __str__(self) -> str:
+        asked = f"b{self.leader}@e{self.leader_epoch} from {self.offset}"
+        match self.stage:
+            case Stage.REQUEST:
+                return f"asks {asked}"
+            case Stage.DIVERGING | Stage.TRUNCATE:
+                return f"from {asked}: {self.stage.value} at {self.end_offset} of e{self.epoch}"
+            case Stage.OUT_OF_RANGE:
+                return f"from {asked}: out of range"
+        return f"from {asked}: {self.record or 'nothing new'}, high watermark {self.high_watermark}"
+
+
+@attrs.frozen
+class IsrChange:
+    """A leader's request for another ISR, and the controller's answer.
+
+    Attributes:
+        leader_epoch, partition_epoch: what the leader knew; of an answer, the new partition epoch.
+        isr: the ISR asked for.
+        broker_epochs: of each member, the incarnation that the leader means.
+    """
+
+    answer: Answer = within(OneOf(Answer))
+    leader_epoch: int = within(epochs)
+    partition_epoch: int = within(partition_epochs)
+    isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
+    broker_epochs: tuple[int, ...] = within(lambda bounds: ArrayOf(broker_epochs(bounds), bounds.brokers, label="b", by="brokers"))
+
+    def __str__(self) -> str:
+        isr = " ".join(f"b{broker}" for broker in sorted(self.isr))
+        answer = "" if self.answer is Answer.NONE else f": {self.answer.value}"
+        return f"ISR {{{isr}}} in e{self.leader_epoch} v{self.partition_epoch}{answer}"
+
+
+@attrs.frozen
+class Election:
+    """What brokers are told of a leader epoch: a LeaderAndIsr request, or the records of the metadata log."""
+
+    leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
+    isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
+    assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
+    partition_epoch: int = within(partition_epochs)
+
+    def __str__(self) -> str:
+        leader = "none" if self.leader is None else f"b{self.leader}"
+        return f"leader {leader} ISR {{{' '.join(f'b{broker}' for broker in sorted(self.isr))}}} v{self.partition_epoch}"

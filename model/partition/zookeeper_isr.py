@@ -1,0 +1,75 @@
+"""Changes of the ISR by conditional writes to ZooKeeper, until 2.6: the leader writes the ISR itself."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from model.domain import action, evolve
+from model.log import brokers
+from model.partition.bounds import PartitionBounds
+from model.partition.in_sync_replicas import committed, is_in_sync, is_outdated, shrinkable
+from model.partition.protocol import CasConflict, PartitionProtocol
+from model.partition.state import Partition
+
+
+def written(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """The state once a leader has written another ISR to ZooKeeper, or has met a version that it did not know.
+
+    The write is one step; the notification that it leaves for the controller refreshes caches that no election reads.
+    Source: kafka.cluster.Partition#updateIsr, kafka.utils.ReplicationUtils#updateLeaderAndIsr, #checkLeaderAndIsrZkData (0.10.2).
+    """
+    replica, quorum = partition.replicas[leader], partition.quorum
+    if is_outdated(replica.leadership.partition_epoch, quorum, protocol):
+        return refreshed(partition, leader, isr, protocol, bounds)
+    after = evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
+    return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
+
+
+def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """What a leader makes of a conditional write that failed: nothing, or it learns the version where that is safe.
+
+    Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382) takes a version whose data is what it wanted to write.
+    """
+    replica, quorum = partition.replicas[leader], partition.quorum
+    same_epoch = quorum.leader == leader and replica.leader_epoch == partition.leader_epoch
+    if protocol.cas_conflict is CasConflict.SKIP or not same_epoch:
+        return None
+    if protocol.cas_conflict is CasConflict.REREAD and quorum.isr != isr:
+        return None
+    return committed(partition, leader, quorum.isr, quorum.partition_epoch, protocol, bounds, replica)
+
+
+@action(actor="leader", leader=brokers, follower=brokers)
+def expand_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A leader writes to ZooKeeper that a follower that has caught up is in the ISR.
+
+    Actor: the leader.
+    Enabled: it presumes leadership; the follower is not in its ISR and has caught up.
+    Effect: see `written`.
+    Source: kafka.cluster.Partition#maybeExpandIsr (0.8 to 2.6).
+    """
+    if leader == follower or not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if follower in replica.leadership.isr or not is_in_sync(replica, follower, protocol):
+        return None
+    return written(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
+
+
+@action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)
+def shrink_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+    """A leader writes to ZooKeeper that a follower that lags is not in the ISR.
+
+    Actor: the leader.
+    Enabled: it presumes leadership; the follower is in its ISR and not known to have all of the log.
+    Effect: see `written`.
+    Abstracts: replica.lag.time.max.ms, and replica.lag.max.messages before 0.9.
+    Source: kafka.cluster.Partition#maybeShrinkIsr (0.8 to 2.6).
+    """
+    if not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if not shrinkable(replica, leader, follower):
+        return None
+    after = written(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
+    return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))
