@@ -9,6 +9,7 @@ from pathlib import Path
 import attrs
 
 from explorer.checkpoint import CheckpointError
+from explorer.schedule import with_fewest_switches
 from explorer.system import ModelError, line_of
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.spec import Spec, SpecError
@@ -67,6 +68,8 @@ def check_spec(
 ) -> Result:
     """Explore one spec and compare with its claim. See `explorer.local.explore` for what the arguments mean.
 
+    Of the orders of a trace's steps, one with the fewest changes of actor is shown.
+
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
     """
@@ -98,7 +101,8 @@ def check_spec(
         if (at := line_of(error)) is None:
             raise
         raise SpecError(f"{spec.path}: the model raised {type(error).__name__}: {error}\n  {at}") from error
-    return judge_claim(spec, outcome)
+    violations = tuple(with_fewest_switches(system, violation) for violation in outcome.violations)
+    return judge_claim(spec, attrs.evolve(outcome, violations=violations))
 
 
 def judge_claim(spec: Spec, outcome: Outcome) -> Result:
