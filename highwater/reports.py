@@ -20,7 +20,7 @@ from highwater.check import Result, Status
 from highwater.spec import SpecError, build_system, resolve_model
 from highwater.tables import Findings, Wrong, shown, strict
 from model.catalogue import MODELS
-from model.definition import Definition
+from model.definition import Definition, Model
 
 FORMAT = "highwater-results"
 VERSION = 1
@@ -65,10 +65,16 @@ def report(results: Iterable[Result]) -> dict[str, Any]:
     """The JSON report of some results."""
     results = list(results)
     counts = {status.value: sum(result.status is status for result in results) for status in Status}
-    return {"format": FORMAT, "version": VERSION, "summary": {"specs": len(results), **counts}, "results": [_entry(r) for r in results]}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "summary": {"specs": len(results), **counts},
+        "results": [entry_of(result) for result in results],
+    }
 
 
-def _entry(result: Result) -> dict[str, Any]:
+def entry_of(result: Result) -> dict[str, Any]:
+    """The entry of one result."""
     spec, outcome, violation = result.spec, result.outcome, result.violation
     system = spec.system()
     expect = {key: value for key, value in as_data(spec.file.expect).items() if value is not None}
@@ -76,6 +82,7 @@ def _entry(result: Result) -> dict[str, Any]:
         "name": os.fsencode(spec.name).decode("utf-8", "replace"),
         "file": os.fsencode(spec.path).decode("utf-8", "replace"),
         "model": spec.file.model,
+        "preset": spec.file.preset,
         "protocol": as_data(spec.protocol),
         "bounds": as_data(spec.bounds),
         "check": list(spec.file.check),
@@ -174,20 +181,35 @@ def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
     if not isinstance(entry.get("trace"), list) or not entry["trace"]:
         raise ReportError(f"{name}: has no trace, its verdict is {entry.get('verdict')}")
     try:
-        system, definition = _system_of(entry)
+        subject = subject_of(entry)
     except (Wrong, SpecError) as error:
         raise ReportError(f"{name}: {error}") from None
     steps: list[Step] = []
     for number, claimed in enumerate(entry["trace"]):
         try:
-            steps.append(_replay_step(system, definition, steps, claimed))
+            steps.append(_replay_step(subject, steps, claimed))
         except ReportError as error:
             raise ReportError(f"{name}: step {number}: {error}") from None
-    return system, _judge_again(name, system, entry.get("property"), steps)
+    return subject.system, _judge_again(name, subject.system, entry.get("property"), steps)
 
 
-def _system_of(entry: Mapping[str, Any]) -> tuple[System, Definition]:
-    """The system that an entry speaks of."""
+@attrs.frozen
+class Subject:
+    """What a report's entry speaks of: a model under a protocol, within bounds, with the properties that were checked."""
+
+    model: Model
+    definition: Definition
+    protocol: Any
+    bounds: Any
+    system: System
+
+
+def subject_of(entry: Mapping[str, Any]) -> Subject:
+    """What an entry speaks of.
+
+    Raises:
+        Wrong: with all that is wrong with it.
+    """
     findings = Findings()
     for key, kind in (("model", str), ("protocol", dict), ("bounds", dict), ("check", list)):
         if not isinstance(entry.get(key), kind):
@@ -195,12 +217,14 @@ def _system_of(entry: Mapping[str, Any]) -> tuple[System, Definition]:
     findings.raise_if_any()
     if entry["model"] not in MODELS or not all(isinstance(check, str) for check in entry["check"]):
         raise Wrong(f"model {shown(entry['model'])} or one of the properties in check does not exist")
-    protocol, definition, bounds, properties = resolve_model(MODELS[entry["model"]], entry["protocol"], entry["bounds"], entry["check"])
-    return build_system(definition, protocol, bounds, properties), definition
+    model = MODELS[entry["model"]]
+    protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
+    return Subject(model, definition, protocol, bounds, build_system(definition, protocol, bounds, properties))
 
 
-def _replay_step(system: System, definition: Definition, before: list[Step], claimed: Any) -> Step:
+def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
     """Execute one step of a trace; the first one is an initial state."""
+    system, definition = subject.system, subject.definition
     try:
         action_name, arguments = claimed["action"], dict(claimed["arguments"])
         after = _CONVERTER.structure(claimed["state"], definition.state)

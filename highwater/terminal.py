@@ -16,6 +16,7 @@ from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
 from highwater.check import Result, Status
 from highwater.spec import Spec
 from highwater.tables import shown
+from highwater.visible import visible
 
 SECONDS_BETWEEN_LINES = 10.0
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
@@ -32,8 +33,8 @@ class Live:
 
     def __init__(self, console: Console, name: str) -> None:
         self._console = console
-        self._name = name
-        self._status = console.status(Text(name)) if console.is_terminal else None
+        self._name = visible(name)
+        self._status = console.status(Text(visible(name))) if console.is_terminal else None
         self._last_line = time.perf_counter()
 
     def __enter__(self) -> Live:
@@ -64,7 +65,7 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     """The block of one spec."""
     spec, outcome, expect = result.spec, result.outcome, result.spec.file.expect
     colour = _COLOURS[result.status]
-    console.print(Text.assemble((_MARKS[result.status], colour), "  ", (spec.name, "bold")))
+    console.print(Text.assemble((_MARKS[result.status], colour), "  ", (visible(spec.name), "bold")))
     expected = " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
     console.print(Text(f"    {_verdict(result)}{expected}", "bold" if result.status is not Status.MET else ""))
     for mismatch in result.mismatches:
@@ -165,7 +166,7 @@ def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
         line.append(number.rjust(widths[0]) + "  ", style="dim")
         line.append(actor.ljust(widths[1]) + "  ", style="cyan")
         line.append(action.ljust(widths[2]) + "  ", style="bold")
-        line.append(changed)
+        line.append(visible(changed))
         line.rstrip()
         console.print(line)
 
