@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from highwater.viewer.command import trace
+
 MET, UNMET, USAGE, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -51,6 +53,7 @@ def main() -> None:
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
 @click.option("--json", "json_path", type=_PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
+@click.option("--html", "html_path", type=_PATH, metavar="DIR", help="Write a page per counterexample and one of all verdicts into DIR.")
 def check(
     paths: tuple[Path, ...],
     engine: str,
@@ -64,6 +67,7 @@ def check(
     keep_going: bool,
     trace: bool | None,
     json_path: Path | None,
+    html_path: Path | None,
 ) -> None:
     """Check that every claim in SPEC files, or in all .toml files below DIR, comes out as it says.
 
@@ -90,6 +94,10 @@ def check(
             if json_path.suffix == ".toml":
                 raise ReportError(f"{json_path}: --json would overwrite a spec; name another file")
             write_report(json_path, [])  # learn now, not after an hour, that it cannot be written
+        if html_path is not None:
+            from highwater.viewer.gallery import prepare
+
+            prepare(html_path)
         for spec in specs:
             with Live(errors, spec.name) as live:
                 budget = Budget(max_depth, max_states, memory)
@@ -121,6 +129,8 @@ def check(
                 show_summary(console, results)
             if json_path is not None:
                 _write_or_complain(errors, json_path, results)
+            if html_path is not None:
+                _draw_or_complain(errors, html_path, results)
     if interrupted:
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
@@ -142,8 +152,10 @@ def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> lis
 
 
 def _complain(errors: Any, error: Exception) -> None:
-    for line in str(error).splitlines():
-        errors.print(f"highwater: {line}", markup=False)
+    from highwater.visible import visible
+
+    for line in str(error).split("\n"):
+        errors.print(f"highwater: {visible(line)}", markup=False)
 
 
 def _write_or_complain(errors: Any, path: Path, results: list[Any]) -> None:
@@ -152,6 +164,18 @@ def _write_or_complain(errors: Any, path: Path, results: list[Any]) -> None:
     try:
         write_report(path, results)
     except ReportError as error:
+        _complain(errors, error)
+        sys.exit(USAGE)
+
+
+def _draw_or_complain(errors: Any, folder: Path, results: list[Any]) -> None:
+    from explorer.system import ModelError
+    from highwater.reports import ReportError, report
+    from highwater.viewer.gallery import write_gallery
+
+    try:
+        write_gallery(folder, report(results)["results"])
+    except (ReportError, ModelError) as error:
         _complain(errors, error)
         sys.exit(USAGE)
 
@@ -183,39 +207,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
         sys.exit(USAGE)
 
 
-@main.command()
-@click.argument("path", metavar="FILE", type=_PATH)
-@click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
-@click.option("--step", type=click.IntRange(min=0), metavar="N", help="Show the state after step N in full.")
-def trace(path: Path, name: str | None, step: int | None) -> None:
-    """Show the counterexamples in FILE, a report written by `check --json`. Every step is executed again first."""
-    from rich.text import Text
-
-    from highwater.reports import ReportError, read_report, replay
-    from highwater.terminal import make_console, show_state, show_trace, show_witness
-
-    console = make_console()
-    try:
-        entries = [entry for entry in read_report(path) if entry.get("trace") and name in (None, entry.get("name"))]
-        if not entries:
-            raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
-        for entry in entries:
-            system, violation = replay(entry)
-            steps = violation.trace
-            if step is not None and step >= len(steps):
-                raise ReportError(f"{entry['name']}: has no step {step}; the last is {len(steps) - 1}")
-            console.print(Text.assemble((entry["name"], "bold"), f": {violation.property} is false after {len(steps) - 1} steps"))
-            shown = steps if step is None else steps[: step + 1]
-            show_trace(console, system, shown)
-            if step is None:
-                show_witness(console, violation)
-            else:
-                console.print(f"\n    the state after step {step}")
-                show_state(console, system.domain, steps[step].state)
-            console.print()
-    except ReportError as error:
-        _complain(make_console(stderr=True), error)
-        sys.exit(USAGE)
+main.add_command(trace)
 
 
 if __name__ == "__main__":

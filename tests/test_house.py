@@ -27,6 +27,9 @@ ONLY_IMPORTER = {
     "click": ("highwater/",),
     "rich": ("highwater/",),
     "cattrs": ("highwater/",),
+    "jinja2": ("highwater/viewer/pages.py",),
+    "markupsafe": ("highwater/viewer/pages.py",),
+    "textual": ("highwater/viewer/interactive.py",),
 }
 MODEL_LIBRARIES = {"attrs"}
 

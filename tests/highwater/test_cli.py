@@ -581,7 +581,7 @@ def damage(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
 
 
 def test_the_traces_of_a_report_are_shown(highwater: Run, report: Path) -> None:
-    result = highwater("trace", report)
+    result = highwater("trace", report, "--changes")
     assert result.exit_code == 0
     assert f"{VIOLATED.stem}: strong_isr is false after 9 steps" in result.stdout
     assert "no_leader: leader_in_isr is false after 0 steps" in result.stdout
@@ -591,11 +591,13 @@ def test_the_traces_of_a_report_are_shown(highwater: Run, report: Path) -> None:
 
 
 def test_a_trace_is_shown_as_it_was_when_it_was_found(highwater: Run, report: Path) -> None:
-    assert steps_in(highwater("trace", report, "--spec", VIOLATED.stem).stdout) == steps_in(highwater("check", VIOLATED).stdout)
+    assert steps_in(highwater("trace", report, "--changes", "--spec", VIOLATED.stem).stdout) == steps_in(
+        highwater("check", VIOLATED).stdout
+    )
 
 
 def test_the_trace_of_one_spec_is_shown(highwater: Run, report: Path) -> None:
-    result = highwater("trace", report, "--spec", "no_leader")
+    result = highwater("trace", report, "--changes", "--spec", "no_leader")
     assert result.exit_code == 0
     assert len(steps_in(result.stdout)) == 1
     assert VIOLATED.stem not in result.stdout
@@ -618,7 +620,7 @@ def test_a_report_without_any_trace_exits_2(highwater: Run, write_spec: Write, t
 
 @pytest.mark.parametrize("number", [0, 5, 9])
 def test_the_state_after_a_step_is_shown_in_full(highwater: Run, report: Path, number: int) -> None:
-    result = highwater("trace", report, "--spec", VIOLATED.stem, "--step", number)
+    result = highwater("trace", report, "--changes", "--spec", VIOLATED.stem, "--step", number)
     assert result.exit_code == 0
     shown, state = result.stdout.split(f"the state after step {number}\n")
     assert len(steps_in(shown)) == number + 1
