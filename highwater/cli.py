@@ -51,6 +51,9 @@ def main() -> None:
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
 @click.option("--json", "json_path", type=_PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
+@click.option("--junit", "junit_path", type=_PATH, metavar="FILE", help="Write the results as JUnit XML.")
+@click.option("--sarif", "sarif_path", type=_PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
+@click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
 def check(
     paths: tuple[Path, ...],
     engine: str,
@@ -64,6 +67,9 @@ def check(
     keep_going: bool,
     trace: bool | None,
     json_path: Path | None,
+    junit_path: Path | None,
+    sarif_path: Path | None,
+    github: bool,
 ) -> None:
     """Check that every claim in SPEC files, or in all .toml files below DIR, comes out as it says.
 
@@ -72,12 +78,14 @@ def check(
     3 a budget or depth limit ended a search before it could tell; 130 interrupted.
     """
     from explorer.verdict import Budget
-    from highwater.check import Engine, Status, check_spec
-    from highwater.reports import ReportError, write_report
+    from highwater.claims import Engine, Status, check_spec
+    from highwater.outputs import Outputs
+    from highwater.reports import ReportError
     from highwater.spec import SpecError, find_specs, load_spec
     from highwater.terminal import Live, make_console, show_result, show_summary
 
     console, errors = make_console(), make_console(stderr=True)
+    outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path}, github)
     results: list[Any] = []
     interrupted = False
     try:
@@ -86,10 +94,7 @@ def check(
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
         if checkpoint is not None and (len(specs) > 1 or engine != "local"):
             raise SpecError("--checkpoint keeps the search of one spec by the local engine; name one spec")
-        if json_path is not None:
-            if json_path.suffix == ".toml":
-                raise ReportError(f"{json_path}: --json would overwrite a spec; name another file")
-            write_report(json_path, [])  # learn now, not after an hour, that it cannot be written
+        outputs.try_out()
         for spec in specs:
             with Live(errors, spec.name) as live:
                 budget = Budget(max_depth, max_states, memory)
@@ -114,13 +119,15 @@ def check(
         interrupted = True
     except (SpecError, ReportError) as error:
         _complain(errors, error)
+        outputs.complain(error)
         sys.exit(USAGE)
     finally:
         if results:
             if len(results) > 1 or interrupted:
                 show_summary(console, results)
-            if json_path is not None:
-                _write_or_complain(errors, json_path, results)
+            for error in outputs.write(results):
+                _complain(errors, error)
+                sys.exit(USAGE)
     if interrupted:
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
@@ -144,16 +151,6 @@ def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> lis
 def _complain(errors: Any, error: Exception) -> None:
     for line in str(error).splitlines():
         errors.print(f"highwater: {line}", markup=False)
-
-
-def _write_or_complain(errors: Any, path: Path, results: list[Any]) -> None:
-    from highwater.reports import ReportError, write_report
-
-    try:
-        write_report(path, results)
-    except ReportError as error:
-        _complain(errors, error)
-        sys.exit(USAGE)
 
 
 @main.command("list")

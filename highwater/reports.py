@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -16,7 +15,8 @@ from cattrs.preconf.json import make_converter
 from explorer.system import Cut, System, judge_end, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
-from highwater.check import Result, Status
+from highwater.claims import Result, Status
+from highwater.positions import readable
 from highwater.spec import SpecError, build_system, resolve_model
 from highwater.tables import Findings, Wrong, shown, strict
 from model.catalogue import MODELS
@@ -73,8 +73,8 @@ def _entry(result: Result) -> dict[str, Any]:
     system = spec.system()
     expect = {key: value for key, value in as_data(spec.file.expect).items() if value is not None}
     return {
-        "name": os.fsencode(spec.name).decode("utf-8", "replace"),
-        "file": os.fsencode(spec.path).decode("utf-8", "replace"),
+        "name": readable(spec.name),
+        "file": readable(spec.path),
         "model": spec.file.model,
         "protocol": as_data(spec.protocol),
         "bounds": as_data(spec.bounds),
@@ -132,8 +132,17 @@ def write_report(path: Path, results: Iterable[Result]) -> None:
     Raises:
         ReportError: the file cannot be written.
     """
+    write_text(path, json.dumps(report(results), indent=1, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a report's file.
+
+    Raises:
+        ReportError: it cannot be written.
+    """
     try:
-        path.write_text(json.dumps(report(results), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_text(text, encoding="utf-8", errors="replace")
     except OSError as error:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
 

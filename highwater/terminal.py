@@ -13,7 +13,7 @@ from rich.text import Text
 from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
-from highwater.check import Result, Status
+from highwater.claims import Result, Status
 from highwater.spec import Spec
 from highwater.tables import shown
 
@@ -33,7 +33,8 @@ class Live:
     def __init__(self, console: Console, name: str) -> None:
         self._console = console
         self._name = name
-        self._status = console.status(Text(name)) if console.is_terminal else None
+        changing = console.is_terminal and console.file.isatty()  # colour in a log, which FORCE_COLOR asks for, is no terminal
+        self._status = console.status(Text(name)) if changing else None
         self._last_line = time.perf_counter()
 
     def __enter__(self) -> Live:
@@ -66,13 +67,13 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     colour = _COLOURS[result.status]
     console.print(Text.assemble((_MARKS[result.status], colour), "  ", (spec.name, "bold")))
     expected = " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
-    console.print(Text(f"    {_verdict(result)}{expected}", "bold" if result.status is not Status.MET else ""))
+    console.print(Text(f"    {verdict_line(result)}{expected}", "bold" if result.status is not Status.MET else ""))
     for mismatch in result.mismatches:
         console.print(Text(f"    {mismatch}", "red"))
     if protocol := _protocol(spec):
         console.print(Text(f"    protocol  {protocol}", "dim"))
-    console.print(Text(f"    {_bounds(result)}", "dim"))
-    console.print(Text(f"    {_counts(outcome)}", "dim"))
+    console.print(Text(f"    {bounds_line(result)}", "dim"))
+    console.print(Text(f"    {counts_line(outcome)}", "dim"))
     if advice := _advice(outcome):
         console.print(Text.assemble("    ", ("advice", "yellow"), f"  {advice}"))
     never = [name for name, count in outcome.enabled.items() if not count]
@@ -106,7 +107,8 @@ def show_witness(console: Console, violation: Violation) -> None:
     console.print(Text.assemble("    ", (f"{violation.property} is false:", "bold red"), f" {violation.witness or 'no reason given'}"))
 
 
-def _verdict(result: Result) -> str:
+def verdict_line(result: Result) -> str:
+    """What came out, in one line."""
     outcome = result.outcome
     if (violation := result.violation) is not None:
         others = [f"{v.property} after {v.trace_length}" for v in outcome.violations if v is not violation]
@@ -128,7 +130,8 @@ def _protocol(spec: Spec) -> str:
     return ", ".join((spec.file.preset, *toggles)) if spec.file.preset else ""
 
 
-def _bounds(result: Result) -> str:
+def bounds_line(result: Result) -> str:
+    """What it came out within."""
     spec, outcome = result.spec, result.outcome
     bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
     if not outcome.bounds_cut:
@@ -137,7 +140,8 @@ def _bounds(result: Result) -> str:
     return f"bounds  {bounds}; steps cut: {cuts}"
 
 
-def _counts(outcome: Outcome) -> str:
+def counts_line(outcome: Outcome) -> str:
+    """What was explored, and how fast."""
     kept = f" ({outcome.stored_states:,} up to symmetry)" if outcome.stored_states != outcome.distinct_states else ""
     rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
     stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
@@ -149,8 +153,8 @@ def _counts(outcome: Outcome) -> str:
     )
 
 
-def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
-    """One line per step: number, who acts, the action, and what changed."""
+def trace_rows(system: System, trace: Sequence[Step]) -> list[tuple[str, str, str, str]]:
+    """A row per step: its number, who acts, the action with its arguments, and what changed."""
     rows = []
     for number, step in enumerate(trace):
         if step.action is None:
@@ -159,7 +163,27 @@ def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
             changed = "; ".join(map(str, changes(system.domain, trace[number - 1].state, step.state)))
             arguments = " ".join(f"{name}={value}" for name, value in step.action.shown.items())
             rows.append((str(number), step.action.actor, f"{step.action.of.name} {arguments}".rstrip(), changed or "nothing"))
-    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    return rows
+
+
+def trace_text(system: System, trace: Sequence[Step]) -> list[str]:
+    """A trace as plain lines, in columns."""
+    rows = trace_rows(system, trace)
+    widths = _widths(rows)
+    return [
+        f"{number.rjust(widths[0])}  {actor.ljust(widths[1])}  {action.ljust(widths[2])}  {changed}".rstrip()
+        for number, actor, action, changed in rows
+    ]
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(row[column]) for row in rows) for column in range(3)]
+
+
+def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
+    """One line per step: number, who acts, the action, and what changed."""
+    rows = trace_rows(system, trace)
+    widths = _widths(rows)
     for number, actor, action, changed in rows:
         line = Text("    ")
         line.append(number.rjust(widths[0]) + "  ", style="dim")

@@ -528,7 +528,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_explored(
     def explore(*arguments: Any, **options: Any) -> None:
         raise AssertionError("it explores")
 
-    monkeypatch.setattr("highwater.check.check_spec", explore)
+    monkeypatch.setattr("highwater.claims.check_spec", explore)
     result = highwater("check", write_spec(), "--json", tmp_path / inside)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -543,17 +543,17 @@ def test_a_wrong_spec_leaves_an_older_report_alone(highwater: Run, write_spec: W
 
 
 def test_what_was_learned_before_an_error_is_told_and_written(highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: Any) -> None:
-    import highwater.check as check
+    import highwater.claims as claims
     from highwater.spec import SpecError
 
-    real = check.check_spec
+    real = claims.check_spec
 
     def explore(spec: Any, *arguments: Any, **options: Any) -> Any:
         if spec.name == "b":
             raise SpecError("b is too large")
         return real(spec, *arguments, **options)
 
-    monkeypatch.setattr(check, "check_spec", explore)
+    monkeypatch.setattr(claims, "check_spec", explore)
     report = tmp_path / "report.json"
     result = highwater("check", write_spec("a.toml"), write_spec("b.toml"), "--json", report)
     assert result.exit_code == 2

@@ -29,6 +29,20 @@ class Status(Enum):
     UNDECIDED = "undecided"
 
 
+class Mismatch(str):
+    """A difference from a claim, in words, that remembers the key of the spec which says otherwise."""
+
+    key: str
+
+    def __new__(cls, key: str, words: str) -> Mismatch:
+        mismatch = super().__new__(cls, words)
+        mismatch.key = key
+        return mismatch
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        return self.key, str(self)
+
+
 @attrs.frozen
 class Result:
     """What came out for one spec.
@@ -43,7 +57,7 @@ class Result:
     spec: Spec
     outcome: Outcome
     status: Status
-    mismatches: tuple[str, ...]
+    mismatches: tuple[Mismatch, ...]
 
     @property
     def violation(self) -> Violation | None:
@@ -112,18 +126,18 @@ def judge_claim(spec: Spec, outcome: Outcome) -> Result:
     stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS
     if found is not expect.verdict and not stronger:
         claimed = "a violation" if expect.verdict is Verdict.VIOLATED else f"the verdict {expect.verdict.value}"
-        return Result(spec, outcome, Status.UNMET, (f"expected {claimed}, but {_found(outcome)}",))
+        return Result(spec, outcome, Status.UNMET, (Mismatch("expect.verdict", f"expected {claimed}, but {_found(outcome)}"),))
     mismatches = []
     violation = next((found for found in outcome.violations if expect.property in (None, found.property)), None)
     if expect.property is not None and violation is None:
-        mismatches.append(f"expected {expect.property} to be violated, but {_found(outcome)} first")
+        mismatches.append(Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first"))
     comparisons = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
     if violation is not None:
         comparisons.append(("trace_length", violation.trace_length))
     for key, value in comparisons:
         expected = getattr(expect, key)
         if expected is not None and expected != value:
-            mismatches.append(f"expected {key} {expected:,}, but it is {value:,}")
+            mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
     return Result(spec, outcome, Status.UNMET if mismatches else Status.MET, tuple(mismatches))
 
 

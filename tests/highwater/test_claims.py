@@ -10,7 +10,7 @@ import pytest
 
 from explorer.memory import process_memory
 from explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
-from highwater.check import Engine, Result, Status, check_spec, judge_claim
+from highwater.claims import Engine, Result, Status, check_spec, judge_claim
 from highwater.spec import Spec, SpecError, load_spec
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
