@@ -60,6 +60,16 @@ class Result:
     mismatches: tuple[Mismatch, ...]
 
     @property
+    def ok(self) -> bool:
+        """Whether the claim was met."""
+        return self.status is Status.MET
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came out."""
+        return self.outcome.verdict
+
+    @property
     def violation(self) -> Violation | None:
         """The violation that the claim names, or else the first one found."""
         violations = self.outcome.violations

@@ -32,6 +32,23 @@ class _Memory(click.ParamType):
 _PATH = click.Path(path_type=Path)
 
 
+def model_path(command: Any) -> Any:
+    """The option that names folders with models of one's own."""
+
+    def search(context: click.Context, parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
+        if folders:
+            from highwater.own import search
+
+            try:
+                search(folders)
+            except NotADirectoryError as error:
+                click.echo(f"highwater: {error}", err=True)
+                sys.exit(USAGE)
+
+    words = "Look for models of one's own in DIR, too; may be given several times."
+    return click.option("--model-path", type=_PATH, metavar="DIR", multiple=True, expose_value=False, callback=search, help=words)(command)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="highwater")
 def main() -> None:
@@ -53,6 +70,7 @@ def main() -> None:
 @click.option("--json", "json_path", type=_PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
 @click.option("--junit", "junit_path", type=_PATH, metavar="FILE", help="Write the results as JUnit XML.")
 @click.option("--sarif", "sarif_path", type=_PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
+@model_path
 @click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
 def check(
     paths: tuple[Path, ...],
@@ -184,6 +202,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
 @click.argument("path", metavar="FILE", type=_PATH)
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
 @click.option("--step", type=click.IntRange(min=0), metavar="N", help="Show the state after step N in full.")
+@model_path
 def trace(path: Path, name: str | None, step: int | None) -> None:
     """Show the counterexamples in FILE, a report written by `check --json`. Every step is executed again first."""
     from rich.text import Text
@@ -213,6 +232,22 @@ def trace(path: Path, name: str | None, step: int | None) -> None:
     except ReportError as error:
         _complain(make_console(stderr=True), error)
         sys.exit(USAGE)
+
+
+@main.command()
+@click.argument("folder", metavar="DIR", type=_PATH)
+def init(folder: Path) -> None:
+    """Write a first model of your own into DIR: a model, a property, two claims and a test, all of which work."""
+    from highwater.init import InitError, write_scaffold
+    from highwater.terminal import make_console
+
+    try:
+        for path in write_scaffold(folder):
+            click.echo(f"wrote {path}")
+    except InitError as error:
+        _complain(make_console(stderr=True), error)
+        sys.exit(USAGE)
+    click.echo(f"next: cd {folder} && highwater check specs --model-path .")
 
 
 if __name__ == "__main__":

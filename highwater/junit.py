@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 from highwater.claims import Result, Status
 from highwater.positions import in_repository, readable
 from highwater.reports import write_text
-from highwater.terminal import bounds_line, counts_line, trace_text, verdict_line
+from highwater.terminal import plain_text, verdict_line
 
 # What XML 1.0 cannot hold, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -61,18 +61,9 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, results: l
             unmet = result.status is Status.UNMET
             words = "; ".join(result.mismatches) if unmet else verdict_line(result)
             kind = {"message": _xml(words), "type": result.mismatches[0].key if unmet else result.outcome.reason or "undecided"}
-            ElementTree.SubElement(case, "failure" if unmet else "error", kind).text = _xml(told(result))
+            ElementTree.SubElement(case, "failure" if unmet else "error", kind).text = _xml(plain_text(result))
     ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(f"{r.spec.name}: {verdict_line(r)}" for r in results))
     ElementTree.SubElement(suite, "system-err").text = ""
-
-
-def told(result: Result) -> str:
-    """A result in plain lines, with its trace."""
-    lines = [verdict_line(result), *result.mismatches, bounds_line(result), counts_line(result.outcome)]
-    if (violation := result.violation) is not None:
-        lines += ["", *trace_text(result.spec.system(), violation.trace)]
-        lines.append(f"{violation.property} is false: {violation.witness or 'no reason given'}")
-    return "\n".join(lines)
 
 
 def _seconds(results: Iterable[Result]) -> str:

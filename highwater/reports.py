@@ -17,9 +17,8 @@ from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
 from highwater.claims import Result, Status
 from highwater.positions import readable
-from highwater.spec import SpecError, build_system, resolve_model
+from highwater.spec import SpecError, build_system, find_model, resolve_model
 from highwater.tables import Findings, Wrong, shown, strict
-from model.catalogue import MODELS
 from model.definition import Definition
 
 FORMAT = "highwater-results"
@@ -202,9 +201,10 @@ def _system_of(entry: Mapping[str, Any]) -> tuple[System, Definition]:
         if not isinstance(entry.get(key), kind):
             findings.add(f"{key}: is missing or damaged: {shown(entry.get(key))}")
     findings.raise_if_any()
-    if entry["model"] not in MODELS or not all(isinstance(check, str) for check in entry["check"]):
-        raise Wrong(f"model {shown(entry['model'])} or one of the properties in check does not exist")
-    protocol, definition, bounds, properties = resolve_model(MODELS[entry["model"]], entry["protocol"], entry["bounds"], entry["check"])
+    if not all(isinstance(check, str) for check in entry["check"]):
+        raise Wrong("check: is damaged: it names properties by other things than texts")
+    model = find_model(entry["model"])
+    protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
     return build_system(definition, protocol, bounds, properties), definition
 
 

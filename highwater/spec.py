@@ -7,6 +7,7 @@ values that would be right.
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -14,8 +15,9 @@ from typing import Any
 
 import attrs
 
-from explorer.system import ModelError, System
+from explorer.system import ModelError, System, line_of
 from explorer.verdict import DEADLOCK, Verdict
+from highwater import own
 from highwater.tables import Findings, Wrong, did_you_mean, shown, structure
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
@@ -64,7 +66,7 @@ class SpecFile:
         source: where the claim comes from.
     """
 
-    model: str = attrs.field(metadata={"choices": tuple(MODELS)})
+    model: str = attrs.field(metadata={"choices": (*MODELS, "package.module:NAME of a model of your own")})
     bounds: dict[str, Any]
     check: tuple[str, ...]
     preset: str | None = None
@@ -170,11 +172,23 @@ def load_spec(path: Path) -> Spec:
         raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
 
 
+def make_spec(name: str, keys: Mapping[str, Any]) -> Spec:
+    """A spec without a file, from the keys that a file would have.
+
+    Raises:
+        SpecError: any of its keys or values is wrong.
+    """
+    try:
+        return _resolve(Path(name), dict(keys))
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{name}: {problem}" for problem in wrong.problems)) from None
+
+
 def _resolve(path: Path, data: dict[str, Any]) -> Spec:
     """Resolve what can be resolved, and report everything that is wrong with the rest together."""
     findings = Findings()
     file = findings.get(structure, data, SpecFile, "")
-    model = findings.get(_choose, data["model"], MODELS, "model", "models") if isinstance(data.get("model"), str) else None
+    model = findings.get(find_model, data["model"]) if isinstance(data.get("model"), str) else None
     tables = [data.get(key, {}) for key in ("protocol", "bounds")]
     check = data.get("check")
     resolved = None
@@ -193,13 +207,29 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
     return Spec(
         name=path.stem,
         path=path,
-        file=attrs.evolve(file, model=model.name, expect=expect),
+        file=attrs.evolve(file, model=file.model if own.is_reference(file.model) else model.name, expect=expect),
         definition=definition,
         protocol=protocol,
         bounds=bounds,
         properties=properties,
         check_deadlock=_checks_deadlock(file.check),
     )
+
+
+def find_model(name: str) -> Model:
+    """A model by its name, or one of the user's own by `package.module:NAME`.
+
+    Raises:
+        Wrong: there is none.
+    """
+    return own.load(name, "model", Model) if own.is_reference(name) else _choose(name, MODELS, "model", "models")
+
+
+def _define(model: Model, protocol: Any) -> Definition:
+    try:
+        return model.define(protocol)
+    except Exception as error:
+        raise Wrong(f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()) from error
 
 
 def _expectation(file: SpecFile, resolved: Any) -> Expectation:
@@ -257,14 +287,22 @@ def resolve_model(
     findings = Findings()
     chosen = findings.get(structure, protocol, model.protocol, "protocol")
     findings.raise_if_any()  # bounds and properties depend on the protocol
-    definition = model.define(chosen)
+    definition = _define(model, chosen)
     sizes = findings.get(structure, bounds, definition.bounds, "bounds")
-    known = {invariant.name: invariant for invariant in PROPERTIES[definition.state]}
+    known = {invariant.name: invariant for invariant in (*PROPERTIES.get(definition.state, ()), *definition.properties)}
     names = list(check)
     if not names:
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
     choices = {**known, DEADLOCK: None}
-    wanted = [findings.get(_choose, name, choices, "check", "properties of this model") for name in names]
+    wanted = [
+        findings.get(own.load, name, "check", Invariant)
+        if own.is_reference(name)
+        else findings.get(_choose, name, choices, "check", "properties of this model")
+        for name in names
+    ]
+    for name, count in Counter(invariant.name for invariant in set(wanted) if invariant is not None).items():
+        if count > 1:
+            findings.add(f"check: {count} different properties are named {name}")
     findings.raise_if_any()
     return chosen, definition, sizes, tuple(dict.fromkeys(invariant for invariant in wanted if invariant is not None))
 

@@ -176,6 +176,15 @@ def trace_text(system: System, trace: Sequence[Step]) -> list[str]:
     ]
 
 
+def plain_text(result: Result) -> str:
+    """A result in plain lines, with its trace."""
+    lines = [verdict_line(result), *result.mismatches, bounds_line(result), counts_line(result.outcome)]
+    if (violation := result.violation) is not None:
+        lines += ["", *trace_text(result.spec.system(), violation.trace)]
+        lines.append(f"{violation.property} is false: {violation.witness or 'no reason given'}")
+    return "\n".join(lines)
+
+
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(len(row[column]) for row in rows) for column in range(3)]
 
