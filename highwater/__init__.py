@@ -6,9 +6,35 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from highwater.api import Result, Spec, SpecError, Status, Verdict, Violation, Witness, check, check_all, claim, invariant
+    from highwater.api import (
+        Result,
+        Spec,
+        SpecError,
+        Status,
+        Verdict,
+        Violation,
+        Witness,
+        check,
+        check_all,
+        claim,
+        invariant,
+        step_property,
+    )
 
-__all__ = ["Result", "Spec", "SpecError", "Status", "Verdict", "Violation", "Witness", "check", "check_all", "claim", "invariant"]
+__all__ = [
+    "Result",
+    "Spec",
+    "SpecError",
+    "Status",
+    "Verdict",
+    "Violation",
+    "Witness",
+    "check",
+    "check_all",
+    "claim",
+    "invariant",
+    "step_property",
+]
 
 
 def __getattr__(name: str) -> Any:

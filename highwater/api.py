@@ -23,9 +23,22 @@ from highwater import own
 from highwater.claims import Engine, Result, Status, check_spec
 from highwater.spec import Spec, SpecError, find_specs, load_spec, make_spec
 from model.definition import Model
-from model.domain import Invariant, Witness, invariant
+from model.domain import Invariant, StepProperty, Witness, invariant, step_property
 
-__all__ = ["Result", "Spec", "SpecError", "Status", "Verdict", "Violation", "Witness", "check", "check_all", "claim", "invariant"]
+__all__ = [
+    "Result",
+    "Spec",
+    "SpecError",
+    "Status",
+    "Verdict",
+    "Violation",
+    "Witness",
+    "check",
+    "check_all",
+    "claim",
+    "invariant",
+    "step_property",
+]
 
 
 def check(
@@ -69,7 +82,9 @@ def check_all(*paths: str | PathLike[str], **options: Any) -> list[Result]:
     return [check(path, **options) for path in find_specs(map(Path, paths))]
 
 
-def claim(*, model: str | Model, bounds: Mapping[str, int], check: Iterable[str | Invariant], name: str = "claim", **keys: Any) -> Spec:
+def claim(
+    *, model: str | Model, bounds: Mapping[str, int], check: Iterable[str | Invariant | StepProperty], name: str = "claim", **keys: Any
+) -> Spec:
     """A claim without a file. Keys are those of a spec file; models and properties may be given as themselves.
 
     Raises:

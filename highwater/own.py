@@ -49,11 +49,11 @@ def search(folders: Iterable[Path]) -> None:
             importlib.invalidate_caches()
 
 
-def load(reference: str, key: str, kind: type) -> Any:
+def load(reference: str, key: str, *kind: type) -> Any:
     """The object that a reference in a spec names.
 
     Raises:
-        Wrong: there is no such module or name, it cannot be imported, or it is something else than a `kind`.
+        Wrong: there is no such module or name, it cannot be imported, or it is of no such kind.
     """
     if reference in _GIVEN and isinstance(_GIVEN[reference], kind):
         return _GIVEN[reference]
@@ -65,8 +65,9 @@ def load(reference: str, key: str, kind: type) -> Any:
     if isinstance(found, kind):
         return found
     there = [n for n, value in vars(module).items() if isinstance(value, kind)]
-    what = f"{module_name} has no {name}" if found is None else f"{name} in {module_name} is a {type(found).__name__}, no {kind.__name__}"
-    allowed = f"; allowed are {', '.join(there)}" if there else f"; there is no {kind.__name__} in {module.__file__}"
+    wanted = " or ".join(one.__name__ for one in kind)
+    what = f"{module_name} has no {name}" if found is None else f"{name} in {module_name} is a {type(found).__name__}, no {wanted}"
+    allowed = f"; allowed are {', '.join(there)}" if there else f"; there is no {wanted} in {module.__file__}"
     raise Wrong(f"{key}: {what}{did_you_mean(name, there)}{allowed}")
 
 

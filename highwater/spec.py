@@ -295,7 +295,7 @@ def resolve_model(
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
     choices = {**known, DEADLOCK: None}
     wanted = [
-        findings.get(own.load, name, "check", Invariant)
+        findings.get(own.load, name, "check", Invariant, StepProperty)
         if own.is_reference(name)
         else findings.get(_choose, name, choices, "check", "properties of this model")
         for name in names
