@@ -11,13 +11,14 @@ from pathlib import Path
 
 from explorer.checkpoint import Checkpoint, Counts, Snapshot, fingerprint
 from explorer.counterexamples import broken_steps_in, deadlock_in, violations_in
+from explorer.coverage import unreached
 from explorer.engine import Engine
 from explorer.kernels import expand as kernel
 from explorer.kernels.expand import Work
 from explorer.store import RESERVED_ROWS, Stopped
 from explorer.symmetry import refuse_unless_sound
 from explorer.system import System
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
+from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
 
 ROWS_BETWEEN_REPORTS = 1 << 18
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
@@ -37,6 +38,7 @@ def explore(
     symmetry: bool = True,
     checkpoint: Path | None = None,
     resume: bool = False,
+    coverage: bool = False,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level; check each state's invariants and each step's properties.
 
@@ -54,13 +56,14 @@ def explore(
         checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see `explorer.checkpoint`.
         resume: go on from the last snapshot in that folder.
         symmetry: keep one state for all that differ by interchangeable names only, where the system declares any.
+        coverage: find the statements of actions, too, that ran on no reached state.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
         CheckpointError: the checkpoint cannot be written, or is not one of this search.
     """
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
-    search = _Search(engine, budget, check_deadlock, keep_going, on_progress)
+    search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
     if checkpoint is not None:
         search.keep_snapshots(checkpoint, resume)
     return search.run()
@@ -70,7 +73,13 @@ class _Search:
     """One search: its levels, what ends it early, its snapshots, and what it tells."""
 
     def __init__(
-        self, engine: Engine, budget: Budget, check_deadlock: bool, keep_going: bool, on_progress: Callable[[Progress], None]
+        self,
+        engine: Engine,
+        budget: Budget,
+        check_deadlock: bool,
+        keep_going: bool,
+        on_progress: Callable[[Progress], None],
+        coverage: bool,
     ) -> None:
         self.started = time.perf_counter()
         self.engine = engine
@@ -86,6 +95,8 @@ class _Search:
         self.whole_levels: Snapshot | None = None
         self.cut_before: Counter[frozenset[str]] = Counter()
         self.resumed = False
+        self.saw_everything = True
+        self.coverage = coverage
 
     def run(self) -> Outcome:
         reason = ""
@@ -234,6 +245,7 @@ class _Search:
         if not resume:
             self.checkpoint.begin()
             return
+        self.saw_everything = False
         snapshot = self.checkpoint.read(self.store.rows)
         self.store.restore(snapshot.level_ends)
         self.level_sizes = list(snapshot.level_sizes)
@@ -312,4 +324,10 @@ class _Search:
             memory=self.store.bytes_taken,
             words=engine.layout.words,
             bits=engine.layout.bits,
+            unreached=self._unreached() if verdict is Verdict.HOLDS and self.saw_everything else (),
         )
+
+    def _unreached(self) -> tuple[Unreached, ...]:
+        engine = self.engine
+        programs = (engine.invariants, engine.steps, *([engine.actions] if self.coverage else []))
+        return tuple(missed for program in programs for missed in unreached(program))

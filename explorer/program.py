@@ -125,6 +125,7 @@ class Program:
         layout: that of the states, or of the steps, which the trees read.
         effects: shared among programs over one layout.
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
+        examples: for each of them, the instance's number and the packed state on which it was learned.
     """
 
     def __init__(self, layout: Layout, instances: Sequence[Instance], effects: Effects, audit: int) -> None:
@@ -133,6 +134,7 @@ class Program:
         self.branches = Column(np.uint64, most=MOST_BRANCHES)
         self.branches.extend(len(instances))
         self.paths = 0
+        self.examples: list[tuple[int, Any]] = []
         self.layout = layout
         self._audits = {instance.of.name: audit for instance in instances}
         self._random = random.Random(0)
@@ -150,6 +152,7 @@ class Program:
         path, reference = self._trace(instance, words)
         self._graft(number, path, reference)
         self.paths += 1
+        self.examples.append((number, words))
         if self._audits[instance.of.name] > 0:
             self._audits[instance.of.name] -= 1
             self._audit(instance, words, path, reference)

@@ -133,12 +133,12 @@ def where(instance: Instance) -> str:
 def line_of(error: BaseException) -> str | None:
     """File, line and function of the innermost frame that belongs to a model rather than to the machinery around it."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not _is_machinery(Path(frame.filename)):
+        if not is_machinery(Path(frame.filename)):
             return f"at {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
     return None
 
 
-def _is_machinery(path: Path) -> bool:
+def is_machinery(path: Path) -> bool:
     """Whether a file belongs to this package, to `model.domain`, to attrs, to Python itself, or is none."""
     if not path.exists() or path == Path(domain_module.__file__):
         return True

@@ -87,6 +87,7 @@ def check_spec(
     symmetry: bool = True,
     checkpoint: Path | None = None,
     resume: bool = False,
+    coverage: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Result:
     """Explore one spec and compare with its claim. See `explorer.local.explore` for what the arguments mean.
@@ -115,6 +116,7 @@ def check_spec(
                 symmetry=symmetry,
                 checkpoint=checkpoint,
                 resume=resume,
+                coverage=coverage,
             )
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error

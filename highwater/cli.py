@@ -8,45 +8,8 @@ from typing import Any
 
 import click
 
-MET, UNMET, USAGE, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
-
-
-class _Memory(click.ParamType):
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        text = value.strip().upper().removesuffix("B").removesuffix("I")
-        unit = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(text[-1:], 1)
-        number = text[:-1] if unit > 1 else text
-        try:
-            size = int(float(number) * unit)
-        except (ValueError, OverflowError):
-            size = 0
-        if size <= 0:
-            self.fail(f"{value!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx)
-        return size
-
-
-_PATH = click.Path(path_type=Path)
-
-
-def model_path(command: Any) -> Any:
-    """The option that names folders with models of one's own."""
-
-    def search(context: click.Context, parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
-        if folders:
-            from highwater.own import search
-
-            try:
-                search(folders)
-            except NotADirectoryError as error:
-                click.echo(f"highwater: {error}", err=True)
-                sys.exit(USAGE)
-
-    words = "Look for models of one's own in DIR, too; may be given several times."
-    return click.option("--model-path", type=_PATH, metavar="DIR", multiple=True, expose_value=False, callback=search, help=words)(command)
+from highwater import commands
+from highwater.options import INTERRUPTED, MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -56,20 +19,20 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=_PATH)
+@click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=PATH)
 @click.option("--engine", type=click.Choice(["local", "python"]), default="local", show_default=True, help="Compiled, or plain Python.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads to explore with.  [default: one per processor]")
 @click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="Keep one state for all that differ by broker names only.")
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Explore N actions deep and no deeper.")
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop when N states are stored.")
-@click.option("--memory", type=_Memory(), help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]")
-@click.option("--checkpoint", type=_PATH, metavar="DIR", help="Keep snapshots of one spec's search in DIR, to go on from with --resume.")
+@budgets
+@click.option("--checkpoint", type=PATH, metavar="DIR", help="Keep snapshots of one spec's search in DIR, to go on from with --resume.")
 @click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
+@click.option("--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes.")
+@click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")
 @click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
-@click.option("--json", "json_path", type=_PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
-@click.option("--junit", "junit_path", type=_PATH, metavar="FILE", help="Write the results as JUnit XML.")
-@click.option("--sarif", "sarif_path", type=_PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
+@click.option("--junit", "junit_path", type=PATH, metavar="FILE", help="Write the results as JUnit XML.")
+@click.option("--sarif", "sarif_path", type=PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
 @model_path
 @click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
 def check(
@@ -83,6 +46,8 @@ def check(
     checkpoint: Path | None,
     resume: bool,
     keep_going: bool,
+    update_locks: bool,
+    coverage: bool,
     trace: bool | None,
     json_path: Path | None,
     junit_path: Path | None,
@@ -125,6 +90,7 @@ def check(
                     symmetry=symmetry,
                     checkpoint=checkpoint,
                     resume=resume,
+                    coverage=coverage,
                     on_progress=live,
                 )
             results.append(result)
@@ -136,15 +102,17 @@ def check(
     except KeyboardInterrupt:
         interrupted = True
     except (SpecError, ReportError) as error:
-        _complain(errors, error)
+        complain(error)
         outputs.complain(error)
         sys.exit(USAGE)
     finally:
         if results:
+            if update_locks:
+                results = _update_locks(console, results)
             if len(results) > 1 or interrupted:
                 show_summary(console, results)
             for error in outputs.write(results):
-                _complain(errors, error)
+                complain(error)
                 sys.exit(USAGE)
     if interrupted:
         errors.print("interrupted")
@@ -166,14 +134,23 @@ def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> lis
     return specs
 
 
-def _complain(errors: Any, error: Exception) -> None:
-    for line in str(error).splitlines():
-        errors.print(f"highwater: {line}", markup=False)
+def _update_locks(console: Any, results: list[Any]) -> list[Any]:
+    from highwater.locks import update_locks
+    from highwater.reports import ReportError
+    from highwater.terminal import show_diff
+
+    try:
+        results, diff = update_locks(results)
+    except ReportError as error:
+        complain(error)
+        sys.exit(USAGE)
+    show_diff(console, diff)
+    return results
 
 
 @main.command("list")
 @click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
-@click.argument("paths", metavar="[DIR...]", nargs=-1, type=_PATH)
+@click.argument("paths", metavar="[DIR...]", nargs=-1, type=PATH)
 def list_(what: str, paths: tuple[Path, ...]) -> None:
     """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs)."""
     from highwater.listing import show_actions, show_models, show_presets, show_properties, show_specs
@@ -194,12 +171,12 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
             case "specs":
                 show_specs(console, paths or (Path("specs"),))
     except SpecError as error:
-        _complain(make_console(stderr=True), error)
+        complain(error)
         sys.exit(USAGE)
 
 
 @main.command()
-@click.argument("path", metavar="FILE", type=_PATH)
+@click.argument("path", metavar="FILE", type=PATH)
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
 @click.option("--step", type=click.IntRange(min=0), metavar="N", help="Show the state after step N in full.")
 @model_path
@@ -230,24 +207,12 @@ def trace(path: Path, name: str | None, step: int | None) -> None:
                 show_state(console, system.domain, steps[step].state)
             console.print()
     except ReportError as error:
-        _complain(make_console(stderr=True), error)
+        complain(error)
         sys.exit(USAGE)
 
 
-@main.command()
-@click.argument("folder", metavar="DIR", type=_PATH)
-def init(folder: Path) -> None:
-    """Write a first model of your own into DIR: a model, a property, two claims and a test, all of which work."""
-    from highwater.init import InitError, write_scaffold
-    from highwater.terminal import make_console
-
-    try:
-        for path in write_scaffold(folder):
-            click.echo(f"wrote {path}")
-    except InitError as error:
-        _complain(make_console(stderr=True), error)
-        sys.exit(USAGE)
-    click.echo(f"next: cd {folder} && highwater check specs --model-path .")
+for command in (commands.init, commands.mutate):
+    main.add_command(command)
 
 
 if __name__ == "__main__":

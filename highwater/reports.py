@@ -99,6 +99,7 @@ def _entry(result: Result) -> dict[str, Any]:
         "stopped_at_bound": outcome.stopped_at_bound,
         "actions": outcome.enabled,
         "never_enabled": [name for name, count in outcome.enabled.items() if not count],
+        "unreached": [attrs.asdict(missed) for missed in outcome.unreached],
         "stored_states": outcome.stored_states,
         "seconds": round(outcome.seconds, 6),
         "compiled_paths": outcome.compiled_paths,

@@ -52,6 +52,17 @@ class Expectation:
 
 
 @attrs.frozen
+class Mutations:
+    """What a spec says of the mutations of its protocol, see `highwater.mutate`.
+
+    Attributes:
+        undefended: the rules that no property defends, each as `toggle=value`.
+    """
+
+    undefended: tuple[str, ...] = ()
+
+
+@attrs.frozen
 class SpecFile:
     """The keys of a spec file.
 
@@ -64,6 +75,7 @@ class SpecFile:
         expect: what is claimed; that all properties hold if left out.
         max_depth: explore so many actions deep and no deeper.
         source: where the claim comes from.
+        mutate: what becomes of the claim where one toggle is changed.
     """
 
     model: str = attrs.field(metadata={"choices": (*MODELS, "package.module:NAME of a model of your own")})
@@ -74,6 +86,7 @@ class SpecFile:
     expect: Expectation = attrs.field(factory=Expectation)
     max_depth: int | None = None
     source: str = ""
+    mutate: Mutations = attrs.field(factory=Mutations)
 
 
 @attrs.frozen
@@ -216,6 +229,11 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
     )
 
 
+def properties_of(definition: Definition) -> tuple[Property, ...]:
+    """The properties that speak of a model's states: those of the catalogue, and those that it brings along."""
+    return (*PROPERTIES.get(definition.state, ()), *definition.properties)
+
+
 def find_model(name: str) -> Model:
     """A model by its name, or one of the user's own by `package.module:NAME`.
 
@@ -289,7 +307,7 @@ def resolve_model(
     findings.raise_if_any()  # bounds and properties depend on the protocol
     definition = _define(model, chosen)
     sizes = findings.get(structure, bounds, definition.bounds, "bounds")
-    known = {invariant.name: invariant for invariant in (*PROPERTIES.get(definition.state, ()), *definition.properties)}
+    known = {each.name: each for each in properties_of(definition)}
     names = list(check)
     if not names:
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")

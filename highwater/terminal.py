@@ -14,6 +14,7 @@ from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
 from highwater.claims import Result, Status
+from highwater.mutate import Fate, Mutation
 from highwater.spec import Spec
 from highwater.tables import shown
 
@@ -79,6 +80,8 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     never = [name for name, count in outcome.enabled.items() if not count]
     if never and outcome.verdict is Verdict.HOLDS:
         console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
+    for missed in outcome.unreached:
+        console.print(Text.assemble("    ", ("never ran:", "yellow"), f" in {missed.of}: {missed.text}  ({missed.file}:{missed.line})"))
     violation = result.violation
     if violation and with_trace:
         console.print()
@@ -214,6 +217,42 @@ def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") 
                     console.print(Text(f"{indent}  {part}  {part_of.show(getattr(element, part))}"))
         else:
             console.print(Text.assemble(indent, (name, "bold"), f"  {of.show(value)}"))
+
+
+def show_diff(console: Console, diff: Sequence[str]) -> None:
+    """What changed in files, or that nothing did."""
+    colours = {"+": "green", "-": "red", "@": "cyan"}
+    for line in diff:
+        console.print(Text(line, "bold" if line.startswith(("+++", "---")) else colours.get(line[:1], "")))
+    if not diff:
+        console.print("locks: nothing to update")
+
+
+def show_mutations(console: Console, base: Result, mutations: Sequence[Mutation]) -> None:
+    """A line per mutation of a protocol, and how many are caught."""
+    outcome = base.outcome
+    names = ", ".join(of.name for of in base.spec.properties)
+    console.print(Text.assemble((base.spec.name, "bold"), f": as it is {outcome.distinct_states:,} states, and all hold: {names}"))
+    rows = [(each.rule, f"{each.before} → {each.after}", _fate(each), each.why) for each in mutations]
+    widths = _widths(rows)
+    for each, (rule, change, fate, why) in zip(mutations, rows, strict=True):
+        colour = "dim" if each.fate is Fate.OTHER else "yellow" if each.fate is Fate.UNKNOWN else "green" if each.ok else "bold red"
+        line = Text(f"    {rule.ljust(widths[0])}  {change.ljust(widths[1])}  ")
+        line.append(fate.ljust(widths[2]), style=colour)
+        console.print(line.append(f"  {why}"))
+    real = [each for each in mutations if each.fate is not Fate.OTHER]
+    caught = sum(each.fate is Fate.CAUGHT for each in real)
+    wrong = [each for each in real if not each.ok and each.fate is not Fate.UNKNOWN]
+    console.print(f"{caught} of {len(real)} mutations caught" + (f"; {len(wrong)} not as declared" if wrong else ""))
+    for each in wrong:
+        if each.declared:
+            console.print(Text(f'    "{each.key}" is declared undefended, but is {each.fate.value}: remove it from mutate.undefended'))
+        else:
+            console.print(Text(f'    no property defends {each.rule}: add one to check, or declare it: undefended = ["{each.key}"]'))
+
+
+def _fate(mutation: Mutation) -> str:
+    return mutation.fate.value + (" (declared)" if mutation.declared else "")
 
 
 def show_summary(console: Console, results: Iterable[Result]) -> None:

@@ -1,0 +1,82 @@
+"""The commands beside `check`, `list` and `trace`. Heavy imports happen inside them, so that `--help` is instant."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from highwater.options import INTERRUPTED, MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=PATH)
+def init(folder: Path) -> None:
+    """Write a first model of your own into DIR: a model, a property, two claims and a test, all of which work."""
+    from highwater.init import InitError, write_scaffold
+
+    try:
+        for path in write_scaffold(folder):
+            click.echo(f"wrote {path}")
+    except InitError as error:
+        complain(error)
+        sys.exit(USAGE)
+    click.echo(f"next: cd {folder} && highwater check specs --model-path .")
+
+
+@click.command()
+@click.argument("path", metavar="SPEC", type=PATH)
+@click.option("--every-property", is_flag=True, help="Check all properties that hold as it is, not only those that SPEC names.")
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the table as JSON.")
+@budgets
+@model_path
+def mutate(
+    path: Path, every_property: bool, json_path: Path | None, workers: int | None, max_states: int | None, memory: int | None
+) -> None:
+    """Switch off each rule of SPEC's protocol in turn, and tell which property catches it and which rule none defends.
+
+    \b
+    Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared otherwise;
+    2 the spec or the usage is wrong; 3 a budget ended a search before it could tell; 130 interrupted.
+    """
+    from explorer.verdict import Budget
+    from highwater.mutate import Fate
+    from highwater.mutate import mutate as switch_off
+    from highwater.reports import ReportError, write_text
+    from highwater.spec import SpecError, load_spec
+    from highwater.terminal import make_console, show_mutations
+
+    console = make_console()
+    try:
+        spec = load_spec(path)
+        if json_path is not None:
+            write_text(json_path, "[]\n")
+        base, mutations = switch_off(spec, Budget(None, max_states, memory), workers=workers, every_property=every_property)
+        show_mutations(console, base, mutations)
+        if json_path is not None:
+            write_text(json_path, json.dumps([_mutation(each) for each in mutations], indent=1) + "\n")
+    except (SpecError, ReportError) as error:
+        complain(error)
+        sys.exit(USAGE)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    if not all(each.ok for each in mutations if each.fate is not Fate.UNKNOWN):
+        sys.exit(UNMET)
+    sys.exit(UNKNOWN if any(each.fate is Fate.UNKNOWN for each in mutations) else MET)
+
+
+def _mutation(mutation: Any) -> dict[str, Any]:
+    found = {name: getattr(mutation, name) for name in ("rule", "before", "after", "why", "declared", "ok")}
+    violation, outcome = mutation.violation, mutation.outcome
+    return {
+        **found,
+        "fate": mutation.fate.value,
+        "property": violation.property if violation else None,
+        "trace_length": violation.trace_length if violation else None,
+        "witness": violation.witness if violation else None,
+        "distinct_states": outcome.distinct_states if outcome else None,
+    }
