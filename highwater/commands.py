@@ -45,6 +45,7 @@ def mutate(
     from explorer.verdict import Budget
     from highwater.mutate import Fate
     from highwater.mutate import mutate as switch_off
+    from highwater.outputs import try_out
     from highwater.reports import ReportError, write_text
     from highwater.spec import SpecError, load_spec
     from highwater.terminal import make_console, show_mutations
@@ -52,8 +53,7 @@ def mutate(
     console = make_console()
     try:
         spec = load_spec(path)
-        if json_path is not None:
-            write_text(json_path, "[]\n")
+        try_out({"json": json_path})
         base, mutations = switch_off(spec, Budget(None, max_states, memory), workers=workers, every_property=every_property)
         show_mutations(console, base, mutations)
         if json_path is not None:
@@ -80,3 +80,42 @@ def _mutation(mutation: Any) -> dict[str, Any]:
         "witness": violation.witness if violation else None,
         "distinct_states": outcome.distinct_states if outcome else None,
     }
+
+
+@click.command()
+@click.argument("path", metavar="SPEC", type=PATH)
+@click.option("--dot", type=PATH, metavar="FILE", help="Write the graph for Graphviz.")
+@click.option("--graphml", type=PATH, metavar="FILE", help="Write the graph as GraphML.")
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the graph as networkx's node-link JSON.")
+@click.option("--max-states", type=click.IntRange(1, 20_000), default=2_000, show_default=True, help="Refuse a larger graph.")
+@model_path
+def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | None, max_states: int) -> None:
+    """Build the reachable graph of a small SPEC, and tell its size, components, diameter, and steps by action."""
+    from explorer.graph import TooLarge, as_data, as_dot, as_graphml, reachable_graph, shape
+    from explorer.system import ModelError
+    from highwater.outputs import try_out
+    from highwater.reports import ReportError, write_text
+    from highwater.spec import SpecError, load_spec
+    from highwater.terminal import make_console, show_shape
+
+    try:
+        spec = load_spec(path)
+        try_out({"dot": dot, "graphml": graphml, "json": json_path})
+        found = reachable_graph(spec.system(), max_states)
+        show_shape(make_console(), spec, shape(found))
+        for target, text in (
+            (dot, lambda: as_dot(found)),
+            (graphml, lambda: as_graphml(found)),
+            (json_path, lambda: json.dumps(as_data(found), indent=1) + "\n"),
+        ):
+            if target is not None:
+                write_text(target, text())
+    except TooLarge as error:
+        complain(SpecError(f"{path}: {error}; nobody can look at a graph of that size: lower the bounds, or raise --max-states"))
+        sys.exit(UNKNOWN)
+    except ModelError as error:
+        complain(SpecError(f"{path}: {error}"))
+        sys.exit(USAGE)
+    except (SpecError, ReportError) as error:
+        complain(error)
+        sys.exit(USAGE)

@@ -17,6 +17,28 @@ WRITERS: dict[str, Callable[[Path, Iterable[Result]], None]] = {
 }
 
 
+def try_out(paths: Mapping[str, Path | None]) -> None:
+    """Write empty files by the options that name them: learn early what cannot be written.
+
+    Raises:
+        ReportError: a file cannot be written, is a spec, or is named twice.
+    """
+    given = {kind: path for kind, path in paths.items() if path is not None}
+    _refuse_overwriting(given)
+    for path in given.values():
+        reports.write_text(path, "")
+
+
+def _refuse_overwriting(paths: Mapping[str, Path]) -> None:
+    named: dict[Path, str] = {}
+    for kind, path in paths.items():
+        if path.suffix == ".toml":
+            raise ReportError(f"{path}: --{kind} would overwrite a spec; name another file")
+        other = named.setdefault(path.absolute(), kind)
+        if other != kind:
+            raise ReportError(f"{path}: --{other} and --{kind} would write the same file; name another one")
+
+
 class Outputs:
     """The files to write, by format, and whether to speak to GitHub Actions."""
 
@@ -30,13 +52,7 @@ class Outputs:
         Raises:
             ReportError: a file cannot be written, is a spec, or is named twice.
         """
-        named: dict[Path, str] = {}
-        for kind, path in self._paths.items():
-            if path.suffix == ".toml":
-                raise ReportError(f"{path}: --{kind} would overwrite a spec; name another file")
-            other = named.setdefault(path.absolute(), kind)
-            if other != kind:
-                raise ReportError(f"{path}: --{other} and --{kind} would write the same file; name another one")
+        _refuse_overwriting(self._paths)
         for kind, path in self._paths.items():
             WRITERS[kind](path, [])
 

@@ -219,6 +219,19 @@ def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") 
             console.print(Text.assemble(indent, (name, "bold"), f"  {of.show(value)}"))
 
 
+def show_shape(console: Console, spec: Spec, shape: Any) -> None:
+    """What a reachable graph looks like."""
+    console.print(Text.assemble((spec.name, "bold"), f": {shape.states:,} states, {shape.steps:,} steps, depth {shape.depth}"))
+    largest = f"the largest of {shape.components[0]:,} {'state' if shape.components[0] == 1 else 'states'}"
+    console.print(f"    components  {len(shape.components):,} strongly connected, {largest}; {shape.terminal:,} without a way out")
+    console.print(f"    diameter    {shape.diameter} steps between the two states that are farthest apart")
+    if shape.loops:
+        console.print(f"    loops       {shape.loops:,} steps change nothing")
+    width = max(map(len, shape.steps_by_action), default=0)
+    for number, (name, count) in enumerate(shape.steps_by_action.items()):
+        console.print(Text(f"    {'' if number else 'steps':10}  {name.ljust(width)}  {count:>10,}", "" if count else "yellow"))
+
+
 def show_diff(console: Console, diff: Sequence[str]) -> None:
     """What changed in files, or that nothing did."""
     colours = {"+": "green", "-": "red", "@": "cyan"}
