@@ -211,7 +211,7 @@ def trace(path: Path, name: str | None, step: int | None) -> None:
         sys.exit(USAGE)
 
 
-for command in (commands.graph, commands.init, commands.mutate):
+for command in (commands.graph, commands.init, commands.mutate, commands.simulate):
     main.add_command(command)
 
 

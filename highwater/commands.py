@@ -119,3 +119,75 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
     except (SpecError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)
+
+
+class Weight(click.ParamType):
+    """An action and how likely it is, such as `elect_leader=0.1`."""
+
+    name = "action=weight"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
+        if isinstance(value, tuple):
+            return value
+        name, _, number = value.partition("=")
+        try:
+            weight = float(number)
+        except ValueError:
+            weight = -1.0
+        if not name or not 0.0 <= weight < float("inf"):
+            self.fail(f"{value!r} is not an action and a weight of 0 or more, such as elect_leader=0.1", param, ctx)
+        return name.replace("-", "_"), weight
+
+
+@click.command()
+@click.argument("path", metavar="SPEC", type=PATH)
+@click.option("--walks", type=click.IntRange(min=1), metavar="N", help="Make N walks.  [default: 10000, or no limit with --seconds]")
+@click.option("--depth", type=click.IntRange(min=1, max=1_000_000), default=100, show_default=True, metavar="N", help="Steps of a walk.")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from.")
+@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Begin no walks after S seconds.")
+@click.option("--weight", "weights", type=Weight(), multiple=True, help="How likely an action's steps are; 1 if not given.")
+@click.option("--shrink/--no-shrink", default=True, show_default=True, help="Make the walk that violates a property short.")
+@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@click.option("--coverage", is_flag=True, help="Name the statements that ran in no visited state.")
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON, for `highwater trace`.")
+@model_path
+def simulate(
+    path: Path,
+    walks: int | None,
+    depth: int,
+    seed: int,
+    seconds: float | None,
+    weights: tuple[tuple[str, float], ...],
+    shrink: bool,
+    workers: int | None,
+    coverage: bool,
+    json_path: Path | None,
+) -> None:
+    """Walk at random through a SPEC that is too large to check, and shrink what is found. Equal seeds find equal things.
+
+    \b
+    Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
+    3 SPEC claims a violation that was not met; 130 interrupted.
+    """
+    from highwater.outputs import try_out
+    from highwater.reports import ReportError, write_text
+    from highwater.simulating import simulate_spec, simulation_report
+    from highwater.spec import SpecError, load_spec
+    from highwater.terminal import LiveWalks, make_console, show_simulation
+
+    try:
+        spec = load_spec(path)
+        try_out({"json": json_path})
+        with LiveWalks(make_console(stderr=True), spec.name) as live:
+            limit = walks or (None if seconds else 10_000)
+            found = simulate_spec(spec, limit, depth, seed, seconds, dict(weights), shrink=shrink, workers=workers, on_progress=live)
+        show_simulation(make_console(), found, with_coverage=coverage)
+        if json_path is not None:
+            write_text(json_path, json.dumps(simulation_report(found), indent=1, ensure_ascii=False) + "\n")
+    except (SpecError, ReportError) as error:
+        complain(error)
+        sys.exit(USAGE)
+    except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    sys.exit({True: MET, False: UNMET, None: UNKNOWN}[found.as_claimed])

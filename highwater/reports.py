@@ -21,7 +21,7 @@ from highwater.spec import SpecError, build_system, find_model, resolve_model
 from highwater.tables import Findings, Wrong, shown, strict
 from model.definition import Definition
 
-FORMAT = "highwater-results"
+FORMAT, SIMULATION = "highwater-results", "highwater-simulation"
 VERSION = 1
 
 
@@ -105,11 +105,12 @@ def _entry(result: Result) -> dict[str, Any]:
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,
         "state_bits": outcome.bits,
-        "trace": _steps(system, violation.trace) if violation else None,
+        "trace": steps_as_data(system, violation.trace) if violation else None,
     }
 
 
-def _steps(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any]]:
+def steps_as_data(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any]]:
+    """A trace as the reports hold it."""
     steps = []
     for number, step in enumerate(trace):
         before = trace[max(0, number - 1)].state
@@ -159,7 +160,7 @@ def read_report(path: Path) -> list[dict[str, Any]]:
         raise ReportError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{path}: is not JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.get("format") not in (FORMAT, SIMULATION):
         raise ReportError(f'{path}: is not a report of highwater (its "format" is not "{FORMAT}"); write one with highwater check --json')
     if data.get("version") != VERSION:
         raise ReportError(f"{path}: has version {data.get('version')!r} of the report format; this is highwater for version {VERSION}")

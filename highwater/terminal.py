@@ -15,6 +15,7 @@ from explorer.trace import changes
 from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
 from highwater.claims import Result, Status
 from highwater.mutate import Fate, Mutation
+from highwater.simulating import Simulated
 from highwater.spec import Spec
 from highwater.tables import shown
 
@@ -47,11 +48,21 @@ class Live:
         self._context.__exit__(*exception)
 
     def __call__(self, progress: Progress) -> None:
+        self._tell(progress_line(progress))
+
+    def _tell(self, words: str) -> None:
         if self._status:
-            self._status.update(Text.assemble((self._name, "bold"), f"  {progress_line(progress)}"))
+            self._status.update(Text.assemble((self._name, "bold"), f"  {words}"))
         elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.perf_counter()
-            self._console.print(Text(f"{self._name}: {progress_line(progress)}"))
+            self._console.print(Text(f"{self._name}: {words}"))
+
+
+class LiveWalks(Live):
+    """Progress of a simulation."""
+
+    def __call__(self, walks: int, steps: int, seconds: float) -> None:  # type: ignore[override]
+        self._tell(f"{walks:,} walks  {steps:,} steps  {_short(steps / max(seconds, 1e-9))} steps/s")
 
 
 def progress_line(progress: Progress) -> str:
@@ -230,6 +241,56 @@ def show_shape(console: Console, spec: Spec, shape: Any) -> None:
     width = max(map(len, shape.steps_by_action), default=0)
     for number, (name, count) in enumerate(shape.steps_by_action.items()):
         console.print(Text(f"    {'' if number else 'steps':10}  {name.ljust(width)}  {count:>10,}", "" if count else "yellow"))
+
+
+def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) -> None:
+    """What random walks found, the trace, and what they saw of the model."""
+    spec, made, violation = found.spec, found.simulation, found.violation
+    mark = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("undecided", "yellow")}[found.as_claimed]
+    console.print(Text.assemble(mark, "  ", (spec.name, "bold")))
+    if violation is not None:
+        claimed = " (as claimed)" if found.as_claimed else ""
+        how = f" by walk {made.walk} after {made.violation.trace_length} steps" if made.violation else ""
+        console.print(f"    violated: {violation.property}{how}{claimed}{_shrunk(found)}")
+    else:
+        console.print("    no violation met; what random walks did not meet may still be there")
+    bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
+    cuts = ", ".join(f"{key} {count:,}" for key, count in made.bounds_cut.items())
+    console.print(Text(f"    bounds  {bounds}" + (f"; steps cut: {cuts}" if cuts else "; none of them cut a step"), "dim"))
+    ended = ((made.at_depth, f"at depth {made.depth}"), (made.at_rest, "at rest"), (made.at_bound, "stopped by bounds"))
+    ends = ", ".join(f"{count:,} {how}" for count, how in ended if count)
+    rate = _short(made.steps / max(made.seconds, 1e-9))
+    walks = f"{made.walks:,} from seed {made.seed}, {made.steps:,} steps, ended: {ends or 'none'}"
+    console.print(Text(f"    walks   {walks}; {made.seconds:.2f} s, {rate} steps/s", "dim"))
+    late = f", {made.late_paths:,} of them in the second half of the walks: more walks would see more" if made.late_paths else ""
+    console.print(Text(f"    paths   {made.compiled_paths:,} compiled{late}", "dim"))
+    if never := [name for name, count in made.enabled.items() if not count]:
+        console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
+    if never := [name for name, count in made.taken.items() if not count and made.enabled[name]]:
+        console.print(Text.assemble("    ", ("never taken:", "yellow"), f" {', '.join(never)}"))
+    if with_coverage:
+        width = max(map(len, made.taken), default=0)
+        for name, count in made.taken.items():
+            console.print(f"    taken   {name.ljust(width)}  {count:>12,}  enabled {made.enabled[name]:>12,}")
+        for missed in made.unreached:
+            console.print(Text.assemble("    ", ("never ran:", "yellow"), f" in {missed.of}: {missed.text}  ({missed.file}:{missed.line})"))
+    if violation is not None:
+        console.print()
+        show_trace(console, spec.system(), violation.trace)
+        show_witness(console, violation)
+
+
+def _shrunk(found: Simulated) -> str:
+    if found.shrunk is None or found.violation is None:
+        return ""
+    length = f"; shrunk to {found.violation.trace_length}"
+    match found.shrunk.minimal.value:
+        case "globally":
+            return f"{length}, and there is no shorter one"
+        case "locally":
+            stretch = f"no stretch of {found.shrunk.stretch} steps can be replaced by a shorter one"
+            return f"{length}: no step can be left out, and {stretch}"
+    return f"{length}; time ran out before it was minimal"
 
 
 def show_diff(console: Console, diff: Sequence[str]) -> None:
