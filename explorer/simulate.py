@@ -46,7 +46,7 @@ class Simulation:
         taken, enabled: per action, how often it was chosen, and how many of its steps were enabled.
         bounds_cut: how many enabled steps each bound disabled.
         at_depth, at_rest, at_bound: how many walks ended for being that deep; for want of any step; because bounds cut all steps.
-        unreached: the statements of actions and properties that ran in no state that was visited.
+        unreached: where that was asked for and nothing violated, the statements of actions and properties that ran in no visited state.
         compiled_paths: how many paths of functions were run in Python.
         late_paths: how many of them only in the second half of the walks, if there were enough to tell. Where they are many, more walks
             would see more.
@@ -82,6 +82,7 @@ def simulate(
     check_deadlock: bool = False,
     workers: int | None = None,
     audit: int = 8,
+    coverage: bool = False,
     on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
 ) -> Simulation:
     """Walk at random, and check every property on every state and step of each walk.
@@ -96,20 +97,24 @@ def simulate(
         check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
         workers: threads; as many as there are processors if None.
         audit: how many paths of each function to hold against plain Python evaluation.
+        coverage: find the statements that ran in no visited state.
         on_progress: called now and then with the walks and steps made, and the time; a KeyboardInterrupt ends the simulation early.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
     """
-    made = _Walks(system, depth, seed, weights or {}, check_deadlock, audit)
+    made = _Walks(system, depth, seed, weights or {}, check_deadlock, audit, coverage)
     return made.run(walks, seconds, workers or os.cpu_count() or 1, on_progress)
 
 
 class _Walks:
     """A compiled system to walk in."""
 
-    def __init__(self, system: System, depth: int, seed: int, weights: Mapping[str, float], check_deadlock: bool, audit: int) -> None:
+    def __init__(
+        self, system: System, depth: int, seed: int, weights: Mapping[str, float], check_deadlock: bool, audit: int, coverage: bool
+    ) -> None:
         self.started = time.perf_counter()
+        self.coverage = coverage
         self.system, self.depth, self.seed, self.check_deadlock = system, depth, seed, check_deadlock
         self.layout = Layout(system.domain)
         self.effects = Effects(self.layout.words)
@@ -228,7 +233,7 @@ class _Walks:
             at_depth=at_depth,
             at_rest=at_rest,
             at_bound=at_bound,
-            unreached=() if violated else tuple(missed for program in programs for missed in unreached(program)),
+            unreached=tuple(missed for program in programs for missed in unreached(program)) if self.coverage and not violated else (),
             compiled_paths=self.paths,
             late_paths=self.paths - half if half and not violated else None,
             seconds=time.perf_counter() - self.started,

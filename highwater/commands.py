@@ -180,7 +180,8 @@ def simulate(
         try_out({"json": json_path})
         with LiveWalks(make_console(stderr=True), spec.name) as live:
             limit = walks or (None if seconds else 10_000)
-            found = simulate_spec(spec, limit, depth, seed, seconds, dict(weights), shrink=shrink, workers=workers, on_progress=live)
+            options = {"shrink": shrink, "workers": workers, "coverage": coverage, "on_progress": live}
+            found = simulate_spec(spec, limit, depth, seed, seconds, dict(weights), **options)
         show_simulation(make_console(), found, with_coverage=coverage)
         if json_path is not None:
             write_text(json_path, json.dumps(simulation_report(found), indent=1, ensure_ascii=False) + "\n")

@@ -53,6 +53,7 @@ def simulate_spec(
     *,
     shrink: bool = True,
     workers: int | None = None,
+    coverage: bool = False,
     on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
 ) -> Simulated:
     """Walk at random through what a spec speaks of; see `explorer.simulate.simulate` for what the arguments mean.
@@ -71,7 +72,7 @@ def simulate_spec(
                 raise SpecError(f'{spec.path}: --weight: "{name}" is no action{did_you_mean(name, names)}; allowed are {", ".join(names)}')
         found = simulate(
             system, walks=walks, depth=depth, seed=seed, seconds=seconds, weights=weights, check_deadlock=spec.check_deadlock,
-            workers=workers, on_progress=on_progress,
+            workers=workers, coverage=coverage, on_progress=on_progress,
         )  # fmt: skip
         return Simulated(spec, found, make_short(system, found.violation) if shrink and found.violation else None)
     except ModelError as error:
