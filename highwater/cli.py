@@ -27,6 +27,7 @@ def main() -> None:
 @click.option("--checkpoint", type=PATH, metavar="DIR", help="Keep snapshots of one spec's search in DIR, to go on from with --resume.")
 @click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
+@click.option("--advice/--no-advice", default=True, show_default=True, help="After a budget ran out, probe smaller bounds: some 10 s.")
 @click.option("--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes.")
 @click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")
 @click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
@@ -46,6 +47,7 @@ def check(
     checkpoint: Path | None,
     resume: bool,
     keep_going: bool,
+    advice: bool,
     update_locks: bool,
     coverage: bool,
     trace: bool | None,
@@ -61,11 +63,12 @@ def check(
     3 a budget or depth limit ended a search before it could tell; 130 interrupted.
     """
     from explorer.verdict import Budget
+    from highwater.advice import advise
     from highwater.claims import Engine, Status, check_spec
     from highwater.outputs import Outputs
     from highwater.reports import ReportError
     from highwater.spec import SpecError, find_specs, load_spec
-    from highwater.terminal import Live, make_console, show_result, show_summary
+    from highwater.terminal import Live, make_console, show_advice, show_result, show_summary
 
     console, errors = make_console(), make_console(stderr=True)
     outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path}, github)
@@ -96,6 +99,10 @@ def check(
             results.append(result)
             wanted = result.status is Status.UNMET or len(specs) == 1 if trace is None else trace
             show_result(console, result, with_trace=wanted)
+            if advice and engine == "local" and result.outcome.reason in ("max-states", "memory") and not result.outcome.violations:
+                with Live(errors, f"{spec.name}: probing smaller bounds"):
+                    found = advise(spec, result.outcome, symmetry=symmetry, workers=workers)
+                show_advice(console, found)
             if result.outcome.reason == "interrupted":
                 interrupted = True
                 break

@@ -13,6 +13,7 @@ from rich.text import Text
 from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
+from highwater.advice import Advice
 from highwater.claims import Result, Status
 from highwater.mutate import Fate, Mutation
 from highwater.simulating import Simulated
@@ -114,6 +115,36 @@ def _advice(outcome: Outcome) -> str:
     if outcome.reason == "memory":
         return f"{full}: give it more --memory, {lower}, or stop at a --max-depth; a --checkpoint keeps what is known"
     return f"{full}: raise --max-states, or {lower}"
+
+
+def show_advice(console: Console, advice: Advice) -> None:
+    """What probes of smaller bounds say about the full ones, and what they say it from."""
+
+    def tell(words: str) -> None:
+        console.print(Text(f"            {words}"))
+
+    if advice.estimates is None:
+        tell(f"{advice.probes} probes of smaller bounds did not get through either: lower several bounds at once, or simulate")
+        return
+    low, between, high = advice.estimates
+    span = f" ({_short(low)}..{_short(high)})" if high > low * 1.05 else ""
+    tell(f"some {_short(between)} states in all{span}: about {_duration(advice.seconds)} and {_bytes(round(advice.memory))} here")
+    tell(f"by {advice.probes} probes; each step further up counted as the last one measured, which is too much where growth slows:")
+    width = max(len(growth.bound) for growth in advice.growths)
+    for growth in advice.growths:
+        measured = f"{growth.states_low:,} states with {growth.low}, {growth.states_high:,} with {growth.high}; {growth.full} asked for"
+        tell(f"{growth.bound.ljust(width)}  x{growth.factor:.1f} by one more: {measured}")
+    if advice.symmetry > 1:
+        tell(f"symmetry would keep up to {advice.symmetry} times fewer states: leave --no-symmetry out")
+    if not advice.fits:
+        tell("that is more than this machine has: lower the first of these bounds, use Spark, or walk at random with simulate")
+
+
+def _duration(seconds: float) -> str:
+    for limit, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * limit:
+            return f"{seconds / limit:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def show_witness(console: Console, violation: Violation) -> None:
