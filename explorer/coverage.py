@@ -2,7 +2,8 @@
 
 Every path that a reached state takes through a function was run in Python once, and the program keeps the state it was learned on. These
 states are run again here, one line at a time, on the plain functions. So what never ran here does not run on any reached state; nothing is
-sampled. A statement that only refuses (`return Witness(...)`, `return False`) is not missed in a property that holds.
+sampled. In a property, what only refuses is not missed: it returns False, a `Witness`, or what a function returns that is declared to
+return one. Nor is what only exempts: it returns True.
 """
 
 from __future__ import annotations
@@ -10,60 +11,84 @@ from __future__ import annotations
 import ast
 import functools
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
 
+import attrs
+
 from explorer.program import Program
 from explorer.system import is_machinery
 from explorer.verdict import Unreached
-from model.domain import Action, Instance
+from model.domain import Action, Instance, Witness
 
 RUNS_BETWEEN_LOOKS = 64
 
 
+@attrs.define
+class Seen:
+    """What was seen of one function of the model: during which action or property first, its module's names, and the lines that ran."""
+
+    of: Any
+    names: Mapping[str, Any]
+    ran: set[int]
+
+
 def unreached(program: Program) -> list[Unreached]:
-    """What never ran of a program's functions and of the model's functions that they call, in the order of the instances."""
-    runs: dict[Any, list[tuple[Instance, Any]]] = {instance.of: [] for instance in program.instances}
+    """What never ran of a program's functions and of the model's functions that they call.
+
+    Of actions, what ran in none of them; of properties, what did not run in each, as what one leaves untested no other makes up for.
+    """
+    runs: dict[Any, list[tuple[Instance, Any]]] = {}
+    for instance in program.instances:
+        runs.setdefault(_together(instance), [])
     for number, words in program.examples:
         instance = program.instances[number]
-        runs[instance.of].append((instance, words))
+        runs[_together(instance)].append((instance, words))
+    ofs = dict.fromkeys(instance.of for instance in program.instances)
     found = []
-    for of, examples in runs.items():
-        found += _unreached_in(of, [(instance, program.layout.unpack(words)) for instance, words in examples])
+    for group, examples in runs.items():
+        seen = {of.function.__code__: Seen(of, of.function.__globals__, set()) for of in ofs if group in (Action, of)}
+        found += _unreached_in(seen, [(instance, program.layout.unpack(words)) for instance, words in examples])
     return found
 
 
-def _unreached_in(of: Any, runs: Sequence[tuple[Instance, Any]]) -> list[Unreached]:
-    lines: dict[CodeType, set[int]] = {of.function.__code__: set()}
+def _together(instance: Instance) -> Any:
+    return Action if isinstance(instance.of, Action) else instance.of
+
+
+def _unreached_in(seen: dict[CodeType, Seen], runs: Sequence[tuple[Instance, Any]]) -> list[Unreached]:
     left: list[Unreached] = []
-    for first in range(0, len(runs), RUNS_BETWEEN_LOOKS):
-        _note_lines(runs[first : first + RUNS_BETWEEN_LOOKS], lines)
-        left = [missed for code, ran in lines.items() for missed in _missed(of, code, ran)]
+    for first in range(0, max(1, len(runs)), RUNS_BETWEEN_LOOKS):
+        _note_lines(runs[first : first + RUNS_BETWEEN_LOOKS], seen)
+        left = [missed for code, function in seen.items() for missed in _missed(code, function)]
         if not left:
             break
-    return left if runs else [Unreached(of.name, of.function.__code__.co_filename, of.function.__code__.co_firstlineno, f"def {of.name}")]
+    return left
 
 
-def _note_lines(runs: Iterable[tuple[Instance, Any]], lines: dict[CodeType, set[int]]) -> None:
+def _note_lines(runs: Iterable[tuple[Instance, Any]], seen: dict[CodeType, Seen]) -> None:
     """Run instances on plain states, and note which lines of the model's functions run."""
+    of: Any = None
 
     def in_function(frame: FrameType, event: str, argument: Any) -> Any:
         if event == "line":
-            lines[frame.f_code].add(frame.f_lineno)
+            seen[frame.f_code].ran.add(frame.f_lineno)
         return in_function
 
     def at_call(frame: FrameType, event: str, argument: Any) -> Any:
         if _is_machinery(frame.f_code.co_filename):
             return None
-        lines.setdefault(frame.f_code, set())
+        if frame.f_code not in seen:
+            seen[frame.f_code] = Seen(of, frame.f_globals, set())
         return in_function
 
     before = sys.gettrace()
     sys.settrace(at_call)
     try:
         for instance, state in runs:
+            of = instance.of
             instance.apply(state)
     finally:
         sys.settrace(before)
@@ -74,23 +99,23 @@ def _is_machinery(file: str) -> bool:
     return is_machinery(Path(file))
 
 
-def _missed(of: Any, code: CodeType, ran: set[int]) -> Iterator[Unreached]:
+def _missed(code: CodeType, seen: Seen) -> Iterator[Unreached]:
     body, texts = _function(code)
-    for statement in _missed_in(body, ran, may_refuse=not isinstance(of, Action)):
-        yield Unreached(of.name, code.co_filename, statement.lineno, texts[statement.lineno - 1].strip())
+    for statement in _missed_in(body, seen.ran, {} if isinstance(seen.of, Action) else seen.names):
+        yield Unreached(seen.of.name, code.co_filename, statement.lineno, texts[statement.lineno - 1].strip())
 
 
-def _missed_in(block: Sequence[ast.stmt], ran: set[int], may_refuse: bool) -> Iterator[ast.stmt]:
-    """The first statement of a block that never ran, or else those of the blocks inside."""
+def _missed_in(block: Sequence[ast.stmt], ran: set[int], names: Mapping[str, Any]) -> Iterator[ast.stmt]:
+    """The first statement of a block that never ran, or else those of the blocks inside. Names are those of a property's module."""
     for statement in block:
         inner = list(_blocks(statement))
         ends_at = min((each[0].lineno - 1 for each in inner), default=statement.end_lineno or statement.lineno)
         if ran.isdisjoint(range(statement.lineno, max(statement.lineno, ends_at) + 1)) and not _makes_no_line(statement):
-            if not (may_refuse and _refuses(block)):
+            if not (_is_not_missed(block, names)):
                 yield statement
             return
         for each in inner:
-            yield from _missed_in(each, ran, may_refuse)
+            yield from _missed_in(each, ran, names)
 
 
 def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
@@ -109,14 +134,13 @@ def _makes_no_line(statement: ast.stmt) -> bool:
     return constant or isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal)
 
 
-def _refuses(block: Sequence[ast.stmt]) -> bool:
-    """Whether a block ends in saying that a property is false, and so runs only where it is."""
-    last = block[-1]
-    if not isinstance(last, ast.Return):
-        return isinstance(last, ast.Raise)
-    value = last.value
-    called = value.func if isinstance(value, ast.Call) else None
-    return (isinstance(value, ast.Constant) and value.value is False) or (isinstance(called, ast.Name) and called.id == "Witness")
+def _is_not_missed(block: Sequence[ast.stmt], names: Mapping[str, Any]) -> bool:
+    """Whether a block of a property only refuses, which it never does where the property holds, or exempts, which tests nothing."""
+    value = block[-1].value if isinstance(block[-1], ast.Return) else None
+    if isinstance(value, ast.Constant):
+        return bool(names) and isinstance(value.value, bool)
+    called = names.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
+    return called is Witness or getattr(called, "__annotations__", {}).get("return") in (Witness, "Witness")
 
 
 def _function(code: CodeType) -> tuple[list[ast.stmt], list[str]]:

@@ -29,12 +29,19 @@ def init(folder: Path) -> None:
 
 @click.command()
 @click.argument("path", metavar="SPEC", type=PATH)
+@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Change this toggle only; may be given several times.")
 @click.option("--every-property", is_flag=True, help="Check all properties that hold as it is, not only those that SPEC names.")
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the table as JSON.")
 @budgets
 @model_path
 def mutate(
-    path: Path, every_property: bool, json_path: Path | None, workers: int | None, max_states: int | None, memory: int | None
+    path: Path,
+    rules: tuple[str, ...],
+    every_property: bool,
+    json_path: Path | None,
+    workers: int | None,
+    max_states: int | None,
+    memory: int | None,
 ) -> None:
     """Switch off each rule of SPEC's protocol in turn, and tell which property catches it and which rule none defends.
 
@@ -54,7 +61,8 @@ def mutate(
     try:
         spec = load_spec(path)
         try_out({"json": json_path})
-        base, mutations = switch_off(spec, Budget(None, max_states, memory), workers=workers, every_property=every_property)
+        options = {"workers": workers, "every_property": every_property, "rules": rules}
+        base, mutations = switch_off(spec, Budget(None, max_states, memory), **options)
         show_mutations(console, base, mutations)
         if json_path is not None:
             write_text(json_path, json.dumps([_mutation(each) for each in mutations], indent=1) + "\n")

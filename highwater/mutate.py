@@ -1,13 +1,13 @@
 """Switch off each rule of a protocol in turn: which property notices, and which rule does none defend?
 
 A green result is worth as much as the properties behind it. A *mutation* is the spec's protocol with one toggle set to another value. It is
-caught if a property is violated under it; undefended if every state was seen and none is; and without effect if the states and steps are
-even the same. A spec may declare rules that it leaves undefended, under `[mutate]`.
+caught if a property is violated under it; undefended if every state was seen and none is; and without effect if even the states and steps
+are the same: then the bounds leave no room for the rule to matter. A spec may declare rules that it leaves undefended, under `[mutate]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from typing import Any
 
@@ -16,7 +16,7 @@ import attrs
 from explorer.verdict import Budget, Outcome, Verdict, Violation
 from highwater.claims import Result, check_spec
 from highwater.spec import Expectation, Spec, SpecError, find_model, properties_of
-from highwater.tables import shown
+from highwater.tables import did_you_mean, shown
 from model.definition import Definition
 
 _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
@@ -61,9 +61,8 @@ class Mutation:
 
     @property
     def ok(self) -> bool:
-        """Whether its fate is the declared one. One that is no mutation of the same model is."""
-        undefended = self.fate in (Fate.UNDEFENDED, Fate.NO_EFFECT)
-        return undefended == self.declared
+        """Whether its fate is the declared one: what is undefended must be declared, and what is caught must not."""
+        return not (self.declared if self.fate is Fate.CAUGHT else self.fate is Fate.UNDEFENDED and not self.declared)
 
 
 def mutate(
@@ -72,6 +71,7 @@ def mutate(
     *,
     workers: int | None = None,
     every_property: bool = False,
+    rules: Collection[str] = (),
     on_mutation: Callable[[Mutation], None] = lambda mutation: None,
 ) -> tuple[Result, list[Mutation]]:
     """Explore the spec as it is, and then under each mutation of its protocol.
@@ -81,6 +81,7 @@ def mutate(
         budget: when to stop the search of each mutation early.
         workers: threads.
         every_property: check all properties of the model that hold under the spec's own protocol, not only those that the spec names.
+        rules: the toggles to change; all if empty.
         on_mutation: called after each.
 
     Returns:
@@ -90,6 +91,10 @@ def mutate(
         SpecError: the spec does not hold, its protocol has no toggles, or it declares rules that do not exist.
     """
     protocols = list(_mutated(spec))
+    names = list(dict.fromkeys(rule for rule, _, _ in protocols))
+    for rule in rules:
+        if rule not in names:
+            raise SpecError(f'{spec.path}: "{rule}" is no rule of this protocol{did_you_mean(rule, names)}; allowed are {", ".join(names)}')
     declared = _declared(spec, [f"{rule}={_text(value)}" for rule, value, _ in protocols])
     if every_property:
         spec = _with_every_property(spec, budget, workers)
@@ -99,6 +104,8 @@ def mutate(
         raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; {words}")
     found = []
     for rule, value, protocol in protocols:
+        if rules and rule not in rules:
+            continue
         about = (rule, _text(getattr(spec.protocol, rule)), _text(value))
         found.append(_explored(spec, base.outcome, about, protocol, f"{rule}={_text(value)}" in declared, budget, workers))
         on_mutation(found[-1])
@@ -109,13 +116,18 @@ def _mutated(spec: Spec) -> Iterator[tuple[str, Any, Any]]:
     """Each toggle, each of its other values, and the protocol with that value."""
     cls = type(spec.protocol)
     attrs.resolve_types(cls)
-    toggles = [(field, _values(field.type)) for field in attrs.fields(cls)]
+    toggles = [(field, _values(field.type)) for field in attrs.fields(cls) if not _configures(field)]
     if not any(len(values) > 1 for _, values in toggles):
         raise SpecError(f"{spec.path}: the protocol of the model {spec.file.model} has no rule that could be switched off")
     for field, values in toggles:
         for value in values:
             if value != getattr(spec.protocol, field.name):
                 yield field.name, value, attrs.evolve(spec.protocol, **{field.alias: value})
+
+
+def _configures(field: Any) -> bool:
+    """Whether a toggle is a user's setting rather than a rule of the protocol."""
+    return field.metadata.get("meaning", "").startswith("configuration:")
 
 
 def _values(kind: Any) -> tuple[Any, ...]:

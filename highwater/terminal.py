@@ -348,12 +348,19 @@ def show_mutations(console: Console, base: Result, mutations: Sequence[Mutation]
     real = [each for each in mutations if each.fate is not Fate.OTHER]
     caught = sum(each.fate is Fate.CAUGHT for each in real)
     wrong = [each for each in real if not each.ok and each.fate is not Fate.UNKNOWN]
-    console.print(f"{caught} of {len(real)} mutations caught" + (f"; {len(wrong)} not as declared" if wrong else ""))
+    idle = sum(each.fate is Fate.NO_EFFECT for each in real)
+    parts = [f"{caught} of {len(real)} mutations caught"]
+    parts += [f"{idle} without effect within these bounds"] if idle else []
+    parts += [f"{len(wrong)} not as declared"] if wrong else []
+    console.print("; ".join(parts))
     for each in wrong:
         if each.declared:
             console.print(Text(f'    "{each.key}" is declared undefended, but is {each.fate.value}: remove it from mutate.undefended'))
-        else:
-            console.print(Text(f'    no property defends {each.rule}: add one to check, or declare it: undefended = ["{each.key}"]'))
+    if undefended := [f'"{each.key}"' for each in wrong if not each.declared]:
+        console.print(Text("    add properties to check that notice these, or declare them in the spec:\n    [mutate]\n    undefended = ["))
+        for key in undefended:
+            console.print(Text(f"        {key},"))
+        console.print(Text("    ]"))
 
 
 def _fate(mutation: Mutation) -> str:

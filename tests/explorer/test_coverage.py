@@ -45,6 +45,19 @@ def is_small(state: Counter) -> bool | Witness:
     return True
 
 
+def too_large(value: int) -> Witness:
+    return Witness("{value} is too large", value=value)
+
+
+@invariant()
+def is_not_large(state: Counter) -> bool | Witness:
+    if state.value == TOP + 1:
+        return True
+    if state.value <= TOP:
+        return True
+    return too_large(state.value)
+
+
 @invariant()
 def large_ones_are_even(state: Counter) -> bool:
     if state.value <= TOP:
@@ -91,7 +104,7 @@ def of(system_parts: tuple, **options: object) -> list[tuple[str, str]]:
 
 
 def test_a_property_that_was_put_to_the_test_misses_nothing() -> None:
-    assert of(((count,), (is_small,), ())) == []
+    assert of(((count,), (is_small, is_not_large), ())) == []
 
 
 def test_an_antecedent_that_is_never_true_is_named() -> None:

@@ -37,6 +37,7 @@ class Rules:
     stops: bool = True
     ignored: bool = False
     even: bool = True
+    loud: bool = attrs.field(default=False, metadata={"meaning": "configuration: how it sounds"})
     speed: Speed = Speed.SLOW
 
 
@@ -85,7 +86,7 @@ def test_each_other_value_of_each_toggle_is_a_mutation_with_its_fate() -> None:
     found = {each.key: (each.fate, each.ok) for each in fates()}
     assert found == {
         "stops=false": (Fate.CAUGHT, True),
-        "ignored=true": (Fate.NO_EFFECT, False),
+        "ignored=true": (Fate.NO_EFFECT, True),
         "even=false": (Fate.UNDEFENDED, False),
         "speed=fast": (Fate.UNDEFENDED, False),
         "speed=wild": (Fate.OTHER, True),
@@ -123,6 +124,16 @@ def test_a_protocol_without_toggles_has_no_rule_to_switch_off() -> None:
         mutate(api.claim(model=plain, bounds={}, check=["no_deadlock"]))
 
 
+def test_rules_can_be_named() -> None:
+    spec = api.claim(model=MODEL, bounds={}, check=["stays_small"])
+    assert [each.key for each in mutate(spec, workers=1, rules=["speed"])[1]] == ["speed=fast", "speed=wild"]
+    with pytest.raises(
+        SpecError, match='"sped" is no rule of this protocol .did you mean "speed"..; allowed are stops, ignored, even, speed'
+    ):
+        mutate(spec, rules=["sped"])
+    assert '(did you mean "speed"?); allowed are stops, ignored, even, speed' in str(refused.value)
+
+
 def test_a_search_that_ran_out_is_unknown() -> None:
     spec = api.claim(model="reference", protocol={"variant": "kip-320"}, check=["weak_isr"],
                      bounds={"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1})  # fmt: skip
@@ -137,6 +148,7 @@ def test_the_command_prints_a_table_and_exits_by_what_is_declared(highwater: Run
     assert result.exit_code == 1
     assert "kip-320 → truncate-to-high-watermark  caught         weak_isr after 8 steps" in result.stdout
     assert "1 of 4 mutations caught; 3 not as declared" in result.stdout
+    assert '    undefended = [\n        "variant=kip-101",\n' in result.stdout
     data = json.loads(report.read_text(encoding="utf-8"))
     assert [each["fate"] for each in data] == ["caught", "undefended", "undefended", "undefended", "another model"]
     declared = [f"variant={each['after']}" for each in data if each["fate"] == "undefended"]
