@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check test lint bench clean
+.PHONY: check test lint docs bench clean
 
 check: $(VENV)/ready  # every claim in specs/ comes out as it says
 	$(BIN)/highwater check specs
@@ -19,6 +19,9 @@ test: $(VENV)/ready-dev  # format, lint and all tests
 lint: $(VENV)/ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+docs: $(VENV)/ready  # the reference pages, from the code
+	$(BIN)/python docs/generate.py
 
 bench: $(VENV)/ready
 	$(BIN)/python bench/kip_320.py

@@ -127,9 +127,7 @@ def test_a_protocol_without_toggles_has_no_rule_to_switch_off() -> None:
 def test_rules_can_be_named() -> None:
     spec = api.claim(model=MODEL, bounds={}, check=["stays_small"])
     assert [each.key for each in mutate(spec, workers=1, rules=["speed"])[1]] == ["speed=fast", "speed=wild"]
-    with pytest.raises(
-        SpecError, match='"sped" is no rule of this protocol .did you mean "speed"..; allowed are stops, ignored, even, speed'
-    ):
+    with pytest.raises(SpecError, match='"sped" is no rule of this protocol') as refused:
         mutate(spec, rules=["sped"])
     assert '(did you mean "speed"?); allowed are stops, ignored, even, speed' in str(refused.value)
 
