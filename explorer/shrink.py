@@ -159,6 +159,8 @@ class _Shrinking:
         deadlock = target is None and self.name == DEADLOCK
         symmetry = target is None and tuple(initial) == self.system.initial
         outcome = explore(system, Budget(max_depth=depth, max_states=self.states), check_deadlock=deadlock, symmetry=symmetry)
+        if outcome.reason == "interrupted":  # what was found stays, as short as it is by now
+            self.ends_at = 0.0
         found = list(outcome.violations[0].trace) if outcome.violations else None
         return _Search(found, found is not None or outcome.verdict is not Verdict.UNKNOWN, max(0, outcome.depth - 1))
 

@@ -51,6 +51,7 @@ class Simulation:
         late_paths: how many of them only in the second half of the walks, if there were enough to tell. Where they are many, more walks
             would see more.
         seconds: wall-clock time.
+        interrupted: whether a KeyboardInterrupt ended it.
     """
 
     seed: int
@@ -69,6 +70,7 @@ class Simulation:
     compiled_paths: int
     late_paths: int | None
     seconds: float
+    interrupted: bool
 
 
 def simulate(
@@ -115,6 +117,7 @@ class _Walks:
     ) -> None:
         self.started = time.perf_counter()
         self.coverage = coverage
+        self.interrupted = False
         self.system, self.depth, self.seed, self.check_deadlock = system, depth, seed, check_deadlock
         self.layout = Layout(system.domain)
         self.effects = Effects(self.layout.words)
@@ -157,7 +160,7 @@ class _Walks:
                     if seconds is not None and elapsed >= seconds:
                         break
         except KeyboardInterrupt:
-            pass
+            self.interrupted = True
         return self._simulation(done, paths_at)
 
     def _chunk(self, part: tuple[int, int]) -> tuple[Walker, int]:
@@ -237,6 +240,7 @@ class _Walks:
             compiled_paths=self.paths,
             late_paths=self.paths - half if half and not violated else None,
             seconds=time.perf_counter() - self.started,
+            interrupted=self.interrupted,
         )
 
     def _by_action(self, counts: Iterable[int]) -> dict[str, int]:

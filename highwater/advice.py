@@ -134,8 +134,13 @@ class _Probes:
         if time.perf_counter() > self.ends_at:
             return None
         bounds: Any = attrs.evolve(self.spec.bounds, **{bound: value})
-        system = attrs.evolve(self.spec, bounds=bounds, properties=()).system()
         self.made += 1
-        outcome = explore(system, Budget(max_states=STATES_PER_PROBE), workers=self.workers, symmetry=self.symmetry, audit=0)
+        try:
+            system = attrs.evolve(self.spec, bounds=bounds, properties=()).system()
+            outcome = explore(system, Budget(max_states=STATES_PER_PROBE), workers=self.workers, symmetry=self.symmetry, audit=0)
+        except Exception:  # nobody asked for these bounds, and the model need not make sense within them
+            return None
+        if outcome.reason == "interrupted":
+            raise KeyboardInterrupt
         self.pace = max(self.pace, outcome.distinct_states / max(outcome.seconds, 1e-9))
         return outcome.distinct_states if outcome.verdict is Verdict.HOLDS else None

@@ -63,12 +63,11 @@ def check(
     3 a budget or depth limit ended a search before it could tell; 130 interrupted.
     """
     from explorer.verdict import Budget
-    from highwater.advice import advise
     from highwater.claims import Engine, Status, check_spec
     from highwater.outputs import Outputs
     from highwater.reports import ReportError
     from highwater.spec import SpecError, find_specs, load_spec
-    from highwater.terminal import Live, make_console, show_advice, show_result, show_summary
+    from highwater.terminal import Live, make_console, show_result, show_summary
 
     console, errors = make_console(), make_console(stderr=True)
     outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path}, github)
@@ -100,9 +99,7 @@ def check(
             wanted = result.status is Status.UNMET or len(specs) == 1 if trace is None else trace
             show_result(console, result, with_trace=wanted)
             if advice and engine == "local" and result.outcome.reason in ("max-states", "memory") and not result.outcome.violations:
-                with Live(errors, f"{spec.name}: probing smaller bounds"):
-                    found = advise(spec, result.outcome, symmetry=symmetry, workers=workers)
-                show_advice(console, found)
+                _advise(console, errors, result, symmetry, workers)
             if result.outcome.reason == "interrupted":
                 interrupted = True
                 break
@@ -141,10 +138,20 @@ def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> lis
     return specs
 
 
+def _advise(console: Any, errors: Any, result: Any, symmetry: bool, workers: int | None) -> None:
+    from highwater.advice import advise
+    from highwater.analyses import show_advice
+    from highwater.terminal import Live
+
+    with Live(errors, f"{result.spec.name}: probing smaller bounds"):
+        found = advise(result.spec, result.outcome, symmetry=symmetry, workers=workers)
+    show_advice(console, found)
+
+
 def _update_locks(console: Any, results: list[Any]) -> list[Any]:
+    from highwater.analyses import show_diff
     from highwater.locks import update_locks
     from highwater.reports import ReportError
-    from highwater.terminal import show_diff
 
     try:
         results, diff = update_locks(results)

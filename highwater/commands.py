@@ -50,12 +50,13 @@ def mutate(
     2 the spec or the usage is wrong; 3 a budget ended a search before it could tell; 130 interrupted.
     """
     from explorer.verdict import Budget
+    from highwater.analyses import show_mutations
     from highwater.mutate import Fate
     from highwater.mutate import mutate as switch_off
     from highwater.outputs import try_out
     from highwater.reports import ReportError, write_text
     from highwater.spec import SpecError, load_spec
-    from highwater.terminal import make_console, show_mutations
+    from highwater.terminal import make_console
 
     console = make_console()
     try:
@@ -101,10 +102,11 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
     """Build the reachable graph of a small SPEC, and tell its size, components, diameter, and steps by action."""
     from explorer.graph import TooLarge, as_data, as_dot, as_graphml, reachable_graph, shape
     from explorer.system import ModelError
+    from highwater.analyses import show_shape
     from highwater.outputs import try_out
     from highwater.reports import ReportError, write_text
     from highwater.spec import SpecError, load_spec
-    from highwater.terminal import make_console, show_shape
+    from highwater.terminal import make_console
 
     try:
         spec = load_spec(path)
@@ -177,11 +179,12 @@ def simulate(
     Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
     3 SPEC claims a violation that was not met; 130 interrupted.
     """
+    from highwater.analyses import LiveWalks, show_simulation
     from highwater.outputs import try_out
     from highwater.reports import ReportError, write_text
     from highwater.simulating import simulate_spec, simulation_report
     from highwater.spec import SpecError, load_spec
-    from highwater.terminal import LiveWalks, make_console, show_simulation
+    from highwater.terminal import make_console
 
     try:
         spec = load_spec(path)
@@ -197,6 +200,9 @@ def simulate(
         complain(error)
         sys.exit(USAGE)
     except KeyboardInterrupt:
+        click.echo("interrupted", err=True)
+        sys.exit(INTERRUPTED)
+    if found.simulation.interrupted:
         click.echo("interrupted", err=True)
         sys.exit(INTERRUPTED)
     sys.exit({True: MET, False: UNMET, None: UNKNOWN}[found.as_claimed])

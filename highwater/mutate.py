@@ -99,6 +99,8 @@ def mutate(
     if every_property:
         spec = _with_every_property(spec, budget, workers)
     base = check_spec(attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), budget=budget, workers=workers)
+    if base.outcome.reason == "interrupted":
+        raise KeyboardInterrupt
     if base.verdict not in _COMPLETE:
         words = f"its verdict is {base.verdict.value}" + (f" ({base.outcome.reason})" if base.outcome.reason else "")
         raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; {words}")
@@ -167,6 +169,8 @@ def _explored(
     except Exception as error:
         return Mutation(*about, Fate.OTHER, f"the model refuses it: {error}".splitlines()[0], declared)
     outcome = result.outcome
+    if outcome.reason == "interrupted":
+        raise KeyboardInterrupt
     if (violation := result.violation) is not None:
         return Mutation(*about, Fate.CAUGHT, f"{violation.property} after {violation.trace_length} steps", declared, violation, outcome)
     if outcome.verdict not in _COMPLETE:

@@ -103,7 +103,10 @@ def _check(config: pytest.Config, spec: Any) -> Result:
     from highwater import api
 
     folders = [*config.getoption("highwater_model_path"), *config.getini("highwater_model_path")]
-    return api.check(spec, max_states=config.getoption("highwater_max_states"), workers=_workers(config), model_path=folders)
+    result = api.check(spec, max_states=config.getoption("highwater_max_states"), workers=_workers(config), model_path=folders)
+    if result.outcome.reason == "interrupted":
+        raise KeyboardInterrupt
+    return result
 
 
 class Checker:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -12,11 +13,9 @@ from rich.text import Text
 
 from explorer.system import System
 from explorer.trace import changes
-from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
-from highwater.advice import Advice
+from explorer.verdict import Outcome, Progress, Step, Unreached, Verdict, Violation
 from highwater.claims import Result, Status
-from highwater.mutate import Fate, Mutation
-from highwater.simulating import Simulated
+from highwater.positions import in_repository
 from highwater.spec import Spec
 from highwater.tables import shown
 
@@ -49,9 +48,10 @@ class Live:
         self._context.__exit__(*exception)
 
     def __call__(self, progress: Progress) -> None:
-        self._tell(progress_line(progress))
+        self.tell(progress_line(progress))
 
-    def _tell(self, words: str) -> None:
+    def tell(self, words: str) -> None:
+        """Show how far it is, if it is time to."""
         if self._status:
             self._status.update(Text.assemble((self._name, "bold"), f"  {words}"))
         elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
@@ -59,18 +59,11 @@ class Live:
             self._console.print(Text(f"{self._name}: {words}"))
 
 
-class LiveWalks(Live):
-    """Progress of a simulation."""
-
-    def __call__(self, walks: int, steps: int, seconds: float) -> None:  # type: ignore[override]
-        self._tell(f"{walks:,} walks  {steps:,} steps  {_short(steps / max(seconds, 1e-9))} steps/s")
-
-
 def progress_line(progress: Progress) -> str:
     rate = progress.stored_states / max(progress.seconds, 1e-9)
     return (
         f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated {progress.generated:,}  "
-        f"{_short(rate)} states/s  {_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
+        f"{short(rate)} states/s  {in_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
     )
 
 
@@ -92,14 +85,20 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     never = [name for name, count in outcome.enabled.items() if not count]
     if never and outcome.verdict is Verdict.HOLDS:
         console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
-    for missed in outcome.unreached:
-        console.print(Text.assemble("    ", ("never ran:", "yellow"), f" in {missed.of}: {missed.text}  ({missed.file}:{missed.line})"))
+    show_unreached(console, outcome.unreached)
     violation = result.violation
     if violation and with_trace:
         console.print()
         show_trace(console, spec.system(), violation.trace)
         show_witness(console, violation)
         console.print()
+
+
+def show_unreached(console: Console, missed: Iterable[Unreached]) -> None:
+    """A line per statement that never ran."""
+    for each in missed:
+        at = f"{in_repository(Path(each.file))}:{each.line}"
+        console.print(Text.assemble("    ", ("never ran:", "yellow"), f" in {each.of}: {each.text}  ({at})"))
 
 
 def _advice(outcome: Outcome) -> str:
@@ -115,36 +114,6 @@ def _advice(outcome: Outcome) -> str:
     if outcome.reason == "memory":
         return f"{full}: give it more --memory, {lower}, or stop at a --max-depth; a --checkpoint keeps what is known"
     return f"{full}: raise --max-states, or {lower}"
-
-
-def show_advice(console: Console, advice: Advice) -> None:
-    """What probes of smaller bounds say about the full ones, and what they say it from."""
-
-    def tell(words: str) -> None:
-        console.print(Text(f"            {words}"))
-
-    if advice.estimates is None:
-        tell(f"{advice.probes} probes of smaller bounds did not get through either: lower several bounds at once, or simulate")
-        return
-    low, between, high = advice.estimates
-    span = f" ({_short(low)}..{_short(high)})" if high > low * 1.05 else ""
-    tell(f"some {_short(between)} states in all{span}: about {_duration(advice.seconds)} and {_bytes(round(advice.memory))} here")
-    tell(f"by {advice.probes} probes; each step further up counted as the last one measured, which is too much where growth slows:")
-    width = max(len(growth.bound) for growth in advice.growths)
-    for growth in advice.growths:
-        measured = f"{growth.states_low:,} states with {growth.low}, {growth.states_high:,} with {growth.high}; {growth.full} asked for"
-        tell(f"{growth.bound.ljust(width)}  x{growth.factor:.1f} by one more: {measured}")
-    if advice.symmetry > 1:
-        tell(f"symmetry would keep up to {advice.symmetry} times fewer states: leave --no-symmetry out")
-    if not advice.fits:
-        tell("that is more than this machine has: lower the first of these bounds, use Spark, or walk at random with simulate")
-
-
-def _duration(seconds: float) -> str:
-    for limit, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * limit:
-            return f"{seconds / limit:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def show_witness(console: Console, violation: Violation) -> None:
@@ -190,8 +159,8 @@ def counts_line(outcome: Outcome) -> str:
     kept = f" ({outcome.stored_states:,} up to symmetry)" if outcome.stored_states != outcome.distinct_states else ""
     rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
     stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
-    rate = f", {_short(outcome.distinct_states / max(outcome.seconds, 1e-9))} states/s"
-    compiled = f", {outcome.compiled_paths:,} paths compiled, {_bytes(outcome.memory)}" if outcome.compiled_paths else ""
+    rate = f", {short(outcome.distinct_states / max(outcome.seconds, 1e-9))} states/s"
+    compiled = f", {outcome.compiled_paths:,} paths compiled, {in_bytes(outcome.memory)}" if outcome.compiled_paths else ""
     return (
         f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth {outcome.depth}{rest}{stopped}; "
         f"{outcome.seconds:.2f} s{rate}{compiled}"
@@ -214,7 +183,7 @@ def trace_rows(system: System, trace: Sequence[Step]) -> list[tuple[str, str, st
 def trace_text(system: System, trace: Sequence[Step]) -> list[str]:
     """A trace as plain lines, in columns."""
     rows = trace_rows(system, trace)
-    widths = _widths(rows)
+    widths = column_widths(rows)
     return [
         f"{number.rjust(widths[0])}  {actor.ljust(widths[1])}  {action.ljust(widths[2])}  {changed}".rstrip()
         for number, actor, action, changed in rows
@@ -230,14 +199,15 @@ def plain_text(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """How wide the first three columns are."""
     return [max(len(row[column]) for row in rows) for column in range(3)]
 
 
 def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
     """One line per step: number, who acts, the action, and what changed."""
     rows = trace_rows(system, trace)
-    widths = _widths(rows)
+    widths = column_widths(rows)
     for number, actor, action, changed in rows:
         line = Text("    ")
         line.append(number.rjust(widths[0]) + "  ", style="dim")
@@ -261,112 +231,6 @@ def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") 
             console.print(Text.assemble(indent, (name, "bold"), f"  {of.show(value)}"))
 
 
-def show_shape(console: Console, spec: Spec, shape: Any) -> None:
-    """What a reachable graph looks like."""
-    console.print(Text.assemble((spec.name, "bold"), f": {shape.states:,} states, {shape.steps:,} steps, depth {shape.depth}"))
-    largest = f"the largest of {shape.components[0]:,} {'state' if shape.components[0] == 1 else 'states'}"
-    console.print(f"    components  {len(shape.components):,} strongly connected, {largest}; {shape.terminal:,} without a way out")
-    console.print(f"    diameter    {shape.diameter} steps between the two states that are farthest apart")
-    if shape.loops:
-        console.print(f"    loops       {shape.loops:,} steps change nothing")
-    width = max(map(len, shape.steps_by_action), default=0)
-    for number, (name, count) in enumerate(shape.steps_by_action.items()):
-        console.print(Text(f"    {'' if number else 'steps':10}  {name.ljust(width)}  {count:>10,}", "" if count else "yellow"))
-
-
-def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) -> None:
-    """What random walks found, the trace, and what they saw of the model."""
-    spec, made, violation = found.spec, found.simulation, found.violation
-    mark = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("undecided", "yellow")}[found.as_claimed]
-    console.print(Text.assemble(mark, "  ", (spec.name, "bold")))
-    if violation is not None:
-        claimed = " (as claimed)" if found.as_claimed else ""
-        how = f" by walk {made.walk} after {made.violation.trace_length} steps" if made.violation else ""
-        console.print(f"    violated: {violation.property}{how}{claimed}{_shrunk(found)}")
-    else:
-        console.print("    no violation met; what random walks did not meet may still be there")
-    bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
-    cuts = ", ".join(f"{key} {count:,}" for key, count in made.bounds_cut.items())
-    console.print(Text(f"    bounds  {bounds}" + (f"; steps cut: {cuts}" if cuts else "; none of them cut a step"), "dim"))
-    ended = ((made.at_depth, f"at depth {made.depth}"), (made.at_rest, "at rest"), (made.at_bound, "stopped by bounds"))
-    ends = ", ".join(f"{count:,} {how}" for count, how in ended if count)
-    rate = _short(made.steps / max(made.seconds, 1e-9))
-    walks = f"{made.walks:,} from seed {made.seed}, {made.steps:,} steps, ended: {ends or 'none'}"
-    console.print(Text(f"    walks   {walks}; {made.seconds:.2f} s, {rate} steps/s", "dim"))
-    late = f", {made.late_paths:,} of them in the second half of the walks: more walks would see more" if made.late_paths else ""
-    console.print(Text(f"    paths   {made.compiled_paths:,} compiled{late}", "dim"))
-    if never := [name for name, count in made.enabled.items() if not count]:
-        console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
-    if never := [name for name, count in made.taken.items() if not count and made.enabled[name]]:
-        console.print(Text.assemble("    ", ("never taken:", "yellow"), f" {', '.join(never)}"))
-    if with_coverage:
-        width = max(map(len, made.taken), default=0)
-        for name, count in made.taken.items():
-            console.print(f"    taken   {name.ljust(width)}  {count:>12,}  enabled {made.enabled[name]:>12,}")
-        for missed in made.unreached:
-            console.print(Text.assemble("    ", ("never ran:", "yellow"), f" in {missed.of}: {missed.text}  ({missed.file}:{missed.line})"))
-    if violation is not None:
-        console.print()
-        show_trace(console, spec.system(), violation.trace)
-        show_witness(console, violation)
-
-
-def _shrunk(found: Simulated) -> str:
-    if found.shrunk is None or found.violation is None:
-        return ""
-    length = f"; shrunk to {found.violation.trace_length}"
-    match found.shrunk.minimal.value:
-        case "globally":
-            return f"{length}, and there is no shorter one"
-        case "locally":
-            stretch = f"no stretch of {found.shrunk.stretch} steps can be replaced by a shorter one"
-            return f"{length}: no step can be left out, and {stretch}"
-    return f"{length}; time ran out before it was minimal"
-
-
-def show_diff(console: Console, diff: Sequence[str]) -> None:
-    """What changed in files, or that nothing did."""
-    colours = {"+": "green", "-": "red", "@": "cyan"}
-    for line in diff:
-        console.print(Text(line, "bold" if line.startswith(("+++", "---")) else colours.get(line[:1], "")))
-    if not diff:
-        console.print("locks: nothing to update")
-
-
-def show_mutations(console: Console, base: Result, mutations: Sequence[Mutation]) -> None:
-    """A line per mutation of a protocol, and how many are caught."""
-    outcome = base.outcome
-    names = ", ".join(of.name for of in base.spec.properties)
-    console.print(Text.assemble((base.spec.name, "bold"), f": as it is {outcome.distinct_states:,} states, and all hold: {names}"))
-    rows = [(each.rule, f"{each.before} → {each.after}", _fate(each), each.why) for each in mutations]
-    widths = _widths(rows)
-    for each, (rule, change, fate, why) in zip(mutations, rows, strict=True):
-        colour = "dim" if each.fate is Fate.OTHER else "yellow" if each.fate is Fate.UNKNOWN else "green" if each.ok else "bold red"
-        line = Text(f"    {rule.ljust(widths[0])}  {change.ljust(widths[1])}  ")
-        line.append(fate.ljust(widths[2]), style=colour)
-        console.print(line.append(f"  {why}"))
-    real = [each for each in mutations if each.fate is not Fate.OTHER]
-    caught = sum(each.fate is Fate.CAUGHT for each in real)
-    wrong = [each for each in real if not each.ok and each.fate is not Fate.UNKNOWN]
-    idle = sum(each.fate is Fate.NO_EFFECT for each in real)
-    parts = [f"{caught} of {len(real)} mutations caught"]
-    parts += [f"{idle} without effect within these bounds"] if idle else []
-    parts += [f"{len(wrong)} not as declared"] if wrong else []
-    console.print("; ".join(parts))
-    for each in wrong:
-        if each.declared:
-            console.print(Text(f'    "{each.key}" is declared undefended, but is {each.fate.value}: remove it from mutate.undefended'))
-    if undefended := [f'"{each.key}"' for each in wrong if not each.declared]:
-        console.print(Text("    add properties to check that notice these, or declare them in the spec:\n    [mutate]\n    undefended = ["))
-        for key in undefended:
-            console.print(Text(f"        {key},"))
-        console.print(Text("    ]"))
-
-
-def _fate(mutation: Mutation) -> str:
-    return mutation.fate.value + (" (declared)" if mutation.declared else "")
-
-
 def show_summary(console: Console, results: Iterable[Result]) -> None:
     """The last line: how many claims came out."""
     results = list(results)
@@ -380,14 +244,16 @@ def show_summary(console: Console, results: Iterable[Result]) -> None:
     console.print(f"{len(results)} {claims}: {', '.join(parts)}; {states:,} states in {seconds:.1f} s")
 
 
-def _short(number: float) -> str:
+def short(number: float) -> str:
+    """A large number, as people say it."""
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= limit:
             return f"{number / limit:.1f} {unit}"
     return f"{number:.0f}"
 
 
-def _bytes(number: int) -> str:
+def in_bytes(number: int) -> str:
+    """A number of bytes, as people say it."""
     for limit, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
         if number >= limit:
             return f"{number / limit:.1f} {unit}"

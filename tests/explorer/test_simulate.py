@@ -129,6 +129,7 @@ def test_an_interrupt_ends_it_with_what_was_seen() -> None:
 
     found = simulate(field(), walks=10**9, depth=50, seed=0, on_progress=interrupt)
     assert 0 < found.walks < 10**9
+    assert found.interrupted
 
 
 @settings(max_examples=60)

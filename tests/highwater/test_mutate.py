@@ -168,3 +168,17 @@ def test_a_spec_that_does_not_hold_is_refused(highwater: Run, write_spec: Write)
 
 def test_declared_rules_are_a_table_of_texts() -> None:
     assert Mutations().undefended == ()
+
+
+def test_an_interrupt_ends_it(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    from highwater import mutate as module
+
+    real = module.check_spec
+
+    def interrupted(*arguments: object, **options: object) -> object:
+        result = real(*arguments, **options)
+        return attrs.evolve(result, outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=api.Verdict.UNKNOWN, violations=()))
+
+    monkeypatch.setattr(module, "check_spec", interrupted)
+    result = highwater("mutate", write_spec())
+    assert (result.exit_code, result.stderr) == (130, "interrupted\n")
