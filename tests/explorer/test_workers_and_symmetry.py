@@ -30,7 +30,7 @@ EXPLORED = [(model, name) for model, name in CASES if model != "partition" or na
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
-    how = {"stored_states", "compiled_paths", "seconds", "memory", "words", "bits"}
+    how = {"stored_states", "compiled_paths", "seconds", "memory", "words", "bits", "unreached"}
     return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
 
 
@@ -54,11 +54,14 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_workers_and_symmetry_change_nothing_that_is_told(model: str, name: str, keep_going: bool, crowded: None) -> None:
     system = tiny_system(model, name)
     expected = told(oracle.explore(system, keep_going=keep_going, check_deadlock=True))
+    unreached = set()
     for workers in (1, 2, 5):
         for symmetry in (False, True):
             outcome = local.explore(system, keep_going=keep_going, check_deadlock=True, workers=workers, symmetry=symmetry)
             assert told(outcome) == expected, (workers, symmetry)
+            unreached.add(frozenset((missed.of, missed.file, missed.line) for missed in outcome.unreached))
             assert outcome.stored_states == outcome.distinct_states or symmetry
+    assert len(unreached) == 1
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
