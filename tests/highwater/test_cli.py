@@ -712,7 +712,7 @@ def test_the_models_are_listed_with_their_variants_and_bounds(highwater: Run) ->
             assert name in result.stdout
             for field in definition.bounds.__attrs_attrs__:
                 meaning = f"{field.metadata['low']}..{field.metadata['high']}  {field.metadata['meaning']}"
-                assert f"    {field.name}  {meaning}\n" in result.stdout
+                assert f"    {field.name}  {meaning}" in result.stdout  # a default may follow
 
 
 def test_the_actions_are_listed_for_every_variant(highwater: Run) -> None:
