@@ -139,7 +139,7 @@ class _Walks:
         size = max(1, STEPS_PER_CHUNK // max(1, self.depth))
         done: list[tuple[Walker, int]] = []
         paths_at = [(0, 0)]
-        begin = 0
+        begin = filtered_at = 0
         try:
             with ThreadPoolExecutor(workers) as pool:
                 while walks is None or begin < walks:
@@ -155,7 +155,9 @@ class _Walks:
                     paths_at.append((begin, self.paths))
                     elapsed = time.perf_counter() - self.started
                     on_progress(begin, sum(int(walker.place[kernel.STEPS]) for walker, _ in done), elapsed)
-                    self.filter = Filter(self.actions, self.layout, done[-1][0].ends.tolist())
+                    if begin >= 4 * filtered_at:
+                        self.filter = Filter(self.actions, self.layout, done[-1][0].ends.tolist())
+                        filtered_at = begin
                     done = [(_added(done), kernel.DONE)]
                     if seconds is not None and elapsed >= seconds:
                         break
