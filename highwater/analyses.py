@@ -127,6 +127,9 @@ def show_diff(console: Console, diff: Sequence[str]) -> None:
         console.print("locks: nothing to update")
 
 
+_NONE = (Fate.OTHER, Fate.REFUSED)  # no mutations of this model
+
+
 def show_mutations(console: Console, base: Result, mutations: Sequence[Mutation]) -> None:
     """A line per mutation of a protocol, and how many are caught."""
     outcome = base.outcome
@@ -135,11 +138,11 @@ def show_mutations(console: Console, base: Result, mutations: Sequence[Mutation]
     rows = [(each.rule, f"{each.before} → {each.after}", _fate(each), each.why) for each in mutations]
     widths = column_widths(rows)
     for each, (rule, change, fate, why) in zip(mutations, rows, strict=True):
-        colour = "dim" if each.fate is Fate.OTHER else "yellow" if each.fate is Fate.UNKNOWN else "green" if each.ok else "bold red"
+        colour = "dim" if each.fate in _NONE else "yellow" if each.fate is Fate.UNKNOWN else "green" if each.ok else "bold red"
         line = Text(f"    {rule.ljust(widths[0])}  {change.ljust(widths[1])}  ")
         line.append(fate.ljust(widths[2]), style=colour)
         console.print(line.append(f"  {why}"))
-    real = [each for each in mutations if each.fate is not Fate.OTHER]
+    real = [each for each in mutations if each.fate not in _NONE]
     caught = sum(each.fate is Fate.CAUGHT for each in real)
     wrong = [each for each in real if not each.ok and each.fate is not Fate.UNKNOWN]
     idle = sum(each.fate is Fate.NO_EFFECT for each in real)

@@ -3,7 +3,7 @@
     import highwater
 
     result = highwater.check("specs/fencing/kip_320_keeps_committed_records_on_two_brokers.toml")
-    assert result.ok, result
+    assert result.ok
     result.verdict, result.outcome.distinct_states, result.violation
 
 A claim needs no file:

@@ -30,7 +30,7 @@ def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:
         if result.status is Status.UNDECIDED or any(mismatch.key.removeprefix("expect.") not in COUNTS for mismatch in result.mismatches):
             now.append(result)
             continue
-        before = path.read_text(encoding="utf-8")
+        before = path.read_bytes().decode("utf-8")  # line ends stay what they are
         after = with_counts(before, result)
         if after != before:
             write_text(path, after)

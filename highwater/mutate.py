@@ -30,6 +30,7 @@ class Fate(Enum):
     NO_EFFECT = "no effect"
     UNKNOWN = "unknown"
     OTHER = "another model"
+    REFUSED = "refused"
 
 
 @attrs.frozen
@@ -167,7 +168,7 @@ def _explored(
         mutated = attrs.evolve(spec, protocol=protocol, definition=definition, file=attrs.evolve(spec.file, expect=Expectation()))
         result = check_spec(mutated, budget=budget, workers=workers)
     except Exception as error:
-        return Mutation(*about, Fate.OTHER, f"the model refuses it: {error}".splitlines()[0], declared)
+        return Mutation(*about, Fate.REFUSED, f"the model cannot be explored: {error}".splitlines()[0], declared)
     outcome = result.outcome
     if outcome.reason == "interrupted":
         raise KeyboardInterrupt

@@ -90,7 +90,8 @@ def _import(name: str, key: str) -> Any:
 @contextmanager
 def _without_current_folder() -> Iterator[None]:
     """Without the entry that `python -m` and `python -c` put first."""
-    started_so = not sys.flags.safe_path and any(word in ("-m", "-c") for word in sys.orig_argv[1:])
+    interpreters = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]  # its own options, not those of what it runs
+    started_so = not sys.flags.safe_path and any(word in ("-m", "-c") for word in interpreters)
     first = sys.path[0] if sys.path else None
     if not started_so or first is None or Path(first or ".").resolve() != Path(os.getcwd()).resolve():
         yield

@@ -143,7 +143,7 @@ def write_text(path: Path, text: str) -> None:
         ReportError: it cannot be written.
     """
     try:
-        path.write_text(text, encoding="utf-8", errors="replace")
+        path.write_bytes(text.encode("utf-8", "replace"))
     except OSError as error:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
 

@@ -49,6 +49,13 @@ def test_counts_are_brought_up_to_date_and_nothing_else(highwater: Run, tmp_path
     assert "locks: nothing to update" in again.stdout
 
 
+def test_line_ends_stay_what_they_are(highwater: Run, tmp_path: Path) -> None:
+    path = written(tmp_path, "expect = { distinct_states = 3 }")
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    assert highwater("check", path, "--update-locks").exit_code == 0
+    assert path.read_bytes() == (SPEC % "expect = { distinct_states = 277 }").replace("\n", "\r\n").encode()
+
+
 def test_a_claim_without_expectation_gets_one(highwater: Run, tmp_path: Path) -> None:
     path = written(tmp_path, "")
     assert highwater("check", path, "--update-locks").exit_code == 0

@@ -89,7 +89,7 @@ def test_each_other_value_of_each_toggle_is_a_mutation_with_its_fate() -> None:
         "ignored=true": (Fate.NO_EFFECT, True),
         "even=false": (Fate.UNDEFENDED, False),
         "speed=fast": (Fate.UNDEFENDED, False),
-        "speed=wild": (Fate.OTHER, True),
+        "speed=wild": (Fate.REFUSED, True),
     }
     caught = fates()[0]
     assert caught.violation is not None
