@@ -198,6 +198,7 @@ def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
         branch=np.zeros(hits, np.uint64),
         walking=np.zeros(hits, np.int32),
         made=np.zeros((hits + 2, layout.words), np.uint64),  # two more for images
+        hashes=np.zeros(hits, np.uint64),
         slots=np.zeros(hits, np.uint64),
         orbits=np.ones(batch, np.int64),
         moves=np.zeros(batch, np.uint8),

@@ -17,7 +17,20 @@ import numpy as np
 from numba import njit
 
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
-from explorer.kernels.rows import find_row, home_slot, is_row, next_slot, read_row, write_row
+from explorer.kernels.rows import (
+    entry_of,
+    find_row,
+    hash_of,
+    home_slot,
+    is_row,
+    may_be,
+    next_slot,
+    probe,
+    read_row,
+    row_at,
+    row_bits,
+    write_row,
+)
 from explorer.kernels.steps import breaks, check_steps
 from explorer.kernels.symmetry import make_representative, orbit_size
 from explorer.kernels.trees import apply, candidates_of, first_of, follow, is_node, without_first
@@ -25,13 +38,14 @@ from explorer.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
 
 DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
 
-# Positions in `shared`: the next row to expand, the next row to reserve, and whether all threads are to stop.
-CURSOR, ROWS, STOP, SHARED = range(4)
+# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many slots of the
+# visited set the batches at hand may take.
+CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
 
 # Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
 FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, EXPANDED, GENERATED, AT_REST, STOPPED_AT_BOUND, COUNTS = range(10)
 
-_CURSOR, _ROWS, _STOP = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP)
+_CURSOR, _ROWS, _STOP, _CLAIMED = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP), np.uint64(CLAIMED)
 _FREE = np.uint32(0)
 _UNKNOWN, _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(UNKNOWN), np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
@@ -45,7 +59,7 @@ class Work(NamedTuple):
         words: the batch's states.
         hit_state, hit_tree, hit_effect: the walks of the batch, then those that hit.
         position, branch, walking: where each walk stands, and which go on.
-        made, slots: the successors, and where to look for each.
+        made, hashes, slots: the successors, their hashes, and where to go on looking for each.
         orbits: how many states each state of the batch stands for.
         moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
         pair, broken: one step's words; per step property, whether a step has violated it.
@@ -63,6 +77,7 @@ class Work(NamedTuple):
     branch: Any
     walking: Any
     made: Any
+    hashes: Any
     slots: Any
     orbits: Any
     moves: Any
@@ -152,18 +167,27 @@ def apply_hits(hits: int, effects: Any, symmetry: Any, table: Any, work: Any, un
         work.counts[GENERATED] += work.orbits[at]
         apply(work.words, at, effect, effects, work.made, successors, units)
         make_representative(work.made, successors, symmetry, units)
-        slot = home_slot(work.made, successors, len(table), units)
-        work.slots[successors] = slot
-        prefetch(table, slot)
+        work.hashes[successors] = hash_of(work.made, successors, units)
+        prefetch(table, home_slot(work.hashes[successors], len(table)))
         successors += 1
     return successors
+
+
+@njit(inline="always")
+def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) -> None:
+    """Find the first entry that each successor may be, and ask for the memory of its row."""
+    bits = row_bits(len(table))
+    for number in range(successors):
+        work.slots[number], entry = probe(table, work.hashes[number], bits)
+        if entry != _FREE:
+            prefetch(rows, np.uint64(row_at(entry, bits) * len(units)))
 
 
 @njit(inline="always")
 def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block: int, work: Any, units: Any) -> bool:
     """Enter one successor unless it is known. False if there is no row left for it."""
     counts = work.counts
-    slot = work.slots[number]
+    slot, hashed, bits = work.slots[number], work.hashes[number], row_bits(len(table))
     while True:
         found = load(table, slot)
         if found == _FREE:
@@ -174,11 +198,11 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
             if row >= capacity:
                 return False
             write_row(rows, row, work.made, number, units)
-            found = swap_if(table, slot, _FREE, np.uint32(row + 1))
+            found = swap_if(table, slot, _FREE, entry_of(row, hashed, bits))
             if found == _FREE:
                 counts[NEXT_ROW] += 1
                 return True
-        if is_row(rows, np.int64(found) - 1, work.made, number, units):
+        if may_be(found, hashed, bits) and is_row(rows, row_at(found, bits), work.made, number, units):
             return True
         slot = next_slot(slot, len(table))
 
@@ -218,27 +242,29 @@ def expand(
         hits, resolved = list_hits(first, last - first, False, trees, work, units)
         if not resolved:
             return MISSED
-        if 4 * (load(shared, _ROWS) + 2 * hits) > 3 * len(table):
-            fetch_add(shared, _STOP, 1)
-            return TABLE_FULL
         if len(work.broken):
             missed = check_steps(first, hits, effects, steps, work, units)
             if missed:
                 counts[MISSES] = max(0, missed)
                 return MISSED_STEPS
+        claimed = fetch_add(shared, _CLAIMED, hits) + hits
+        if 4 * (load(shared, _ROWS) + claimed) > 3 * len(table):
+            fetch_add(shared, _CLAIMED, -hits)
+            fetch_add(shared, _STOP, 1)
+            return TABLE_FULL
 
         work.moves[: last - first] = 0
         for at in range(last - first):
             work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
         successors = apply_hits(hits, effects, symmetry, table, work, units)
-        for number in range(successors):  # ask for the rows that the table names, too
-            found = load(table, work.slots[number])
-            if found != _FREE:
-                prefetch(rows, np.uint64((np.int64(found) - 1) * len(units)))
+        ask_for_rows(successors, rows, table, work, units)
+        entered = True
         for number in range(successors):
-            if not insert(number, rows, table, shared, capacity, block, work, units):
-                fetch_add(shared, _STOP, 1)
-                return ROWS_FULL
+            entered = entered and insert(number, rows, table, shared, capacity, block, work, units)
+        fetch_add(shared, _CLAIMED, -hits)
+        if not entered:
+            fetch_add(shared, _STOP, 1)
+            return ROWS_FULL
 
         for at in range(last - first):
             counts[EXPANDED] += work.orbits[at]
