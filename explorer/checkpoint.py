@@ -22,7 +22,7 @@ import numpy as np
 from explorer.layout import Layout
 from explorer.system import System
 
-FORMAT, VERSION = "highwater-checkpoint", 1
+FORMAT, VERSION = "highwater-checkpoint", 2
 MANIFEST = "manifest.json"
 
 

@@ -41,11 +41,12 @@ class Engine:
     def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool) -> None:
         self.system = system
         self.layout = Layout(system.domain)
-        self.effects = Effects(self.layout.words)
-        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit)
-        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit)
-        self.steps = InvariantProgram(self.layout.doubled(system.transitions), system.step_properties, self.effects, audit)
         self.permutations = permutations_of(system, self.layout) if symmetry else []
+        self.effects = Effects(self.layout.words)
+        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit, self.permutations)
+        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit, self.permutations)
+        doubled = self.layout.doubled(system.transitions)
+        self.steps = InvariantProgram(doubled, system.step_properties, self.effects, audit, self.permutations)
         self.symmetry = tabulate(self.layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(self.layout)
         self.store = Store(self.layout, budget)
         self.works = [make_work(len(system.actions), len(system.step_properties), self.layout) for _ in range(workers)]
@@ -111,12 +112,12 @@ class Engine:
         return sum(self.spread(self._orbit_sizes, begin, end)) if len(self.permutations) > 1 else end - begin
 
     def _orbit_sizes(self, begin: int, end: int) -> int:
-        words, room = np.zeros((2, 1, self.layout.words), np.uint64)
-        return symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, words, room, self.store.units)
+        room = np.zeros((1 + symmetry_kernels.SPARE, self.layout.words), np.uint64)
+        return symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
 
     def representative(self, state: Any) -> tuple[int, ...]:
         """The words of the state that stands for a plain state."""
-        room = np.zeros((3, self.layout.words), np.uint64)
+        room = np.zeros((1 + symmetry_kernels.SPARE, self.layout.words), np.uint64)
         room[0] = self.layout.pack(state)
         symmetry_kernels.representative(room, self.symmetry, self.store.units)
         return tuple(map(int, room[0]))

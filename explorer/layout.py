@@ -27,6 +27,8 @@ class Leaf:
         path: where in the state, for people.
         domain: the scalar's domain; bits hold the index of the value in it.
         word, shift, width: which word, the lowest bit, and how many bits (0 where the domain has one value only).
+        mask: ones, as many as there are bits.
+        size: how many values the domain has.
     """
 
     path: str
@@ -35,10 +37,15 @@ class Leaf:
     shift: int
     width: int
     mask: int = attrs.field(init=False)
+    size: int = attrs.field(init=False)
 
     @mask.default
     def _mask(self) -> int:
         return (1 << self.width) - 1
+
+    @size.default
+    def _size(self) -> int:
+        return int(self.domain.size)
 
     def pack(self, value: Any, words: list[int]) -> None:
         words[self.word] |= self.domain.encode(value) << self.shift

@@ -345,6 +345,7 @@ class Instance:
     arguments: Mapping[str, Any]
     shown: Mapping[str, str]
     apply: Callable[[Any], Any]
+    domains: Mapping[str, Any] = attrs.field(factory=dict)
 
     @property
     def actor(self) -> str:
@@ -404,7 +405,9 @@ class Quantified:
         for values in itertools.product(*(tuple(domain.values()) for domain in domains.values())):
             arguments = dict(zip(domains, values, strict=True))
             shown = {name: domains[name].show(value) for name, value in arguments.items()}
-            found.append(Instance(self, arguments, shown, self._of_subject(functools.partial(self.function, **arguments, **context))))
+            found.append(
+                Instance(self, arguments, shown, self._of_subject(functools.partial(self.function, **arguments, **context)), domains)
+            )
         return found
 
     @staticmethod

@@ -1,9 +1,9 @@
 """Packed states as rows of 32-bit units, and the visited set over them.
 
 A state of w 64-bit words takes 2w units, or one less where the last word's upper half is never used: a state of 84 bits takes 12 bytes.
-The visited set is an open-addressing table. An entry is 0 where it is free; otherwise its low bits are a row number plus one, as many bits
-as row numbers need, and the others, the *tag*, are bits of the row's hash. Rows are compared only where tags agree, so that rows that merely
-stand in the way stay in memory that is not touched. Equality is decided by the rows themselves.
+The visited set is an open-addressing table. An entry is 0 where it is free; otherwise its low bits are a row number plus one, as many as
+row numbers need, and the others, the *tag*, are bits of the row's hash. Rows are compared only where tags agree, so that most rows that
+merely stand in the way are not fetched from memory. Equality is decided by the rows themselves.
 """
 
 from __future__ import annotations
