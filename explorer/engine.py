@@ -20,10 +20,12 @@ from explorer.store import Store, make_work
 from explorer.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget
+from explorer.widening import not_widened, widened
 
 ROWS_AT_ONCE = 1 << 14
 ROWS_WORTH_A_FILTER = 1 << 14
 SAMPLE = 64
+WIDE_SAMPLE = 1024
 
 
 class Engine:
@@ -54,6 +56,8 @@ class Engine:
         self._growing = threading.Lock()
         self._filters = {program: Filter(program, self.layout) for program in (self.actions, self.invariants)}
         self._unfiltered = Filter(self.steps, self.steps.layout)
+        self._not_widened = not_widened(len(system.actions))
+        self._widened = {self.actions: self._not_widened}
         self._filtered_at = ROWS_WORTH_A_FILTER // 8
 
     @property
@@ -72,7 +76,8 @@ class Engine:
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
         found = self._filters.get(program, self._unfiltered)
-        return Trees(program.branches.array, found.masks, found.places, found.candidates)
+        wide = self._widened.get(program, self._not_widened)
+        return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.masks, found.places, found.candidates)
 
     def effect_arrays(self) -> EffectArrays:
         """The effects as the kernels read them."""
@@ -93,13 +98,18 @@ class Engine:
                 self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
 
     def renew_filters(self) -> None:
-        """Choose filters by a sample of the states, each time their number has grown eightfold."""
+        """Choose filters and wide nodes by samples of the states, each time their number has grown eightfold."""
         if self.store.count < 8 * self._filtered_at:
             return
         self._filtered_at = self.store.count
-        rows = np.linspace(self.store.level_ends[-3], self.store.count - 1, SAMPLE).astype(int)
-        sample = [self.store.words(row) for row in rows.tolist()]
+        sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
         self._filters = {program: Filter(program, self.layout, sample) for program in self._filters}
+        states = np.array([self.store.words(row) for row in self._spread_rows(WIDE_SAMPLE)], np.uint64)
+        self._widened = {self.actions: widened(self.actions, states)}
+
+    def _spread_rows(self, count: int) -> list[int]:
+        """Rows of the last two levels, evenly spread."""
+        return np.linspace(self.store.level_ends[-3], self.store.count - 1, count).astype(int).tolist()
 
     def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
         """What a function gives for the parts of a range of rows, by all threads."""

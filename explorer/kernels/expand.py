@@ -33,7 +33,18 @@ from explorer.kernels.rows import (
 )
 from explorer.kernels.steps import breaks, check_steps
 from explorer.kernels.symmetry import make_representative, orbit_size
-from explorer.kernels.trees import apply, candidates_of, first_of, follow, is_node, without_first
+from explorer.kernels.trees import (
+    apply,
+    candidates_of,
+    first_of,
+    follow,
+    follow_wide,
+    inside,
+    is_jump,
+    is_node,
+    is_wide,
+    without_first,
+)
 from explorer.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
 
 DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
@@ -103,14 +114,31 @@ def list_candidates(states: int, trees: Any, work: Any, units: Any) -> int:
 
 @njit(inline="always")
 def walk_all(listed: int, trees: Any, work: Any) -> None:
-    """Walk all listed trees, one step of each at a time: steps of different walks overlap, where one walk waits for every load."""
+    """Walk all listed trees, one step of each at a time: steps of different walks overlap, where one walk waits for every load.
+
+    First all go through wide nodes; then those that jump go on through the trees themselves.
+    """
     walking = 0
     for number in range(listed):
-        position = np.uint64(work.hit_tree[number])
-        work.position[number] = position
-        work.branch[number] = trees.branches[position]
+        work.branch[number] = trees.roots[work.hit_tree[number]]
         work.walking[walking] = number
-        walking += is_node(work.branch[number])
+        walking += is_wide(work.branch[number])
+    while walking:
+        still = 0
+        for number in range(walking):
+            walker = work.walking[number]
+            entry = follow_wide(work.words, work.hit_state[walker], work.branch[walker], trees)
+            work.branch[walker] = entry
+            work.walking[still] = walker
+            still += is_wide(entry)
+        walking = still
+    for number in range(listed):
+        entry = work.branch[number]
+        if is_jump(entry):
+            work.position[number] = inside(entry)
+            work.branch[number] = trees.branches[inside(entry)]
+            work.walking[walking] = number
+            walking += is_node(work.branch[number])
     while walking:
         still = 0
         for number in range(walking):

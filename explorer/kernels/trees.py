@@ -9,6 +9,7 @@ from numba import njit
 
 from explorer.kernels.intrinsics import lowest_bit, pext
 from explorer.program import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
+from explorer.widening import JUMP, KIND_AT, WIDE
 
 _WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
 _SHIFT_MASK = np.uint64((1 << SHIFT_FIELD) - 1)
@@ -18,14 +19,17 @@ _WIDTH_AT = np.uint64(WORD_FIELD + SHIFT_FIELD)
 _BRANCHES_AT = np.uint64(BRANCHES_FIELD)
 _NOT_NODE = np.uint64(NODE - 1)
 _TOP = np.uint64(63)
+_KIND_AT, _INSIDE = np.uint64(KIND_AT), np.uint64((1 << KIND_AT) - 1)
+_JUMP, _WIDE = np.uint64(JUMP), np.uint64(WIDE)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 class Trees(NamedTuple):
-    """The trees of a program, and a filter in front of them.
+    """The trees of a program, wide nodes over them, and a filter in front of them.
 
     Attributes:
         branches: the trees, see `explorer.program`.
+        roots, nodes, entries: the wide nodes, see `explorer.widening`.
         masks: per chunk and word, the bits that the chunk gathers.
         places: per chunk and word, where they go in the chunk's index.
         candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
@@ -33,6 +37,9 @@ class Trees(NamedTuple):
     """
 
     branches: Any
+    roots: Any
+    nodes: Any
+    entries: Any
     masks: Any
     places: Any
     candidates: Any
@@ -53,6 +60,31 @@ def follow(words: Any, at: int, node: int) -> int:
     """The position of the branch that a state takes at a node."""
     value = words[at, node & _WORD_MASK] >> ((node >> _WORD_BITS) & _SHIFT_MASK)
     return ((node & _NOT_NODE) >> _BRANCHES_AT) + (value & ((_ONE << ((node >> _WIDTH_AT) & _WIDTH_MASK)) - _ONE))
+
+
+@njit(inline="always")
+def is_wide(entry: int) -> bool:
+    return entry >> _KIND_AT == _WIDE
+
+
+@njit(inline="always")
+def is_jump(entry: int) -> bool:
+    return entry >> _KIND_AT == _JUMP
+
+
+@njit(inline="always")
+def inside(entry: int) -> int:
+    """The branch, position or number that an entry holds besides its kind."""
+    return entry & _INSIDE
+
+
+@njit(inline="always")
+def follow_wide(words: Any, at: int, entry: int, trees: Any) -> int:
+    """The entry that a state takes at a wide node."""
+    node = inside(entry)
+    low = pext(words[at, trees.nodes[node, 0]], trees.nodes[node, 1])
+    high = pext(words[at, trees.nodes[node, 2]], trees.nodes[node, 3])
+    return np.uint64(trees.entries[trees.nodes[node, 5] + (low | high << trees.nodes[node, 4])])
 
 
 @njit(inline="always")

@@ -16,10 +16,11 @@ from explorer.filters import Filter
 from explorer.images import Image, permuted
 from explorer.kernels import symmetry as kernels
 from explorer.layout import Layout
-from explorer.program import NOTHING, ActionProgram, Effects, InvariantProgram
+from explorer.program import NODE, NOTHING, ActionProgram, Effects, InvariantProgram
 from explorer.symmetry import permutations_of, refuse_unless_sound, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
+from explorer.widening import JUMP, KIND_AT, WIDE, Widened, widened
 from highwater.listing import variants
 from highwater.spec import build_system
 from model.catalogue import MODELS
@@ -269,10 +270,50 @@ def candidates(found: Filter, state: tuple[int, ...]) -> list[bool]:
     for chunk, (masks, places) in enumerate(zip(found.masks, found.places, strict=True)):
         index = 0
         for word, mask, place in zip(state, masks.tolist(), places.tolist(), strict=True):
-            bits = [position for position in range(64) if mask >> position & 1]
-            index |= sum((word >> position & 1) << place + i for i, position in enumerate(bits))
+            index |= gathered(word, mask) << place
         left = [group & int(ruled) for group, ruled in zip(left, found.candidates[chunk, index], strict=True)]
     return [bool(group >> tree & 1) for group in left for tree in range(64)]
+
+
+@pytest.mark.parametrize(("model", "number"), CASES)
+@settings(max_examples=15, deadline=None)
+@given(choices=st.data(), lengths=st.lists(st.integers(0, 15), min_size=4, max_size=8), copies=st.integers(1, 3))
+def test_wide_nodes_lead_where_the_trees_lead(model: str, number: int, choices: Any, lengths: list[int], copies: int) -> None:
+    """Also for states that they were not made for, and after the trees have grown."""
+    system = system_of_model(model, number)
+    layout = Layout(system.domain)
+    program = ActionProgram(layout, system.actions, Effects(layout.words), audit=0)
+    words = [layout.pack(random_walk(system, choices, length)) for length in lengths]
+    for state in words[::2]:
+        for tree in range(len(system.actions)):
+            program.learn(tree, state)
+    found = widened(program, np.array(words[::2] * copies, np.uint64))
+    for tree in range(len(system.actions)):
+        for state in words:
+            assert wide_walk(found, program, tree, state) == program.path(tree, state)[1]
+        for state in words:
+            program.learn(tree, state)
+            assert wide_walk(found, program, tree, state) == program.path(tree, state)[1]
+
+
+def wide_walk(found: Widened, program: ActionProgram, tree: int, state: tuple[int, ...]) -> int:
+    """What the kernel does with wide nodes, in plain Python."""
+    entry = int(found.roots[tree])
+    while entry >> KIND_AT == WIDE:
+        low, low_mask, high, high_mask, place, first = map(int, found.nodes[entry & (1 << KIND_AT) - 1])
+        entry = int(found.entries[first + gathered(state[low], low_mask) + (gathered(state[high], high_mask) << place)])
+    if entry >> KIND_AT != JUMP:
+        return entry
+    position = entry & (1 << KIND_AT) - 1
+    while (branch := int(program.branches.array[position])) & NODE:
+        (word, shift, width), first = program.node(branch)
+        position = first + (state[word] >> shift & (1 << width) - 1)
+    return branch
+
+
+def gathered(word: int, mask: int) -> int:
+    bits = [position for position in range(64) if mask >> position & 1]
+    return sum((word >> position & 1) << place for place, position in enumerate(bits))
 
 
 @attrs.frozen
