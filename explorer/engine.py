@@ -54,8 +54,7 @@ class Engine:
         self.works = [make_work(len(system.actions), len(system.step_properties), self.layout) for _ in range(workers)]
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self._growing = threading.Lock()
-        self._filters = {program: Filter(program, self.layout) for program in (self.actions, self.invariants)}
-        self._unfiltered = Filter(self.steps, self.steps.layout)
+        self._filters = {program: Filter(program) for program in (self.actions, self.invariants, self.steps)}
         self._not_widened = not_widened(len(system.actions))
         self._widened = {self.actions: self._not_widened}
         self._filtered_at = ROWS_WORTH_A_FILTER // 8
@@ -75,9 +74,9 @@ class Engine:
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
-        found = self._filters.get(program, self._unfiltered)
+        found = self._filters[program]
         wide = self._widened.get(program, self._not_widened)
-        return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.masks, found.places, found.candidates)
+        return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.chunks, found.candidates)
 
     def effect_arrays(self) -> EffectArrays:
         """The effects as the kernels read them."""
@@ -103,7 +102,9 @@ class Engine:
             return
         self._filtered_at = self.store.count
         sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
-        self._filters = {program: Filter(program, self.layout, sample) for program in self._filters}
+        steps = [(*words, *after) for words in sample for after in self.actions.known_successors(words)] if self.steps.instances else []
+        samples = {self.actions: sample, self.invariants: sample, self.steps: steps}
+        self._filters = {program: Filter(program, each) for program, each in samples.items()}
         states = np.array([self.store.words(row) for row in self._spread_rows(WIDE_SAMPLE)], np.uint64)
         self._widened = {self.actions: widened(self.actions, states)}
 

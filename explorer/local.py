@@ -21,7 +21,7 @@ from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Viola
 
 ROWS_BETWEEN_REPORTS = 1 << 18
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
-LEVELS_TRIED = 12
+LEVELS_TRIED, CALLS_TRIED = 12, 5000
 SECONDS_BETWEEN_SNAPSHOTS = 5.0
 
 
@@ -146,10 +146,12 @@ class _Search:
 
     def _try_symmetry(self) -> None:
         """Refuse to go on if actions or invariants tell interchangeable names apart in one of the first states of the first levels."""
-        if len(self.engine.permutations) > 1 and self.store.depth < LEVELS_TRIED:
+        system = self.engine.system
+        calls = 2 * self.store.depth * (len(system.actions) + len(system.invariants))
+        if len(self.engine.permutations) > 1 and self.store.depth < LEVELS_TRIED and calls < CALLS_TRIED:
             begin, end = self.store.level_ends[-2:]
             states = [self.engine.layout.unpack(self.store.words(row)) for row in (begin, end - 1)]
-            refuse_unless_sound(self.engine.system, self.engine.permutations, states)
+            refuse_unless_sound(system, self.engine.permutations, states)
 
     def _look_for_broken_steps(self) -> None:
         """Look for violated step properties in the level that was expanded last."""

@@ -162,6 +162,7 @@ class Program:
         }
         self._audits = {instance.of.name: audit for instance in instances}
         self._random = random.Random(0)
+        self._audited: tuple[Any, Any] = None, None
 
     def learn(self, number: int, words: Any) -> None:
         """Run an instance on a state, and graft the path that it took onto its tree, unless the path is known.
@@ -183,7 +184,7 @@ class Program:
         name = self.instances[number].of.name
         if self._audits[name] > 0:
             self._audits[name] -= 1
-            self._audit_family(first, image.origin_of(words) if image else words, path, reference)
+            self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
 
     def _image_of(self, reference: int, image: Image) -> int:
         """The reference of the image of what a reference means."""
@@ -240,8 +241,8 @@ class Program:
         """Run the instance; what its result means, as a reference."""
         raise NotImplementedError
 
-    def _plain(self, instance: Instance, words: Any) -> Any:
-        """The same result from plain evaluation on the unpacked state, in a form that `_meant` compares."""
+    def _plain(self, instance: Instance, state: Any) -> Any:
+        """The same result from plain evaluation on the plain state, in a form that `_meant` compares."""
         raise NotImplementedError
 
     def _meant(self, reference: int, words: Any) -> Any:
@@ -250,7 +251,7 @@ class Program:
 
     def _explain(self, instance: Instance, words: Any, error: Exception) -> None:
         """Raise the error of the plain function, if it has one; otherwise say that and where tracing failed."""
-        self._plain(instance, words)
+        self._plain(instance, self.layout.unpack(words))
         at = line_of(error) or where(instance)
         raise ModelError(f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {at}") from error
 
@@ -277,50 +278,61 @@ class Program:
         )
 
     def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
-        """Hold a path of the first of a family, and one of its images, against plain evaluation."""
-        if state := self._differing(self.instances[first], words, path, reference):
-            raise ModelError(
-                f"{self.instances[first]} does not mean the same when it is traced: plain Python gives another result\n"
-                f"  {where(self.instances[first])}\n  in the state {self.layout.domain.show(state)}\n"
-                "  look for identity tests (`is`), type tests on containers, and anything outside the state"
-            )
+        """Hold a path of the first of a family against plain evaluation, on its own state and on one that differs wherever it did not
+        look, and hold one of its images against plain evaluation on the image of that state."""
+        instance = self.instances[first]
+        twin, state = self._twin(words, path)
+        for packed, audited in ((words, self._unpacked(words)), (twin, state)):
+            if self._plain(instance, audited) != self._meant(reference, packed):
+                raise ModelError(
+                    f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
+                    f"  in the state {self.layout.domain.show(audited)}\n"
+                    "  look for identity tests (`is`), type tests on containers, and anything outside the state"
+                )
         if not self._others[first]:
             return
         number, image = self._random.choice(self._others[first])
-        instance = self.instances[number]
-        if state := self._differing(instance, image.of_state(words), image.of_path(path), self._image_of(reference, image)):
+        other, moved = self.instances[number], image.of_state(twin)
+        state = self.layout.unpack(moved)
+        if self._plain(other, state) != self._meant(self._image_of(reference, image), moved):
             raise ModelError(
-                f"{instance.of.name} tells names apart, which the model declares interchangeable: {instance} does not do to a state what\n"
-                f"  {self.instances[first]} does to its image; explore without symmetry\n"
-                f"  {where(instance)}\n  in the state {self.layout.domain.show(state)}\n"
+                f"{other.of.name} tells names apart, which the model declares interchangeable: {other} does not do to a state what\n"
+                f"  {instance} does to its image; explore without symmetry\n"
+                f"  {where(other)}\n  in the state {self.layout.domain.show(state)}\n"
                 "  look for names that are not declared (`names=`, `by=`), for parameters too, and for names that are treated specially"
             )
 
-    def _differing(self, instance: Instance, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> Any:
-        """A state for which plain evaluation gives something else than the path: its own, or one that differs wherever it did not look."""
-        for state in (words, self._twin(words, path)):
-            if state is not None and self._plain(instance, state) != self._meant(reference, state):
-                return self.layout.unpack(state)
-        return None
+    def _unpacked(self, words: Any) -> Any:
+        """The plain state; many instances are audited on one state in turn."""
+        if self._audited[0] != words:
+            self._audited = words, self.layout.unpack(words)
+        return self._audited[1]
 
-    def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> Any:
-        """A state of random values in place of all that the path did not read, or None where packing it again would change it."""
+    def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> tuple[Any, Any]:
+        """A state, packed and plain, of random values in place of all that the path did not read; the state itself where packing the
+        random one again would change it."""
         read = {leaf for leaf, _ in path}
-        twin = [int(word) for word in words]
-        for leaf in self.layout.root.leaves():
-            if leaf not in read and leaf.width:
+        twin = list(words)
+        for leaf in self._tests:
+            if leaf not in read:
                 twin[leaf.word] &= ~(leaf.mask << leaf.shift)
-                twin[leaf.word] |= self._random.randrange(leaf.size) << leaf.shift
+                twin[leaf.word] |= int(self._random.random() * leaf.size) << leaf.shift
         try:
-            packed = self.layout.pack(self.layout.unpack(twin))
+            state = self.layout.unpack(twin)
+            packed = self.layout.pack(state)
         except Exception:  # a record's own validation may refuse a random combination
-            return None
+            return words, self._unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
-        return packed if agrees else None
+        return (packed, state) if agrees else (words, self._unpacked(words))
 
 
 class ActionProgram(Program):
     """The trees of action instances."""
+
+    def known_successors(self, words: Any) -> list[tuple[int, ...]]:
+        """The words of the states after a packed state, as far as paths are known."""
+        ends = (self._end(number, words) for number in range(len(self.instances)))
+        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self._meant(end, words), tuple)]
 
     def _reference(self, instance: Instance, recorder: Recorder) -> int:
         result = instance.apply(recorder.root())
@@ -337,8 +349,8 @@ class ActionProgram(Program):
             found = self._moved[reference, image] = self.effects.reference(result)
         return found
 
-    def _plain(self, instance: Instance, words: Any) -> Any:
-        after = successor(instance, self.layout.unpack(words), self.layout.domain)
+    def _plain(self, instance: Instance, state: Any) -> Any:
+        after = successor(instance, state, self.layout.domain)
         return after if after is None or isinstance(after, Cut) else self.layout.pack(after)
 
     def _meant(self, reference: int, words: Any) -> Any:
@@ -361,8 +373,8 @@ class InvariantProgram(Program):
     def _reference(self, instance: Instance, recorder: Recorder) -> int:
         return NOTHING if verdict_of(instance, instance.apply(recorder.root())) else VIOLATED
 
-    def _plain(self, instance: Instance, words: Any) -> Any:
-        return bool(judge(instance, self.layout.unpack(words), self.layout.domain))
+    def _plain(self, instance: Instance, state: Any) -> Any:
+        return bool(judge(instance, state, self.layout.domain))
 
     def _meant(self, reference: int, words: Any) -> Any:
         return reference == NOTHING

@@ -177,7 +177,7 @@ def _choices(goes_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def refuse_unless_sound(system: System, permutations: Sequence[Permutation], states: Sequence[Any]) -> None:
-    """Try whether actions and invariants tell the permuted names apart in some states.
+    """Try whether actions and properties tell the permuted names apart in some states.
 
     Raises:
         ModelError: they do; names the function, the names and the state.

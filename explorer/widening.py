@@ -14,6 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 
+from explorer.filters import Field, gathering
 from explorer.program import BRANCHES_FIELD, FIRST_EFFECT, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, Program
 
 MOST_BITS = 10
@@ -25,8 +26,6 @@ FEWEST_VISITS = 2
 KIND_AT = 30
 BRANCH, JUMP, WIDE = range(3)
 JUMPS, WIDENS = JUMP << KIND_AT, WIDE << KIND_AT
-
-Field = tuple[int, int, int]  # word, shift, width
 
 
 @attrs.frozen
@@ -83,7 +82,7 @@ class _Widening:
         self._cells = program.branches.cells
         self._trees = len(program.instances)
         self._visits = {position: count for position, count in visits.items() if count >= FEWEST_VISITS}
-        self._nodes: list[list[int]] = [[0] * 6]
+        self._nodes = [[0] * 6]
         self._tables: list[np.ndarray] = [np.zeros(1, np.uint32)]
         self._entries = 1
 
@@ -100,7 +99,7 @@ class _Widening:
         if len(fields) < 2 or self._entries > MOST_ENTRIES:
             return JUMPS | position
         number = len(self._nodes)
-        self._nodes.append(self._node(fields))
+        self._nodes.append([*gathering(fields), self._entries])
         table = np.zeros([1 << width for _, _, width in reversed(fields)], np.uint32)  # the first field's values lie side by side
         self._tables.append(table.reshape(-1))
         self._entries += table.size
@@ -117,12 +116,6 @@ class _Widening:
             place = axis + len(fields)
             ahead += [(first + value, (*index[:place], value, *index[place + 1 :])) for value in range(table.shape[axis])]
         return WIDENS | number
-
-    def _node(self, fields: list[Field]) -> list[int]:
-        words = list(dict.fromkeys(word for word, _, _ in fields))
-        masks = [sum(((1 << width) - 1) << shift for at, shift, width in fields if at == word) for word in words]
-        low, high = words[0], words[-1]
-        return [low, masks[0], high, masks[1] if len(words) > 1 else 0, masks[0].bit_count(), self._entries]
 
     def _fields(self, position: int) -> list[Field]:
         """The fields that walks from a position on test most, as many as fit, in the order of their bits; none if one test is all."""

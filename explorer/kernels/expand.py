@@ -32,7 +32,7 @@ from explorer.kernels.rows import (
     write_row,
 )
 from explorer.kernels.steps import breaks, check_steps
-from explorer.kernels.symmetry import make_representative, orbit_size
+from explorer.kernels.symmetry import make_representative, orbit_size, representative
 from explorer.kernels.trees import (
     apply,
     candidates_of,
@@ -97,13 +97,13 @@ class Work(NamedTuple):
     misses: Any
 
 
-@njit(inline="always")
-def list_candidates(states: int, trees: Any, work: Any, units: Any) -> int:
+@njit(nogil=True)
+def list_candidates(states: int, trees: Any, work: Any) -> int:
     """List the trees that the filter leaves for each of the batch's states; how many there are."""
     listed = 0
     for at in range(states):
         for group in range(trees.candidates.shape[2]):
-            left = candidates_of(work.words, at, group, trees, units)
+            left = candidates_of(work.words, at, group, trees)
             while left:
                 work.hit_state[listed] = at
                 work.hit_tree[listed] = np.int64(first_of(left)) + 64 * group
@@ -112,7 +112,7 @@ def list_candidates(states: int, trees: Any, work: Any, units: Any) -> int:
     return listed
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def walk_all(listed: int, trees: Any, work: Any) -> None:
     """Walk all listed trees, one step of each at a time: steps of different walks overlap, where one walk waits for every load.
 
@@ -152,13 +152,13 @@ def walk_all(listed: int, trees: Any, work: Any) -> None:
         walking = still
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any, units: Any) -> tuple[int, bool]:
     """Walk the trees for the batch's states: the number of hits, and whether every walk ended.
 
     A thread that is not alone leaves branches that another one has asked for to that one.
     """
-    listed = list_candidates(states, trees, work, units)
+    listed = list_candidates(states, trees, work)
     walk_all(listed, trees, work)
     hits, missed, resolved = 0, 0, True
     for number in range(listed):
@@ -180,7 +180,7 @@ def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any, units
     return hits, resolved
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def apply_hits(hits: int, effects: Any, symmetry: Any, table: Any, work: Any, units: Any) -> int:
     """Make the successors of the hits, and ask for the memory where they would be found; the number of successors."""
     successors = 0
@@ -201,7 +201,7 @@ def apply_hits(hits: int, effects: Any, symmetry: Any, table: Any, work: Any, un
     return successors
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) -> None:
     """Find the first entry that each successor may be, and ask for the memory of its row."""
     bits = row_bits(len(table))
@@ -324,7 +324,7 @@ def mark_predecessors(
             if effects.cut[effect] or marks[first + at]:
                 continue
             apply(work.words, at, effect, effects, work.made, 0, units)
-            make_representative(work.made, 0, symmetry, units)
+            representative(work.made, symmetry, units)
             found = find_row(rows, table, work.made, 0, units)
             if end <= found < next_end and marks[found]:
                 marks[first + at] = 1

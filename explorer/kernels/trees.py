@@ -30,8 +30,7 @@ class Trees(NamedTuple):
     Attributes:
         branches: the trees, see `explorer.program`.
         roots, nodes, entries: the wide nodes, see `explorer.widening`.
-        masks: per chunk and word, the bits that the chunk gathers.
-        places: per chunk and word, where they go in the chunk's index.
+        chunks: per chunk, how its index is gathered, see `explorer.filters.gathering`.
         candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
             holds the trees that lead anywhere at all.
     """
@@ -40,8 +39,7 @@ class Trees(NamedTuple):
     roots: Any
     nodes: Any
     entries: Any
-    masks: Any
-    places: Any
+    chunks: Any
     candidates: Any
 
 
@@ -79,12 +77,18 @@ def inside(entry: int) -> int:
 
 
 @njit(inline="always")
+def gather(words: Any, at: int, gatherings: Any, number: int) -> int:
+    """An index made of bits of a state."""
+    low = pext(words[at, gatherings[number, 0]], gatherings[number, 1])
+    high = pext(words[at, gatherings[number, 2]], gatherings[number, 3])
+    return low | high << gatherings[number, 4]
+
+
+@njit(inline="always")
 def follow_wide(words: Any, at: int, entry: int, trees: Any) -> int:
     """The entry that a state takes at a wide node."""
     node = inside(entry)
-    low = pext(words[at, trees.nodes[node, 0]], trees.nodes[node, 1])
-    high = pext(words[at, trees.nodes[node, 2]], trees.nodes[node, 3])
-    return np.uint64(trees.entries[trees.nodes[node, 5] + (low | high << trees.nodes[node, 4])])
+    return np.uint64(trees.entries[trees.nodes[node, 5] + gather(words, at, trees.nodes, node)])
 
 
 @njit(inline="always")
@@ -104,15 +108,12 @@ def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
 
 
 @njit(inline="always")
-def candidates_of(words: Any, at: int, group: int, trees: Any, units: Any) -> int:
+def candidates_of(words: Any, at: int, group: int, trees: Any) -> int:
     """The trees 64 * group .. 64 * group + 63 that may lead to something for a state, one bit each."""
-    last = len(trees.masks)
+    last = len(trees.chunks)
     left = trees.candidates[last, 0, group]
     for chunk in range(last):
-        index = np.uint64(0)
-        for word in range((len(units) + 1) // 2):
-            index |= pext(words[at, word], trees.masks[chunk, word]) << trees.places[chunk, word]
-        left &= trees.candidates[chunk, index, group]
+        left &= trees.candidates[chunk, gather(words, at, trees.chunks, chunk), group]
     return left
 
 
