@@ -17,6 +17,8 @@ from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, SequenceOf, SetOf, S
 
 WORD_BITS = 64
 MOST_WORDS = 32
+ROUNDED = 4
+"""Longer states take whole multiples of so many words, as kernels are compiled for each length anew."""
 
 
 @attrs.frozen(eq=False)
@@ -148,8 +150,9 @@ class Layout:
         self._skipped = skip
         self.domain = domain
         self.root = self._slot(domain, "")
-        self.words = max(1, len(self._free))
-        self.units = 2 * self.words - (not self._free or self._free[-1] >= WORD_BITS // 2)
+        used = len(self._free) - skip
+        self.words = skip + (max(1, used) if used <= ROUNDED else -(-used // ROUNDED) * ROUNDED)
+        self.units = 2 * self.words - (used <= ROUNDED and (not self._free or self._free[-1] >= WORD_BITS // 2))
         self.bits = sum(leaf.width for leaf in self.root.leaves())
 
     def pack(self, state: Any) -> tuple[int, ...]:
