@@ -53,7 +53,7 @@ class Snapshot:
 def fingerprint(system: System, layout: Layout, permutations: int, options: dict[str, Any]) -> dict[str, str]:
     """What must be equal for a search to go on, by what to call it in an error."""
     leaves = [(leaf.path, leaf.word, leaf.shift, leaf.width, str(leaf.domain)) for leaf in layout.root.leaves()]
-    functions = [instance.of.function for instance in (*system.actions, *system.invariants, *system.step_properties)]
+    functions = [instance.of.function for instance in (*system.actions, *system.invariants, *system.step_properties, *system.prospects)]
     packages = {function.__module__.partition(".")[0] for function in functions} | {system.domain.cls.__module__.partition(".")[0]}
     files = sorted(
         str(module.__file__)
@@ -63,7 +63,7 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: dict
     return {
         "the state's layout": _hash(leaves),
         "the actions": _hash([str(action) for action in system.actions]),
-        "the properties": _hash([str(instance) for instance in (*system.invariants, *system.step_properties)]),
+        "the properties": _hash([str(instance) for instance in (*system.invariants, *system.step_properties, *system.prospects)]),
         "the initial states": _hash([layout.pack(state) for state in system.initial]),
         "the model's code": _hash([hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]),
         "the options": _hash({**options, "permutations": permutations}),

@@ -45,20 +45,21 @@ class Engine:
         self.actions = ActionProgram(self.layout, system.actions, self.effects, audit)
         self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit)
         self.steps = InvariantProgram(self.layout.doubled(system.transitions), system.step_properties, self.effects, audit)
+        self.prospects = InvariantProgram(self.layout, system.prospects, self.effects, audit)
         self.permutations = permutations_of(system, self.layout) if symmetry else []
         self.symmetry = tabulate(self.layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(self.layout)
         self.store = Store(self.layout, budget)
         self.works = [make_work(len(system.actions), len(system.step_properties), self.layout) for _ in range(workers)]
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self._growing = threading.Lock()
-        self._filters = {program: Filter(program, self.layout) for program in (self.actions, self.invariants)}
+        self._filters = {program: Filter(program, self.layout) for program in (self.actions, self.invariants, self.prospects)}
         self._unfiltered = Filter(self.steps, self.steps.layout)
         self._filtered_at = ROWS_WORTH_A_FILTER // 8
 
     @property
     def paths(self) -> int:
         """How many paths of functions were run in Python."""
-        return self.actions.paths + self.invariants.paths + self.steps.paths
+        return self.actions.paths + self.invariants.paths + self.steps.paths + self.prospects.paths
 
     def total(self, position: int) -> int:
         """One of the counts of `explorer.kernels.expand`, of all threads together."""

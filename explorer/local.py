@@ -14,6 +14,7 @@ from explorer.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.engine import Engine
 from explorer.kernels import expand as kernel
 from explorer.kernels.expand import Work
+from explorer.prospects import hopeless_states
 from explorer.store import RESERVED_ROWS, Stopped
 from explorer.symmetry import refuse_unless_sound
 from explorer.system import System
@@ -91,6 +92,8 @@ class _Search:
         reason = ""
         try:
             reason = self._explore()
+            if not reason and (self.keep_going or not self.violations):  # every state is known
+                self.violations += hopeless_states(self.engine, {violation.property for violation in self.violations})
         except KeyboardInterrupt:
             reason = "interrupted"
             self._snapshot(at_once=True)

@@ -157,7 +157,7 @@ def _try(system: System, permutation: Permutation, state: Any) -> None:
         ours, theirs = by_function.setdefault(instance.of, ([], []))
         ours += [bool(judge(instance, step, system.transitions)) for step in steps]
         theirs += [bool(judge(instance, step, system.transitions)) for step in image_steps]
-    for invariant in system.invariants:
+    for invariant in (*system.invariants, *system.prospects):
         ours, theirs = by_function.setdefault(invariant.of, ([], []))
         ours.append(bool(judge(invariant, state, system.domain)))
         theirs.append(bool(judge(invariant, image, system.domain)))

@@ -28,6 +28,7 @@ class System:
         actions: one instance per action and parameter values; their order decides which of several shortest traces is shown.
         invariants: one instance per invariant and parameter values, each checked on every state.
         step_properties: one instance per step property and parameter values, each checked on every step.
+        prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
     """
 
@@ -37,6 +38,7 @@ class System:
     invariants: tuple[Instance, ...] = ()
     interchangeable: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict)
     step_properties: tuple[Instance, ...] = ()
+    prospects: tuple[Instance, ...] = ()
 
     @property
     def transitions(self) -> Struct:

@@ -231,7 +231,7 @@ def _judge_again(name: str, system: System, claimed: Any, steps: list[Step]) -> 
         if any(successor(action, last, system.domain) is not None for action in system.actions):
             raise ReportError(f"{name}: step {len(steps) - 1}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")
         return violation_at(system, None, steps)
-    for instance in (*system.invariants, *system.step_properties):
+    for instance in (*system.invariants, *system.step_properties, *system.prospects):
         if instance.of.name == claimed and not judge_end(system, instance, steps[-2].state if len(steps) > 1 else None, last):
             return violation_at(system, instance, steps)
     raise ReportError(f"{name}: step {len(steps) - 1}: the property {shown(claimed)} is not violated")

@@ -20,9 +20,9 @@ from highwater.tables import Findings, Wrong, did_you_mean, shown, structure
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 from model.definition import Definition, Model
-from model.domain import Invariant, StepProperty, domain_of
+from model.domain import Invariant, Prospect, StepProperty, domain_of
 
-Property = Invariant | StepProperty
+Property = Invariant | StepProperty | Prospect
 COUNTS = ("trace_length", "distinct_states", "depth")
 
 
@@ -58,7 +58,7 @@ class SpecFile:
         preset: a protocol by name, such as that of a release.
         protocol: the protocol's toggles, by name; on top of the preset, if there is one.
         bounds: how large the cluster and its history may become, by name.
-        check: the properties to check on every state or step; `no_deadlock` is one.
+        check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is one.
         expect: what is claimed; that all properties hold if left out.
         max_depth: explore so many actions deep and no deeper.
         source: where the claim comes from.
@@ -82,7 +82,7 @@ class Spec:
         name: the file's name without its ending: the claim.
         path: the file.
         definition, protocol, bounds: the model under the protocol, and the bounds object.
-        properties: the invariants and step properties to check.
+        properties: the invariants, step properties and prospects to check.
         check_deadlock: whether a state without successors, which no bound explains, is a violation too.
     """
 
@@ -117,6 +117,7 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
         invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
+        prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
         interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
     )
 
@@ -209,6 +210,10 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         findings.add('expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated')
     if expect.verdict is Verdict.HOLDS_TO_DEPTH and file.max_depth is None:
         findings.add('expect.verdict: "holds-to-depth" needs the key max_depth')
+    if file.max_depth is not None and resolved is not None:
+        for each in resolved[3]:
+            if isinstance(each, Prospect):
+                findings.add(f"max_depth: {each.name} is a prospect, to be judged once every state is known; leave max_depth out")
     if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
         findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
     for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):

@@ -12,10 +12,11 @@ from rich.text import Text
 
 from explorer.system import System
 from explorer.trace import changes
-from explorer.verdict import Outcome, Progress, Step, Verdict, Violation
+from explorer.verdict import DEADLOCK, Outcome, Progress, Step, Verdict, Violation
 from highwater.check import Result, Status
 from highwater.spec import Spec
 from highwater.tables import shown
+from model.domain import Prospect
 
 SECONDS_BETWEEN_LINES = 10.0
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
@@ -112,14 +113,24 @@ def _verdict(result: Result) -> str:
         others = [f"{v.property} after {v.trace_length}" for v in outcome.violations if v is not violation]
         also = f"; also {', '.join(others)}" if others else ""
         return f"violated: {violation.property} after {violation.trace_length} steps{also}"
-    properties = ", ".join(result.spec.file.check)
     match outcome.verdict:
         case Verdict.HOLDS:
-            return f"holds within these bounds: {properties}"
+            return f"holds within these bounds: {', '.join(result.spec.file.check)}"
         case Verdict.HOLDS_TO_DEPTH:
-            return f"holds to {outcome.reason} within these bounds: {properties}"
+            return _to_depth(result)
         case _:
             return f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no violation so far"
+
+
+def _to_depth(result: Result) -> str:
+    """What holds to a depth; a prospect does not, as only the whole graph of states shows it."""
+    spec = result.spec
+    prospects = [each.name for each in spec.properties if isinstance(each, Prospect)]
+    judged = [each.name for each in spec.properties if each.name not in prospects] + [DEADLOCK] * spec.check_deadlock
+    holds = (
+        f"holds to {result.outcome.reason} within these bounds: {', '.join(judged)}" if judged else f"explored to {result.outcome.reason}"
+    )
+    return f"{holds}; not judged, as not every state is known: {', '.join(prospects)}" if prospects else holds
 
 
 def _protocol(spec: Spec) -> str:
