@@ -27,6 +27,9 @@ from tests.small_models import CASES, small_system, tiny_system
 
 EXPLORED = [(model, name) for model, name in CASES if model != "partition" or name in ("kafka-0.10.2", "kafka-2.8.0", "repaired")]
 
+SYMMETRIC = [case for case in CASES if case[0] != "controller"]
+"""Models whose brokers are interchangeable: assignments, which the controller goes by, list them in an order."""
+
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
@@ -100,7 +103,7 @@ def random_walk(system: System, choices: Any, length: int) -> Any:
     return state
 
 
-@pytest.mark.parametrize(("model", "name"), CASES)
+@pytest.mark.parametrize(("model", "name"), SYMMETRIC)
 @settings(max_examples=20, deadline=None)
 @given(choices=st.data(), length=st.integers(0, 15))
 def test_every_model_treats_interchangeable_brokers_alike(model: str, name: str, choices: Any, length: int) -> None:
@@ -111,7 +114,7 @@ def test_every_model_treats_interchangeable_brokers_alike(model: str, name: str,
     refuse_unless_sound(system, permutations, [random_walk(system, choices, length)])
 
 
-@pytest.mark.parametrize(("model", "name"), CASES)
+@pytest.mark.parametrize(("model", "name"), SYMMETRIC)
 @settings(max_examples=40, deadline=None)
 @given(choices=st.data(), length=st.integers(0, 15))
 def test_all_images_of_a_state_have_one_representative(model: str, name: str, choices: Any, length: int) -> None:

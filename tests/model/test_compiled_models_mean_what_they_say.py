@@ -35,7 +35,7 @@ def compiled(model: str, name: str) -> tuple[System, Layout, ActionProgram, Inva
     layout = Layout(system.domain)
     effects = Effects(layout.words)
     actions = ActionProgram(layout, system.actions, effects, audit=10**9)
-    invariants = InvariantProgram(layout, system.invariants, effects, audit=10**9)
+    invariants = InvariantProgram(layout, (*system.invariants, *system.prospects), effects, audit=10**9)
     steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, effects, audit=10**9)
     return system, layout, actions, invariants, steps
 
@@ -71,7 +71,7 @@ def test_compiled_functions_give_what_direct_calls_give(model: str, name: str, c
             for number, step in enumerate(system.step_properties):
                 held = bool(judge(step, Transition(state, expected), system.transitions))
                 assert steps.evaluate(number, (*words, *found)) == held
-    for position, invariant in enumerate(system.invariants):
+    for position, invariant in enumerate((*system.invariants, *system.prospects)):
         assert invariants.evaluate(position, words) == bool(judge(invariant, state, system.domain))
 
 
