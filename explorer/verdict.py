@@ -119,7 +119,7 @@ class Outcome:
 class Progress:
     """How far a running exploration is: the depth and the rows of the level being expanded, and the totals so far.
 
-    Stored states are counted as they are, successors as without symmetry.
+    Stored states are counted as they are, successors as without symmetry. `more` is what else the engine has to say.
     """
 
     depth: int
@@ -130,3 +130,4 @@ class Progress:
     seconds: float
     memory: int
     level_ended: bool
+    more: str = ""

@@ -1,0 +1,143 @@
+"""Levels as jobs: what the driver sends, what comes back, and what Spark says of it."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from explorer.parts import PartEngine
+from explorer.system import System
+from spark.level import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Admitted, Expanded, Search, admit_task, expand_task, read_report
+from spark.session import ClusterError, reason_of
+from spark.shard import next_digest
+from spark.store import Level, Levels
+
+SECONDS_BETWEEN_REPORTS = 1.0
+
+
+class Cluster:
+    """The jobs of one search.
+
+    Attributes:
+        partitions: how many partitions a level has.
+    """
+
+    def __init__(
+        self, spark: SparkSession, name: str, make_system: Callable[[], System], symmetry: bool, options: dict[str, Any],
+        engine: PartEngine, levels: Levels, partitions: int | None,
+    ) -> None:  # fmt: skip
+        self._spark = spark
+        self._name = name
+        self._make_system = make_system
+        self._symmetry = symmetry
+        self._options = options
+        self._engine = engine
+        self._levels = levels
+        self._partitions = partitions
+        self._shared: Any = None
+        self._digests: list[str] = []
+        self._depth = -1
+        self._group = f"highwater-{uuid.uuid4().hex[:12]}"
+        self._pool = ThreadPoolExecutor(1)
+
+    @property
+    def partitions(self) -> int:
+        if self._partitions is None:
+            self._partitions = max(1, self._spark.sparkContext.defaultParallelism)
+        return self._partitions
+
+    def run(
+        self, levels: Sequence[Level], known: Sequence[str], tell: Callable[[str], None]
+    ) -> tuple[list[Expanded], list[Admitted], str]:
+        """Expand the last level and write the parts of the next one.
+
+        Args:
+            levels: all levels so far.
+            known: properties that need no checking.
+            tell: is told now and then how far it is.
+
+        Returns:
+            What the tasks report, and what Spark says of shuffle and spill, in words.
+
+        Raises:
+            ModelError, CheckpointError: a task says so.
+            ClusterError: Spark gave up.
+        """
+        self._share(levels)
+        running = self._pool.submit(self._collect, levels[-1], known)
+        try:
+            while True:
+                try:
+                    reports = [read_report(text) for text in running.result(SECONDS_BETWEEN_REPORTS)]
+                    break
+                except StillRunning:
+                    tell(self._tasks())
+        except BaseException:
+            self._spark.sparkContext.cancelJobGroup(self._group)
+            raise
+        expanded = sorted((each for each in reports if isinstance(each, Expanded)), key=lambda each: each.source)
+        admitted = sorted((each for each in reports if isinstance(each, Admitted)), key=lambda each: each.partition)
+        return expanded, admitted, self._exchanged()
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._shared is not None:
+            self._shared.destroy()
+
+    def _share(self, levels: Sequence[Level]) -> None:
+        """Send what every task needs, once, and note which parts each partition has."""
+        if self._shared is None:
+            search = Search(
+                self._group, self._make_system, self._symmetry, self._options, self._engine.fingerprint(self._options), self._engine.trees(),
+                self._levels,
+            )  # fmt: skip
+            self._shared = self._spark.sparkContext.broadcast(search)
+            self._digests = [""] * self.partitions
+        for level in levels[self._depth + 1 :]:
+            self._digests = [next_digest(digest, level.parts, p, self.partitions) for p, digest in enumerate(self._digests)]
+            self._depth = level.depth
+
+    def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
+        """Run the job; the reports of its tasks."""
+        context = self._spark.sparkContext
+        what = f"{self._name}: level {level.depth + 1}: expand {level.rows:,} states of level {level.depth}, exchange, admit, check, write"
+        context.setJobGroup(self._group, what, interruptOnCancel=True)
+        sources = [(number, part) for number, part in enumerate(level.parts) if part]
+        try:
+            rows = (
+                self._spark.range(0, len(sources), 1, len(sources))
+                .mapInArrow(expand_task(self._shared, sources, self.partitions), BLOCKS_IN_SPARK)
+                .repartitionById(self.partitions, "owner")
+                .mapInArrow(admit_task(self._shared, level.depth + 1, list(self._digests), list(known)), REPORTS_IN_SPARK)
+                .collect()
+            )
+        except Exception as error:
+            raise ClusterError(
+                f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  whole levels up to {level.depth} are in {self._levels.uri}: "
+                "go on with --resume"
+            ) from error
+        return [row.report for row in rows]
+
+    def _tasks(self) -> str:
+        """How far the stages that run are."""
+        tracker = self._spark.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        return "".join(f"{stage.numCompletedTasks} of {stage.numTasks} tasks  " for stage in stages if stage)
+
+    def _exchanged(self) -> str:
+        """What the last job's stages have shuffled and spilled."""
+        try:
+            context = self._spark.sparkContext
+            job = context.statusTracker().getJobInfo(max(context.statusTracker().getJobIdsForGroup(self._group)))
+            store = context._jsc.sc().statusStore()
+            stages = [store.lastStageAttempt(stage) for stage in job.stageIds]
+            shuffled = sum(stage.shuffleWriteBytes() for stage in stages)
+            spilled = sum(stage.diskBytesSpilled() for stage in stages)
+        except Exception:  # what Spark keeps for its web pages may be gone, or be called otherwise one day
+            return ""
+        return f"shuffle {shuffled / 2**20:,.1f} MiB  spill {spilled / 2**20:,.1f} MiB  "
