@@ -18,13 +18,13 @@ from explorer.engine import Engine
 from explorer.kernels import check as check_kernels
 from explorer.kernels import expand as expand_kernels
 from explorer.kernels import parts as kernels
-from explorer.kernels import rows as row_kernels
 from explorer.memory import reserve
 from explorer.program import Column
 from explorer.store import BATCH, MOST_MISSES
 from explorer.system import System
 from explorer.verdict import Budget
 
+PROGRAMS = ("actions", "invariants", "steps")
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
 
 
@@ -95,7 +95,7 @@ class PartEngine:
         """All that was learned so far, as arrays."""
         effects = self.engine.effects
         columns = {name: getattr(effects, name) for name in ("keep", "put", "copies", "first_copy", "cut")}
-        columns |= {"actions": self.engine.actions.branches, "invariants": self.engine.invariants.branches}
+        columns |= {name: getattr(self.engine, name).branches for name in PROGRAMS}
         return {"bounds": list(effects.bounds)} | {name: column.array[: column.length].copy() for name, column in columns.items()}
 
     def take_trees(self, trees: dict[str, Any]) -> None:
@@ -104,8 +104,8 @@ class PartEngine:
         effects.bounds[:] = trees["bounds"]
         for name in ("keep", "put", "copies", "first_copy", "cut"):
             _fill(getattr(effects, name), trees[name])
-        _fill(self.engine.actions.branches, trees["actions"])
-        _fill(self.engine.invariants.branches, trees["invariants"])
+        for name in PROGRAMS:
+            _fill(getattr(self.engine, name).branches, trees[name])
 
     # Rows
 
@@ -147,24 +147,27 @@ class PartEngine:
 
     def expand(self, rows: np.ndarray, owners: int) -> Iterator[tuple[int, np.ndarray]]:
         """The successors of rows as records, by owner; equal ones mostly once. What was counted waits in `take_counts`."""
+        engine, work = self.engine, self._work
         self._use(rows)
         self._make_room()
-        first, taken, status = 0, 0, expand_kernels.DONE
         self._at_rest = np.full(1, -1, np.int64)
+        first = taken = 0
         while True:
             status, taken = kernels.successors(
                 rows, first, self._count(rows), self._made, self._parents, self._actions, taken, self._table, self._at_rest,
-                self.engine.trees(self.engine.actions), self.engine.effect_arrays(), self.engine.symmetry, self._work, self.units,
+                engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, self.units,
             )  # fmt: skip
-            first = int(self._work.counts[expand_kernels.FIRST])
+            first = int(work.counts[expand_kernels.FIRST])
             if status == expand_kernels.MISSED:
-                self.engine.learn(self.engine.actions, self._work.misses[: self._work.counts[expand_kernels.MISSES]])
-                continue
-            yield from self._sorted_by_owner(taken, owners)
-            if status == expand_kernels.DONE:
-                return
-            taken = 0
-            self._table[:] = 0
+                engine.learn(engine.actions, work.misses[: work.counts[expand_kernels.MISSES]])
+            elif status == expand_kernels.MISSED_STEPS:
+                engine.learn_steps(work.misses[: work.counts[expand_kernels.MISSES]])
+            else:
+                yield from self._sorted_by_owner(taken, owners)
+                if status == expand_kernels.DONE:
+                    return
+                taken = 0
+                self._table[:] = 0
 
     def _sorted_by_owner(self, taken: int, owners: int) -> Iterator[tuple[int, np.ndarray]]:
         width = self.record_width
@@ -207,6 +210,19 @@ class PartEngine:
             array[:] = 0
         return counts, int(self._at_rest[0])
 
+    def broken(self, rows: np.ndarray, known: Container[str]) -> dict[str, int]:
+        """After expanding rows, the first with a step that violates each step property, by name; without those known to be violated."""
+        engine, work, found = self.engine, self._work, {}
+        broken = zip(self.system.step_properties, work.broken.tolist(), strict=True)
+        for name in sorted({each.of.name for each, is_broken in broken if is_broken and each.of.name not in known}):
+            wanted = np.array([each.of.name == name for each in self.system.step_properties])
+            trees, steps = engine.trees(engine.actions), engine.trees(engine.steps)
+            found[name] = int(
+                kernels.first_breaking(rows, self._count(rows), wanted, trees, steps, engine.effect_arrays(), work, self.units)
+            )
+        work.broken[:] = 0
+        return found
+
     # Checking
 
     def violated(self, rows: np.ndarray, known: Container[str]) -> dict[str, int]:
@@ -230,11 +246,9 @@ class PartEngine:
             self.engine.learn(self.engine.invariants, misses[: max(0, missed)])
 
     def _first_violating(self, rows: np.ndarray, name: str) -> int:
-        marks = np.zeros(self._count(rows), np.uint8)
         wanted = _mask([instance.of.name == name for instance in self.system.invariants])
         trees = self.engine.trees(self.engine.invariants)
-        check_kernels.mark_violating(rows, 0, len(marks), wanted, marks, trees, self._words, self.units)
-        return int(np.argmax(marks))
+        return int(kernels.first_violating(rows, self._count(rows), wanted, trees, self._words, self.units))
 
 
 def _mask(bits: list[bool]) -> np.ndarray:
@@ -290,7 +304,7 @@ class Visited:
             self._enter(0)
 
     def _enter(self, begin: int) -> None:
-        row_kernels.enter_rows(self.rows, begin, self.end, self.table, self._words[:1], self._slots, self.units)
+        kernels.enter(self.rows, begin, self.end, self.table, self._words[:1], self._slots, self.units)
 
     def add(self, rows: np.ndarray) -> None:
         """Add rows that are known to be new."""

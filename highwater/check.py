@@ -15,10 +15,11 @@ from highwater.spec import Spec, SpecError
 
 
 class Engine(Enum):
-    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler."""
+    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler. `SPARK`: on a Spark cluster."""
 
     LOCAL = "local"
     PYTHON = "python"
+    SPARK = "spark"
 
 
 class Status(Enum):
@@ -61,11 +62,15 @@ def check_spec(
     keep_going: bool = False,
     workers: int | None = None,
     symmetry: bool = True,
-    checkpoint: Path | None = None,
+    checkpoint: Path | str | None = None,
     resume: bool = False,
+    master: str | None = None,
+    partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Result:
     """Explore one spec and compare with its claim. See `explorer.local.explore` for what the arguments mean.
+
+    For `Engine.SPARK`, `spark.explore.explore` says it; the checkpoint may be a URI then, and `master` says where to run.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
@@ -78,6 +83,20 @@ def check_spec(
             from explorer import oracle
 
             outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going)
+        elif engine is Engine.SPARK:
+            from highwater import on_spark
+
+            outcome = on_spark.explore(
+                spec,
+                budget,
+                master=master,
+                partitions=partitions,
+                checkpoint=None if checkpoint is None else str(checkpoint),
+                resume=resume,
+                keep_going=keep_going,
+                symmetry=symmetry,
+                on_progress=on_progress,
+            )
         else:
             from explorer import local  # imports numba
 
@@ -89,7 +108,7 @@ def check_spec(
                 on_progress=on_progress,
                 workers=workers,
                 symmetry=symmetry,
-                checkpoint=checkpoint,
+                checkpoint=None if checkpoint is None else Path(checkpoint),
                 resume=resume,
             )
     except (ModelError, CheckpointError) as error:

@@ -40,14 +40,18 @@ def main() -> None:
 
 @main.command()
 @click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=_PATH)
-@click.option("--engine", type=click.Choice(["local", "python"]), default="local", show_default=True, help="Compiled, or plain Python.")
+@click.option(
+    "--engine", type=click.Choice(["local", "python", "spark"]), default="local", show_default=True, help="Compiled, plain, or on Spark."
+)
 @click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads to explore with.  [default: one per processor]")
 @click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="Keep one state for all that differ by broker names only.")
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Explore N actions deep and no deeper.")
 @click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop when N states are stored.")
 @click.option("--memory", type=_Memory(), help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]")
-@click.option("--checkpoint", type=_PATH, metavar="DIR", help="Keep snapshots of one spec's search in DIR, to go on from with --resume.")
+@click.option("--checkpoint", metavar="DIR", help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI.")
 @click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
+@click.option("--master", metavar="URL", help="For Spark: where to run, such as spark://host:7077.  [default: local[*]]")
+@click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="For Spark: partitions of a level.  [default: one per core]")
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
 @click.option("--json", "json_path", type=_PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
@@ -59,8 +63,10 @@ def check(
     max_depth: int | None,
     max_states: int | None,
     memory: int | None,
-    checkpoint: Path | None,
+    checkpoint: str | None,
     resume: bool,
+    master: str | None,
+    partitions: int | None,
     keep_going: bool,
     trace: bool | None,
     json_path: Path | None,
@@ -84,8 +90,11 @@ def check(
         specs = _load_all(find_specs(paths), load_spec, SpecError)
         if checkpoint is None and resume:
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
-        if checkpoint is not None and (len(specs) > 1 or engine != "local"):
-            raise SpecError("--checkpoint keeps the search of one spec by the local engine; name one spec")
+        if checkpoint is not None and (len(specs) > 1 or engine == "python"):
+            raise SpecError("--checkpoint keeps the search of one spec by the engine local or spark; name one spec")
+        _refuse_for_engine(
+            engine, SpecError, spark={"--master": master, "--partitions": partitions}, local={"--workers": workers, "--memory": memory}
+        )
         if json_path is not None:
             if json_path.suffix == ".toml":
                 raise ReportError(f"{json_path}: --json would overwrite a spec; name another file")
@@ -102,6 +111,8 @@ def check(
                     symmetry=symmetry,
                     checkpoint=checkpoint,
                     resume=resume,
+                    master=master,
+                    partitions=partitions,
                     on_progress=live,
                 )
             results.append(result)
@@ -139,6 +150,17 @@ def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> lis
     if problems:
         raise error_class("\n".join(problems))
     return specs
+
+
+def _refuse_for_engine(engine: str, error_class: type[Exception], **options: dict[str, Any]) -> None:
+    """Refuse options that another engine is for, rather than ignore them."""
+    for of, values in options.items():
+        given = [name for name, value in values.items() if value is not None]
+        if given and (engine == "spark") != (of == "spark"):
+            instead = (
+                "Spark has settings of its own (spark.executor.cores, spark.executor.memory)" if of == "local" else "add --engine spark"
+            )
+            raise error_class(f"{given[0]} says nothing to --engine {engine}; {instead}")
 
 
 def _complain(errors: Any, error: Exception) -> None:

@@ -9,14 +9,19 @@ from typing import Any
 
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress
-from highwater.spec import Spec, SpecError, SpecFile, build_system, resolve_model
+from highwater.spec import Spec, SpecError, build_system, resolve_model, toggles_of
 from model.catalogue import MODELS
 
 
-def system_of(file: SpecFile) -> System:
-    """The system that a spec file speaks of. Executors call this: a spec file is plain data, and travels."""
-    protocol, definition, bounds, properties = resolve_model(MODELS[file.model], file.protocol, file.bounds, file.check)
-    return build_system(definition, protocol, bounds, properties)
+def system_of(model: str, protocol: dict[str, Any], bounds: dict[str, Any], check: tuple[str, ...]) -> System:
+    """The system that a spec speaks of, from plain data. Executors call this."""
+    chosen, definition, sizes, properties = resolve_model(MODELS[model], protocol, bounds, check)
+    return build_system(definition, chosen, sizes, properties)
+
+
+def recipe(spec: Spec) -> Callable[[], System]:
+    """How to make a spec's system on any machine."""
+    return functools.partial(system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, spec.file.check)
 
 
 def explore(
@@ -42,7 +47,7 @@ def explore(
 
     try:
         return explore_levels(
-            functools.partial(system_of, spec.file),
+            recipe(spec),
             budget,
             spark=with_spark,
             name=spec.name,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from typing import Any
 
@@ -51,9 +51,7 @@ class Cluster:
             self._partitions = max(1, self._spark.sparkContext.defaultParallelism)
         return self._partitions
 
-    def run(
-        self, levels: Sequence[Level], known: Sequence[str], tell: Callable[[str], None]
-    ) -> tuple[list[Expanded], list[Admitted], str]:
+    def run(self, levels: Sequence[Level], known: Sequence[str], tell: Callable[[str], None]) -> tuple[list[Expanded], list[Admitted], str]:
         """Expand the last level and write the parts of the next one.
 
         Args:
@@ -92,10 +90,8 @@ class Cluster:
     def _share(self, levels: Sequence[Level]) -> None:
         """Send what every task needs, once, and note which parts each partition has."""
         if self._shared is None:
-            search = Search(
-                self._group, self._make_system, self._symmetry, self._options, self._engine.fingerprint(self._options), self._engine.trees(),
-                self._levels,
-            )  # fmt: skip
+            prints = self._engine.fingerprint(self._options)
+            search = Search(self._group, self._make_system, self._symmetry, self._options, prints, self._engine.trees(), self._levels)
             self._shared = self._spark.sparkContext.broadcast(search)
             self._digests = [""] * self.partitions
         for level in levels[self._depth + 1 :]:
@@ -111,16 +107,14 @@ class Cluster:
         try:
             rows = (
                 self._spark.range(0, len(sources), 1, len(sources))
-                .mapInArrow(expand_task(self._shared, sources, self.partitions), BLOCKS_IN_SPARK)
+                .mapInArrow(expand_task(self._shared, sources, self.partitions, list(known)), BLOCKS_IN_SPARK)
                 .repartitionById(self.partitions, "owner")
                 .mapInArrow(admit_task(self._shared, level.depth + 1, list(self._digests), list(known)), REPORTS_IN_SPARK)
                 .collect()
             )
         except Exception as error:
-            raise ClusterError(
-                f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  whole levels up to {level.depth} are in {self._levels.uri}: "
-                "go on with --resume"
-            ) from error
+            advice = f"levels up to {level.depth} are whole in {self._levels.uri}: go on with --resume"
+            raise ClusterError(f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  {advice}") from error
         return [row.report for row in rows]
 
     def _tasks(self) -> str:

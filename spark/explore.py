@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from explorer.checkpoint import CheckpointError
 from explorer.parts import Counts, PartEngine, Visited
 from explorer.symmetry import refuse_unless_sound
-from explorer.system import ModelError, System, judge, successor
+from explorer.system import ModelError, System, judge, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Step, Verdict, Violation
 from spark.cluster import Cluster
@@ -67,9 +67,7 @@ def explore(
     if not spark.sparkContext.master.startswith("local"):
         raise CheckpointError(f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach")
     with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
-        return _Search(
-            make_system, budget, spark, name, folder, False, check_deadlock, keep_going, symmetry, partitions, on_progress
-        ).run()
+        return _Search(make_system, budget, spark, name, folder, False, check_deadlock, keep_going, symmetry, partitions, on_progress).run()
 
 
 class _Search:
@@ -169,7 +167,7 @@ class _Search:
         for source, part in enumerate(level.parts):
             if part:
                 rows = self.engine.rows_of(self.store.words_of(part, self.engine.layout.words))
-                for found in expand_part(self.engine, rows, source, 1):
+                for found in expand_part(self.engine, rows, source, 1, known):
                     (expanded if isinstance(found, Expanded) else blocks).append(found)
         return expanded, [admit_blocks(self.engine, self.visited, blocks, self.store, level.depth + 1, 0, known)]
 
@@ -178,10 +176,7 @@ class _Search:
         depth = len(self.levels)
         self.counts = sum((report.counts for report in expanded), self.counts)
         self.paths += sum(report.paths for report in [*expanded, *admitted])
-        at_rest = min(((report.source, report.at_rest) for report in expanded if report.at_rest >= 0), default=None)
-        known = {found.property for found in self.found}
-        if self.check_deadlock and at_rest and DEADLOCK not in known:
-            self._add_violations([Found(DEADLOCK, depth - 1, *at_rest)], self.levels)
+        self._look_for_violations(expanded)
         parts = {report.partition: report.part for report in admitted}
         level = Level(
             depth,
@@ -194,16 +189,22 @@ class _Search:
         if not level.rows:
             return False
         self._try_symmetry(depth, [words for report in admitted for words in report.samples])
-        first: dict[str, tuple[int, int]] = {}
-        for report in sorted(admitted, key=lambda report: report.partition):
-            for property_, row in report.violated.items():
-                first.setdefault(property_, (report.partition, row))
-        self._add_violations([Found(property_, depth, *at) for property_, at in first.items()], [*self.levels, level])
+        violated = _first([(report.partition, report.violated) for report in admitted])
+        self._add_violations([Found(name, depth, *at) for name, at in violated.items()], [*self.levels, level])
         level = attrs.evolve(level, found=self.found)
         self.store.commit(level)
         self.levels.append(level)
         self._tell(more, level_ended=True)
         return True
+
+    def _look_for_violations(self, expanded: list[Expanded]) -> None:
+        """Note what expanding the last level has met: steps that violate a step property, and states at rest."""
+        depth = len(self.levels) - 1
+        broken = _first([(report.source, report.broken) for report in expanded])
+        self._add_violations([Found(name, depth, *at) for name, at in broken.items()], self.levels)
+        at_rest = _first([(report.source, {DEADLOCK: report.at_rest}) for report in expanded if report.at_rest >= 0])
+        if self.check_deadlock and at_rest and not any(found.property == DEADLOCK for found in self.found):
+            self._add_violations([Found(DEADLOCK, depth, *at_rest[DEADLOCK])], self.levels)
 
     def _try_symmetry(self, depth: int, samples: list[list[int]]) -> None:
         """Refuse to go on if actions or invariants tell interchangeable names apart in one of the first states of the first levels."""
@@ -226,13 +227,21 @@ class _Search:
 
     def _violation(self, found: Found, levels: list[Level] | None = None) -> Violation:
         """A violation with the trace along the parents of the state that it was found in, executed and judged again in plain Python."""
+        system = self.system
         trace = self._replay(self._ancestors(found, self.levels if levels is None else levels))
+        if found.property == DEADLOCK:
+            return violation_at(system, None, trace)
         last = trace[-1].state
-        instances = [instance for instance in self.system.invariants if instance.of.name == found.property]
-        invariant = next((instance for instance in instances if not judge(instance, last, self.system.domain)), None)
-        if found.property != DEADLOCK and invariant is None:
-            raise ModelError(f"{found.property} was found violated, but plain evaluation of the trace's last state does not agree")
-        return violation_at(self.system, invariant, trace)
+        for instance in system.invariants:
+            if instance.of.name == found.property and not judge(instance, last, system.domain):
+                return violation_at(system, instance, trace)
+        wanted = [instance for instance in system.step_properties if instance.of.name == found.property]
+        for action in system.actions if wanted else ():
+            after = successor(action, last, system.domain)
+            for instance in wanted if isinstance(after, system.domain.cls) else ():
+                if not judge_end(system, instance, last, after):
+                    return violation_at(system, instance, (*trace, Step(action, after)))
+        raise ModelError(f"{found.property} was found violated, but plain evaluation of the trace's end does not agree")
 
     def _ancestors(self, found: Found, levels: list[Level]) -> list[tuple[int, ...]]:
         """The words of a state and of its ancestors, the initial one first."""
@@ -314,6 +323,15 @@ class _Search:
             words=self.engine.layout.words,
             bits=self.engine.layout.bits,
         )
+
+
+def _first(found: list[tuple[int, dict[str, int]]]) -> dict[str, tuple[int, int]]:
+    """By property, the first part where it was found violated, and the row there."""
+    first: dict[str, tuple[int, int]] = {}
+    for number, rows in sorted(found, key=lambda pair: pair[0]):
+        for name, row in rows.items():
+            first.setdefault(name, (number, row))
+    return first
 
 
 def _layout(engine: PartEngine) -> list[dict[str, Any]]:

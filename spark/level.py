@@ -72,11 +72,17 @@ class Block:
 
 @attrs.frozen
 class Expanded:
-    """What a task that expanded a part has counted. `at_rest` is the first row at rest, or -1."""
+    """What a task that expanded a part has counted.
+
+    Attributes:
+        at_rest: the first row at rest, or -1.
+        broken: by step property, the first row with a step that violates it.
+    """
 
     source: int
     counts: Counts
     at_rest: int
+    broken: dict[str, int]
     paths: int
     seconds: float
 
@@ -108,7 +114,7 @@ class Admitted:
 # What a level does to rows, wherever they are
 
 
-def expand_part(engine: PartEngine, rows: np.ndarray, source: int, owners: int) -> Iterator[Block | Expanded]:
+def expand_part(engine: PartEngine, rows: np.ndarray, source: int, owners: int, known: Sequence[str]) -> Iterator[Block | Expanded]:
     """The blocks of a part, then what was counted."""
     started, paths, number = time.perf_counter(), engine.paths, 0
     most = LARGEST_BLOCK // 4
@@ -118,7 +124,7 @@ def expand_part(engine: PartEngine, rows: np.ndarray, source: int, owners: int) 
             yield Block(owner, source, number, records[first : first + most - most % width])
             number += 1
     counts, at_rest = engine.take_counts()
-    yield Expanded(source, counts, at_rest, engine.paths - paths, time.perf_counter() - started)
+    yield Expanded(source, counts, at_rest, engine.broken(rows, known), engine.paths - paths, time.perf_counter() - started)
 
 
 def admit_blocks(
@@ -159,7 +165,7 @@ def write_rows(
 
 
 def expand_task(
-    shared: Any, sources: Sequence[tuple[int, Part]], owners: int
+    shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A task that expands those of the parts whose positions it is given."""
 
@@ -167,7 +173,7 @@ def expand_task(
         try:
             search, engine = shared.value, _engine(shared.value)
             rows = engine.rows_of(search.levels.words_of(part, engine.layout.words))
-            for found in expand_part(engine, rows, source, owners):
+            for found in expand_part(engine, rows, source, owners, known):
                 if isinstance(found, Expanded):
                     yield source % owners, source, REPORT, _as_json(found).encode()
                 else:
@@ -242,9 +248,8 @@ def _engine(search: Search) -> PartEngine:
         found = engine.fingerprint(search.options)
         different = [what for what, value in search.prints.items() if found.get(what) != value]
         if different:
-            raise ModelError(
-                f"{os.uname().nodename}, an executor, has another version of highwater or of the model than the driver: {different[0]} differ"
-            )
+            here = f"the executor {os.uname().nodename}"
+            raise ModelError(f"{here} has another version of highwater or of the model than the driver: {different[0]} differ")
         engine.take_trees(search.trees)
         _kept = (search.name, engine)
     return _kept[1]

@@ -11,6 +11,7 @@ before, so levels of two searches cannot be mixed. The folder is any URI that py
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import io
 import json
@@ -146,7 +147,7 @@ class Levels:
         depths = self._depths()
         for depth in range(max(depths, default=-1) + 1):
             if depth not in depths:
-                raise CheckpointError(f"{self.uri}/{_level_file(depth)}: is missing from the checkpoint, while level {max(depths)} is there")
+                raise CheckpointError(f"{self.uri}/{_level_file(depth)}: is missing; the checkpoint goes on to level {max(depths)}")
             data, sealed = self._sealed(_level_file(depth))
             if data["previous"] != self._last_hash:
                 raise CheckpointError(f"{self.uri}/{_level_file(depth)}: does not follow from the level before; two searches wrote here")
@@ -179,10 +180,8 @@ class Levels:
 
     def remove_leftovers(self, depth: int) -> None:
         """Remove parts of the level after the last whole one."""
-        try:
+        with contextlib.suppress(OSError):  # there are none, or they do no harm
             self._files.delete_dir(self._path(f"levels/{depth:05d}"))
-        except OSError:
-            pass  # there are none, or they do no harm
 
     # Parts
 
