@@ -55,8 +55,8 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: dict
     leaves = [(leaf.path, leaf.word, leaf.shift, leaf.width, str(leaf.domain)) for leaf in layout.root.leaves()]
     functions = [instance.of.function for instance in (*system.actions, *system.invariants, *system.step_properties)]
     packages = {function.__module__.partition(".")[0] for function in functions} | {system.domain.cls.__module__.partition(".")[0]}
-    files = sorted(
-        str(module.__file__)
+    modules = sorted(
+        (name, module)
         for name, module in list(sys.modules.items())
         if name.partition(".")[0] in packages and getattr(module, "__file__", None)
     )
@@ -65,9 +65,15 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: dict
         "the actions": _hash([str(action) for action in system.actions]),
         "the properties": _hash([str(instance) for instance in (*system.invariants, *system.step_properties)]),
         "the initial states": _hash([layout.pack(state) for state in system.initial]),
-        "the model's code": _hash([hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]),
+        "the model's code": _hash([hashlib.sha256(_source(module)).hexdigest() for _, module in modules]),
         "the options": _hash({**options, "permutations": permutations}),
     }
+
+
+def _source(module: Any) -> bytes:
+    """The code of a module, which may be in an archive."""
+    path = Path(module.__file__)
+    return path.read_bytes() if path.exists() else module.__spec__.loader.get_data(module.__file__)
 
 
 def _hash(data: Any) -> str:

@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from highwater.states import states
+
 MET, UNMET, USAGE, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
 
 
@@ -92,9 +94,7 @@ def check(
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
         if checkpoint is not None and (len(specs) > 1 or engine == "python"):
             raise SpecError("--checkpoint keeps the search of one spec by the engine local or spark; name one spec")
-        _refuse_for_engine(
-            engine, SpecError, spark={"--master": master, "--partitions": partitions}, local={"--workers": workers, "--memory": memory}
-        )
+        _refuse_for_engine(engine, SpecError, {"--workers": workers, "--memory": memory}, {"--master": master, "--partitions": partitions})
         if json_path is not None:
             if json_path.suffix == ".toml":
                 raise ReportError(f"{json_path}: --json would overwrite a spec; name another file")
@@ -152,15 +152,12 @@ def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> lis
     return specs
 
 
-def _refuse_for_engine(engine: str, error_class: type[Exception], **options: dict[str, Any]) -> None:
+def _refuse_for_engine(engine: str, error_class: type[Exception], local: dict[str, Any], spark: dict[str, Any]) -> None:
     """Refuse options that another engine is for, rather than ignore them."""
-    for of, values in options.items():
-        given = [name for name, value in values.items() if value is not None]
-        if given and (engine == "spark") != (of == "spark"):
-            instead = (
-                "Spark has settings of its own (spark.executor.cores, spark.executor.memory)" if of == "local" else "add --engine spark"
-            )
-            raise error_class(f"{given[0]} says nothing to --engine {engine}; {instead}")
+    for name, value in (local if engine == "spark" else spark).items():
+        if value is not None:
+            own = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
+            raise error_class(f"{name} says nothing to --engine {engine}; {own if engine == 'spark' else 'add --engine spark'}")
 
 
 def _complain(errors: Any, error: Exception) -> None:
@@ -238,6 +235,9 @@ def trace(path: Path, name: str | None, step: int | None) -> None:
     except ReportError as error:
         _complain(make_console(stderr=True), error)
         sys.exit(USAGE)
+
+
+main.add_command(states)
 
 
 if __name__ == "__main__":

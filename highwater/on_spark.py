@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import atexit
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from explorer.checkpoint import fingerprint
+from explorer.layout import Layout
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.spec import Spec, SpecError, build_system, resolve_model, toggles_of
@@ -61,6 +64,61 @@ def explore(
         )
     except ClusterError as error:
         raise SpecError(f"{spec.path}: {error}") from error
+
+
+def explore_into(folder: str, spec: Spec, with_spark: Any, symmetry: bool, on_progress: Callable[[Progress], None]) -> str:
+    """Explore all states of a spec, whatever it claims, and keep them in a folder; returns the folder."""
+    from spark.explore import explore as explore_levels
+
+    budget = Budget(max_depth=spec.file.max_depth)
+    explore_levels(
+        recipe(spec),
+        budget,
+        spark=with_spark,
+        name=spec.name,
+        checkpoint=folder,
+        keep_going=True,
+        symmetry=symmetry,
+        on_progress=on_progress,
+    )
+    return folder
+
+
+def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
+    """The states that a check of the spec has found so far, as a Spark DataFrame; `spark.states` says what its columns are.
+
+    Args:
+        checkpoint: the folder or URI where `check --engine spark` has kept them.
+        with_spark: a Spark session; the running one, or a new one, if None.
+
+    Raises:
+        CheckpointError: there are no levels of this spec there, or they are damaged.
+        SpecError: Spark is not there.
+    """
+    with_spark = with_spark or session(None)
+    from spark.states import states as decoded_states
+    from spark.store import Levels
+
+    levels, system = Levels(checkpoint), spec.system()
+    layout = Layout(system.domain)
+    prints = fingerprint(system, layout, 0, {})
+    levels.refuse_unless_of({what: value for what, value in prints.items() if what not in ("the options", "the properties")})
+    return decoded_states(with_spark, levels, layout)
+
+
+@contextmanager
+def told_in_one_line(what: str) -> Iterator[None]:
+    """Turn what Spark says of a query that is wrong, in many lines, into one error.
+
+    Raises:
+        SpecError: the query is wrong, or where to write its result is.
+    """
+    from spark.session import SPARK_ERRORS, reason_of
+
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        raise SpecError(f"{what}: {reason_of(error)}") from error
 
 
 def session(master: str | None) -> Any:

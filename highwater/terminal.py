@@ -56,7 +56,8 @@ def progress_line(progress: Progress) -> str:
     rate = progress.stored_states / max(progress.seconds, 1e-9)
     return (
         f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated {progress.generated:,}  "
-        f"{_short(rate)} states/s  {_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled{f'  {progress.more}' if progress.more else ''}"
+        f"{_short(rate)} states/s  {_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
+        f"{'  ' * bool(progress.more)}{progress.more}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
@@ -29,6 +30,9 @@ DEFAULTS = {
 }
 
 
+SPARK_ERRORS = (PySparkException,)  # what a query that is wrong raises
+
+
 class ClusterError(Exception):
     """Spark, or what it needs, is not there, or has failed. The message says what to do."""
 
@@ -44,6 +48,7 @@ def session(master: str | None = None, name: str = "highwater", **more: str) -> 
     Raises:
         ClusterError: there is no Java, no Spark, or the master cannot be reached.
     """
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it prints what is raised, too, with all of Java's frames
     found = SparkSession.getActiveSession()
     if found is None:
         found = _start(master, name, more)

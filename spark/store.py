@@ -287,6 +287,8 @@ def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
         return fs.LocalFileSystem(), str(Path(uri).absolute())
     scheme, _, rest = uri.partition("://")
     files, base = fs.FileSystem.from_uri(f"{ {'s3a': 's3', 's3n': 's3'}.get(scheme, scheme) }://{rest}")  # Hadoop's names for S3
+    if not base.strip("/"):
+        raise ValueError("it names no folder")
     return files, base.rstrip("/")
 
 
