@@ -45,9 +45,11 @@ def decoded(slot: Any) -> str:
         case Fields():
             return f"named_struct({', '.join(f'{_text(name)}, {decoded(inner)}' for name, inner in slot.slots.items())})"
         case Members():
-            members = zip(slot.members, slot.bits, strict=True)
-            chosen = (f"IF({decoded(bit)}, {literal(slot.domain.of, member)}, NULL)" for member, bit in members)
-            return f"array_compact(array({', '.join(chosen)}))"
+            members = [(decoded(bit), literal(slot.domain.of, member)) for member, bit in zip(slot.members, slot.bits, strict=True)]
+            if None not in slot.members:
+                return f"array_compact(array({', '.join(f'IF({bit}, {member}, NULL)' for bit, member in members)}))"
+            pairs = ", ".join(f"named_struct('bit', {bit}, 'member', {member})" for bit, member in members)
+            return f"transform(filter(array({pairs}), each -> each.bit), each -> each.member)"
         case Elements():
             elements = f"array({', '.join(map(decoded, slot.slots))})"
             return elements if slot.length is None else f"slice({elements}, 1, {decoded(slot.length)})"

@@ -21,6 +21,8 @@ import pytest
 import toys
 
 from explorer import local
+from explorer.verdict import Budget
+from highwater.spec import load_spec
 
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
@@ -112,7 +114,8 @@ search.ROWS_WORTH_A_JOB = 0
 url, folder, resume, make, partitions = json.loads(sys.argv[2])
 make = functools.partial(getattr(toys, make[0]), *make[1:])
 print("begin", flush=True)
-spark = session(url, **{"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.executor.memory": "512m"})
+here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+spark = session(url, **here, **{"spark.ui.enabled": "false", "spark.executor.memory": "512m"})
 tell = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
 outcome = search.explore(make, spark=spark, checkpoint=folder, resume=resume, partitions=partitions, on_progress=tell)
 print("found", json.dumps([outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]), flush=True)
@@ -128,11 +131,8 @@ class Driver:
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             [sys.executable, "-c", DRIVER, paths, what],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-            start_new_session=True,
-        )
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+        )  # fmt: skip
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
@@ -229,25 +229,21 @@ def test_executors_without_the_package_get_it_from_the_built_wheel(standalone: S
     python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec {sys.executable} -S "$@"\n')
     python.chmod(0o755)
     spec = tmp_path / "claim.toml"
-    bounds = "bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1 }"
-    spec.write_text(f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\n{bounds}\ncheck = ["strong_isr"]\n')
+    bounds = "bounds = { brokers = 3, log_length_max = 2, records_max = 2, leader_epoch_max = 2 }"
+    claim = 'max_depth = 18\nexpect = { verdict = "holds-to-depth" }\n'  # levels are large enough for jobs from 16 on
+    spec.write_text(f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\n{bounds}\ncheck = ["strong_isr"]\n{claim}')
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    environment |= {"PYSPARK_PYTHON": str(python), "HOME": str(tmp_path), "HIGHWATER_ROWS_WORTH_A_JOB": "0"}
+    environment |= {"PYSPARK_PYTHON": str(python), "HOME": str(tmp_path)}
     options = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--py-files", str(archive)]
-    arguments = [str(tmp_path / "highwater" / "submit.py"), str(spec), "--checkpoint", str(tmp_path / "levels"), "--json", "found.json"]
+    submit, levels = str(tmp_path / "highwater" / "submit.py"), str(tmp_path / "levels")
+    arguments = [submit, str(spec), "--checkpoint", levels, "--no-symmetry", "--json", "found.json"]
     done = subprocess.run(
         [str(HOME / "bin" / "spark-submit"), "--master", standalone.url, *options, *arguments],
         env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=2 * SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())["results"][0]
-    system = resolve(spec)
-    assert (found["distinct_states"], found["generated"]) == (local.explore(system).distinct_states, local.explore(system).generated)
-    executors = [log.read_text() for log in (tmp_path / "cluster").glob("*-work/**/stderr")]
-    assert executors
-
-
-def resolve(spec: Path) -> Any:
-    from highwater.spec import load_spec
-
-    return load_spec(spec).system()
+    expected = local.explore(load_spec(spec).system(), Budget(max_depth=18), symmetry=False)
+    assert (found["distinct_states"], found["generated"]) == (expected.distinct_states, expected.generated)
+    assert len(list((tmp_path / "levels" / "levels" / "00018").glob("*.parquet"))) == 2, "the last level was explored in two partitions"
+    assert list((tmp_path / "cluster").glob("*-work/*/*/highwater.zip"))
