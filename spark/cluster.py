@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from explorer.parts import PartEngine
 from explorer.system import System
@@ -40,6 +40,7 @@ class Cluster:
         self._levels = levels
         self._partitions = partitions
         self._shared: Any = None
+        self._homes: Any = None
         self._digests: list[str] = []
         self._depth = -1
         self._group = f"highwater-{uuid.uuid4().hex[:12]}"
@@ -80,10 +81,13 @@ class Cluster:
             raise
         expanded = sorted((each for each in reports if isinstance(each, Expanded)), key=lambda each: each.source)
         admitted = sorted((each for each in reports if isinstance(each, Admitted)), key=lambda each: each.partition)
-        return expanded, admitted, self._exchanged()
+        behind = sum(each.caught_up for each in admitted)
+        return expanded, admitted, self._exchanged() + (f"{behind:,} visited rows read again  " if behind else "")
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._homes is not None:
+            self._homes.unpersist()
         if self._shared is not None:
             self._shared.destroy()
 
@@ -109,6 +113,7 @@ class Cluster:
                 self._spark.range(0, len(sources), 1, len(sources))
                 .mapInArrow(expand_task(self._shared, sources, self.partitions, list(known)), BLOCKS_IN_SPARK)
                 .repartitionById(self.partitions, "owner")
+                .transform(self._at_home)
                 .mapInArrow(admit_task(self._shared, level.depth + 1, list(self._digests), list(known)), REPORTS_IN_SPARK)
                 .collect()
             )
@@ -116,6 +121,20 @@ class Cluster:
             advice = f"levels up to {level.depth} are whole in {self._levels.uri}: go on with --resume"
             raise ClusterError(f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  {advice}") from error
         return [row.report for row in rows]
+
+    def _at_home(self, blocks: DataFrame) -> DataFrame:
+        """The same blocks, in tasks that run where they ran before, so that they find their partition's shard.
+
+        Spark prefers to run a task where what it reads is cached. So a cached table with a row per partition is joined, which is partitioned
+        as the blocks are and costs no exchange; where its rows are cached is home.
+        """
+        if self._spark.sparkContext.master.startswith("local"):
+            return blocks
+        if self._homes is None:
+            numbers = self._spark.range(0, self.partitions, 1, self.partitions).selectExpr("CAST(id AS INT) AS home")
+            self._homes = numbers.repartitionById(self.partitions, "home").persist()
+            self._homes.count()
+        return blocks.join(self._homes.hint("shuffle_hash"), blocks.owner == self._homes.home).drop("home")
 
     def _tasks(self) -> str:
         """How far the stages that run are."""

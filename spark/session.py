@@ -19,6 +19,7 @@ OLDEST_JAVA = 17
 # What the search relies on, for its own session only: a task's number is its partition's, and blocks are large.
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32",
 }
 # What only a new Spark application can be given; each can be overridden by spark-submit --conf or spark-defaults.conf.
