@@ -171,7 +171,7 @@ def expand_task(
 
     def blocks(source: int, part: Part) -> Iterator[tuple[int, int, int, Any]]:
         try:
-            search, engine = shared.value, _engine(shared.value)
+            search, engine = shared.value, engine_of(shared.value)
             rows = engine.rows_of(search.levels.words_of(part, engine.layout.words))
             for found in expand_part(engine, rows, source, owners, known):
                 if isinstance(found, Expanded):
@@ -222,7 +222,7 @@ def admit_task(
 
 
 def _admit(search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]) -> Admitted:
-    engine = _engine(search)
+    engine = engine_of(search)
     shard = Shard(_shards() / search.name / f"{partition:05d}", engine.units)
     try:
         caught_up = shard.catch_up(engine, search.levels, depth, digests[partition], partition, len(digests))
@@ -236,7 +236,7 @@ def _admit(search: Search, blocks: list[Block], depth: int, partition: int, dige
 _kept: tuple[str, PartEngine] | None = None
 
 
-def _engine(search: Search) -> PartEngine:
+def engine_of(search: Search) -> PartEngine:
     """This process's engine for a search.
 
     Raises:
