@@ -7,14 +7,15 @@
 
 The plain pipeline is what one writes first: read the level, expand it in `mapInArrow` with the same kernel and the same trees, `distinct`,
 `left_anti` join with all levels so far, write the new level as Parquet. It stores words only, no parents, and commits nothing, which
-favours it. Both run in the same session, in turn, after a warm-up that is not counted. Memory is what /proc says, sampled: the Python driver,
-its Java machine, and the largest sum over all Python workers (in local mode; memory-mapped files that are shared count for each).
+favours it. Both run in the same session, in turn, after a warm-up that is not counted. Memory is what /proc says, sampled: the Python
+driver, its Java machine, and the largest sum over all Python workers (in local mode; memory-mapped files that are shared count for each).
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
+import os
 import sys
 import tempfile
 import threading
@@ -62,8 +63,9 @@ def plain(spark: Any, sizes: tuple[int, ...], symmetry: bool, folder: str) -> tu
 
     def expand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         engine = engine_of(shared.value)
-        columns = [pa.chunked_array([b.column(n) for b in found]).to_numpy().view(np.uint64) for found in [list(batches)] if found for n in range(len(words))]  # fmt: skip
-        if columns:
+        found = pa.Table.from_batches(list(batches), schema)
+        columns = [column.to_numpy().view(np.uint64) for column in found.columns]
+        if len(found):
             for _, records in engine.expand(engine.rows_of(columns), 1):
                 made = np.ascontiguousarray(records.reshape(-1, engine.record_width)[:, :-2]).reshape(-1)
                 yield pa.record_batch([column.view(np.int64) for column in engine.columns_of(made)], schema=schema)
@@ -117,8 +119,7 @@ class Memory:
 
 
 def processes_below() -> dict[int, str]:
-    import os
-
+    """This process and those that it has started, by what they are."""
     parents, names = {}, {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -131,9 +132,8 @@ def processes_below() -> dict[int, str]:
     found = {os.getpid(): "driver"}
     changed = True
     while changed:
-        more = {
-            pid: "java" if names[pid] == "java" else "workers" for pid, parent in parents.items() if parent in found and pid not in found
-        }
+        above = {pid: names[pid] for pid, parent in parents.items() if parent in found and pid not in found}
+        more = {pid: "java" if name == "java" else "workers" for pid, name in above.items()}
         found |= more
         changed = bool(more)
     return found
@@ -180,11 +180,11 @@ def main() -> None:
         print(time.strftime("%H:%M:%S"), "load", Path("/proc/loadavg").read_text().strip(), flush=True)
         seen: list[Progress] = []
         with Memory() as memory:
-            outcome = ours(sizes, lambda progress: progress.level_ended and seen.append(progress))
+            outcome = ours(sizes, seen.append)
         assert outcome.distinct_states == DISTINCT[sizes], outcome
         print(f"search: {outcome.seconds:.1f} s, {outcome.stored_states:,} stored, {outcome.generated:,} generated, depth {outcome.depth}")
         print(f"  {outcome.stored_states / outcome.seconds:,.0f} stored states/s; {memory}; {outcome.compiled_paths:,} paths", flush=True)
-        for progress in seen:
+        for progress in (each for each in seen if each.level_ended):
             print(f"  level {progress.depth:3} {progress.frontier:12,} rows of {progress.stored_states:12,} stored  {progress.more}")
         if not arguments.without_plain:
             with Memory() as memory:

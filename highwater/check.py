@@ -111,6 +111,8 @@ def check_spec(
                 checkpoint=None if checkpoint is None else Path(checkpoint),
                 resume=resume,
             )
+    except SpecError:
+        raise
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
     except Exception as error:  # what surrounds the model's functions: initial states, domains, witnesses

@@ -125,8 +125,8 @@ class Cluster:
     def _at_home(self, blocks: DataFrame) -> DataFrame:
         """The same blocks, in tasks that run where they ran before, so that they find their partition's shard.
 
-        Spark prefers to run a task where what it reads is cached. So a cached table with a row per partition is joined, which is partitioned
-        as the blocks are and costs no exchange; where its rows are cached is home.
+        Spark prefers to run a task where what it reads is cached. So a cached table with a row per partition is joined, which is
+        partitioned as the blocks are and costs no exchange; where its rows are cached is home.
         """
         if self._spark.sparkContext.master.startswith("local"):
             return blocks

@@ -27,6 +27,7 @@ from highwater.spec import load_spec
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[2]
+TOYS = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
 SECONDS = 120
 
 
@@ -42,7 +43,7 @@ class Standalone:
         """Start a master or worker, and wait for a line of its log; returns what the line's group matches."""
         log = self.folder / f"{name}.log"
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-        environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder / name), "SPARK_NO_DAEMONIZE": "1"}
+        environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder / name), "PYTHONPATH": TOYS}
         command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", "--port", "0"]
         with log.open("w") as out:
             self.running[name] = subprocess.Popen(
@@ -128,10 +129,11 @@ class Driver:
 
     def __init__(self, url: str, folder: Path, resume: bool, make: list[Any], partitions: int) -> None:
         paths, what = json.dumps([str(Path(__file__).parent), str(ROOT)]), json.dumps([url, str(folder), resume, make, partitions])
+        environment = os.environ | {"PYTHONPATH": TOYS}
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             [sys.executable, "-c", DRIVER, paths, what],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True, env=environment,
         )  # fmt: skip
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
