@@ -90,21 +90,24 @@ def plain(spark: Any, sizes: tuple[int, ...], symmetry: bool, folder: str) -> tu
         total, depth = total + new, depth + 1
 
 
-class Memory:
-    """The most that the processes below this one have taken, by kind, while it watches."""
+class Usage:
+    """The most memory that the processes below this one have taken, by kind, while it watches, and their processor time."""
 
     def __init__(self) -> None:
+        self.processor = 0.0
         self.most: dict[str, int] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> Memory:
+    def __enter__(self) -> Usage:
+        self._before = processor_seconds()
         self._thread.start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self._over.set()
         self._thread.join()
+        self.processor = processor_seconds() - self._before
 
     def _watch(self) -> None:
         while not self._over.wait(0.5):
@@ -115,7 +118,8 @@ class Memory:
                 self.most[kind] = max(self.most.get(kind, 0), size)
 
     def __str__(self) -> str:
-        return ", ".join(f"{kind} {size / 2**20:,.0f} MiB" for kind, size in sorted(self.most.items()))
+        memory = ", ".join(f"{kind} {size / 2**20:,.0f} MiB" for kind, size in sorted(self.most.items()))
+        return f"{self.processor:.1f} processor seconds; {memory}"
 
 
 def processes_below() -> dict[int, str]:
@@ -137,6 +141,18 @@ def processes_below() -> dict[int, str]:
         found |= more
         changed = bool(more)
     return found
+
+
+def processor_seconds() -> float:
+    """What this process, those that it has started and those that these have seen end have used."""
+    total = 0
+    for pid in processes_below():
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            continue
+        total += sum(map(int, stat[stat.rindex(")") + 2 :].split()[11:15]))
+    return total / os.sysconf("SC_CLK_TCK")
 
 
 def resident(pid: int) -> int:
@@ -179,17 +195,21 @@ def main() -> None:
     for _ in range(arguments.runs):
         print(time.strftime("%H:%M:%S"), "load", Path("/proc/loadavg").read_text().strip(), flush=True)
         seen: list[Progress] = []
-        with Memory() as memory:
+        with Usage() as usage:
             outcome = ours(sizes, seen.append)
         assert outcome.distinct_states == DISTINCT[sizes], outcome
+        searched = usage.processor
         print(f"search: {outcome.seconds:.1f} s, {outcome.stored_states:,} stored, {outcome.generated:,} generated, depth {outcome.depth}")
-        print(f"  {outcome.stored_states / outcome.seconds:,.0f} stored states/s; {memory}; {outcome.compiled_paths:,} paths", flush=True)
+        print(f"  {outcome.stored_states / outcome.seconds:,.0f} stored states/s; {usage}; {outcome.compiled_paths:,} paths", flush=True)
         for progress in (each for each in seen if each.level_ended):
             print(f"  level {progress.depth:3} {progress.frontier:12,} rows of {progress.stored_states:12,} stored  {progress.more}")
         if not arguments.without_plain:
-            with Memory() as memory:
+            with Usage() as usage:
                 seconds, levels = theirs(sizes)
-            print(f"plain anti-join: {seconds:.1f} s; {memory}; ratio {seconds / outcome.seconds:.2f}", flush=True)
+            print(
+                f"plain anti-join: {seconds:.1f} s; {usage}; ratio {seconds / outcome.seconds:.2f}, of processor seconds {usage.processor / searched:.2f}",
+                flush=True,
+            )
             print("  seconds per level: " + " ".join(f"{level:.2f}" for level in levels))
         one = local.explore(recipe(sizes)(), symmetry=arguments.symmetry)
         print(f"local engine: {one.seconds:.2f} s; ratio {outcome.seconds / one.seconds:.1f}", flush=True)

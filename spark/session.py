@@ -25,7 +25,7 @@ SETTINGS = {
 # What only a new Spark application can be given; each can be overridden by spark-submit --conf or spark-defaults.conf.
 DEFAULTS = {
     "spark.driver.memory": "2g",
-    "spark.log.level": "ERROR",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
 }
@@ -72,6 +72,7 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on the executors, too, highwater is in this environment
         if master.startswith("local"):  # works on machines that do not know their own name
             settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if master is not None:
         builder = builder.master(master)
     for key, value in settings.items():
@@ -81,7 +82,8 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
     except (PySparkException, PySparkRuntimeError) as error:
         raise ClusterError(f"Spark does not start: {reason_of(error)}") from error
     except Exception as error:  # py4j's, whose class is not to be imported for this
-        raise ClusterError(f"Spark does not start on {master}: {reason_of(error)}") from error
+        reason = "no master answers there" if "stopped SparkContext" in str(error) else reason_of(error)
+        raise ClusterError(f"Spark does not start on {master}: {reason}") from error
 
 
 def refuse_without_java() -> None:
