@@ -206,10 +206,8 @@ def main() -> None:
         if not arguments.without_plain:
             with Usage() as usage:
                 seconds, levels = theirs(sizes)
-            print(
-                f"plain anti-join: {seconds:.1f} s; {usage}; ratio {seconds / outcome.seconds:.2f}, of processor seconds {usage.processor / searched:.2f}",
-                flush=True,
-            )
+            ratios = f"ratio {seconds / outcome.seconds:.2f}, of processor seconds {usage.processor / searched:.2f}"
+            print(f"plain anti-join: {seconds:.1f} s; {usage}; {ratios}", flush=True)
             print("  seconds per level: " + " ".join(f"{level:.2f}" for level in levels))
         one = local.explore(recipe(sizes)(), symmetry=arguments.symmetry)
         print(f"local engine: {one.seconds:.2f} s; ratio {outcome.seconds / one.seconds:.1f}", flush=True)
