@@ -84,6 +84,15 @@ def explore_into(folder: str, spec: Spec, with_spark: Any, symmetry: bool, on_pr
     return folder
 
 
+def extent(checkpoint: str) -> str:
+    """How far the search has come whose levels are in a folder, in words; empty if it has seen every state."""
+    from spark.store import Levels
+
+    levels = Levels(checkpoint)
+    whole = levels.read()
+    return "" if levels.ended(whole) else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
+
+
 def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
     """The states that a check of the spec has found so far, as a Spark DataFrame; `spark.states` says what its columns are.
 

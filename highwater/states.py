@@ -50,6 +50,8 @@ def states(
                 with Live(errors, loaded.name) as live:
                     checkpoint = on_spark.explore_into(folder, loaded, session, symmetry, live)
             table = on_spark.states(loaded, checkpoint, session)
+            if note := on_spark.extent(checkpoint):
+                errors.print(f"note: {note}", markup=False)
             with on_spark.told_in_one_line("--sql" if sql else "--parquet"):
                 table.createOrReplaceTempView("states")
                 result = session.sql(sql) if sql else table

@@ -138,6 +138,7 @@ class _Search:
             if self.budget.max_depth is not None and depth >= self.budget.max_depth:
                 return f"depth {self.budget.max_depth}"
             if not self._next_level():
+                self.store.note_end(depth)
                 return ""
 
     def _begin(self) -> None:

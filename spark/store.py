@@ -3,6 +3,7 @@
     manifest.json                  the spec, its hashes and the layout; written first, never changed
     levels/00012/part-...parquet   rows: words, parent, action, depth, orbit
     levels/00012.json              the level's parts with sizes and checksums, and all counts up to here
+    end.json                       that there are no more levels
 
 A level exists once its manifest does; parts that no manifest names are leftovers of what was killed. Every file is written under a name
 of its own and never changed, so the last whole level is there after a kill at any moment. A level's manifest holds the hash of the one
@@ -33,6 +34,7 @@ from explorer.parts import Counts
 
 FORMAT, VERSION = "highwater-levels", 1
 MANIFEST = "manifest.json"
+END = "end.json"
 
 
 @attrs.frozen
@@ -177,6 +179,14 @@ class Levels:
         }
         text, self._last_hash = _sealed(data)
         self._write(_level_file(level.depth), text)
+
+    def note_end(self, depth: int) -> None:
+        """Note that the level at that depth leads nowhere new: the levels are all there are."""
+        self._write(END, _sealed({"depth": depth})[0])
+
+    def ended(self, levels: Sequence[Level]) -> bool:
+        """Whether the levels are all there are."""
+        return self._exists(END) and self._sealed(END)[0].get("depth") == len(levels) - 1
 
     def remove_leftovers(self, depth: int) -> None:
         """Remove parts of the level after the last whole one."""

@@ -65,6 +65,7 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     expected = json.loads(report.read_text())["results"][0]
     on_spark = highwater("check", spec, "--engine", "spark", "--checkpoint", levels, "--max-depth", 3, "--json", report)
     assert on_spark.exit_code == 3
+    assert "levels up to depth 3" in highwater("states", spec, "--checkpoint", levels).stderr
     on_spark = highwater("check", spec, "--engine", "spark", "--checkpoint", levels, "--resume", "--json", report)
     assert on_spark.exit_code == whole.exit_code == 0
     found = json.loads(report.read_text())["results"][0]
@@ -80,6 +81,7 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
 
     result = highwater("states", spec, "--checkpoint", levels)
     assert "next_record_id  int" in result.stdout.splitlines()
+    assert "note" not in result.stderr
 
     exported = tmp_path / "exported"
     assert highwater("states", spec, "--checkpoint", levels, "--parquet", exported).exit_code == 0
@@ -105,6 +107,7 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     assert "is a checkpoint of another search: the state's layout differ" in result.stderr
 
     result = highwater("states", spec, "--checkpoint", tmp_path / "nowhere")
+    assert result.exit_code == 2
     assert "holds no levels of a search" in result.stderr
 
 
