@@ -93,7 +93,7 @@ def check(
         if checkpoint is None and resume:
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
         if checkpoint is not None and (len(specs) > 1 or engine == "python"):
-            raise SpecError("--checkpoint keeps the search of one spec by the engine local or spark; name one spec")
+            raise SpecError("--checkpoint keeps the search of one spec, by the local engine or on Spark; name one spec")
         _refuse_for_engine(engine, SpecError, {"--workers": workers, "--memory": memory}, {"--master": master, "--partitions": partitions})
         if json_path is not None:
             if json_path.suffix == ".toml":

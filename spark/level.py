@@ -178,7 +178,7 @@ def expand_task(
                     yield source % owners, source, REPORT, _as_json(found).encode()
                 else:
                     yield found.owner, source, found.number, memoryview(found.records).cast("B")
-        except (ModelError, CheckpointError) as error:
+        except ModelError as error:
             yield source % owners, source, REPORT, _as_json(error).encode()
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -215,7 +215,7 @@ def admit_task(
                     blocks.append(Block(owner.as_py(), source.as_py(), number.as_py(), records))
         try:
             yield _report(_as_json(_admit(shared.value, blocks, depth, partition, digests, known)))
-        except (ModelError, CheckpointError, OverflowError) as error:
+        except (ModelError, OverflowError) as error:  # all else is worth another attempt
             yield _report(_as_json(error))
 
     return task
@@ -284,7 +284,7 @@ def read_report(text: str) -> Expanded | Admitted:
 
     Raises:
         ModelError: the model failed there.
-        CheckpointError: what is stored could not be read or written there.
+        CheckpointError: a partition has too many states.
     """
     ((kind, data),) = json.loads(text).items()
     if kind in ("error", "failure"):

@@ -69,7 +69,6 @@ class Shard(Visited):
         Returns:
             How many rows had to be read from storage.
         """
-        self._write_note(clean=False)  # from now on, what is not noted is not to be trusted
         del self._noted[depth:]
         parts_of: list[tuple[Part | None, ...]] = []
         digests: list[str] = []
@@ -79,6 +78,7 @@ class Shard(Visited):
             while self._noted and self._noted[-1][0] != digests[len(self._noted) - 1]:
                 self._noted.pop()
         end = self._noted[-1][1] if self._noted else 0
+        self._write_note(clean=False)  # from now on, what is not noted is not to be trusted
         if self.end > end:
             self.forget_after(end)
         for level in range(len(self._noted), depth):

@@ -69,6 +69,8 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(engine: PartEngine, tm
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
             found, _ = admit_level(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own)
             parts.append(found.part)
+            for _ in range(choices.draw(st.integers(0, 1))):  # a second attempt, too late, perhaps killed as soon as that is known
+                attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
         if not any(parts):
             break
         level = Level(len(committed), tuple(parts), 0, Counts.none(2))
@@ -99,7 +101,7 @@ def attempt(
             shard = Shard(shards / str(partition), engine.units)
             shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
             half = [block.records[: len(block.records) // 2 // engine.record_width * engine.record_width] for block in own]
-            shard.admit([(0, records) for records in half])
+            shard.admit([(0, records) for records in half[::-1]])
             shard.close()  # and nothing was noted
 
 
