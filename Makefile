@@ -6,29 +6,36 @@ BIN := $(VENV)/bin
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check test lint bench clean
+.PHONY: check test lint docs bench java clean
 
 check: $(VENV)/ready  # every claim in specs/ comes out as it says
 	$(BIN)/highwater check specs
 
-test: $(VENV)/ready-dev  # format, lint and all tests
+test: $(VENV)/ready-dev java  # format, lint and all tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist loadgroup
 
 lint: $(VENV)/ready-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+docs: $(VENV)/ready  # the reference pages, from the code
+	$(BIN)/python docs/generate.py
+
 bench: $(VENV)/ready
 	$(BIN)/python bench/kip_320.py
+
+java:  # for the tests on Spark, which needs 17 or newer; Debian 13 has none older than 21
+	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { $(ROOT) apt-get update -qq && \
+		{ $(ROOT) apt-get install -y -qq openjdk-17-jre-headless || $(ROOT) apt-get install -y -qq openjdk-21-jre-headless; }; }
 
 $(VENV)/ready: pyproject.toml $(BIN)/pip
 	$(PIP) --editable .
 	touch $@
 
 $(VENV)/ready-dev: $(VENV)/ready
-	$(PIP) --editable '.[dev]'
+	$(PIP) --editable '.[dev,spark]'
 	touch $@
 
 $(BIN)/pip:  # Debian splits the module that makes virtual environments off

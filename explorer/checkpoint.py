@@ -22,7 +22,7 @@ import numpy as np
 from explorer.layout import Layout
 from explorer.system import System
 
-FORMAT, VERSION = "highwater-checkpoint", 1
+FORMAT, VERSION = "highwater-checkpoint", 2
 MANIFEST = "manifest.json"
 
 
@@ -53,21 +53,27 @@ class Snapshot:
 def fingerprint(system: System, layout: Layout, permutations: int, options: dict[str, Any]) -> dict[str, str]:
     """What must be equal for a search to go on, by what to call it in an error."""
     leaves = [(leaf.path, leaf.word, leaf.shift, leaf.width, str(leaf.domain)) for leaf in layout.root.leaves()]
-    functions = [instance.of.function for instance in (*system.actions, *system.invariants, *system.step_properties)]
+    functions = [instance.of.function for instance in (*system.actions, *system.invariants, *system.step_properties, *system.prospects)]
     packages = {function.__module__.partition(".")[0] for function in functions} | {system.domain.cls.__module__.partition(".")[0]}
-    files = sorted(
-        str(module.__file__)
+    modules = sorted(
+        (name, module)
         for name, module in list(sys.modules.items())
         if name.partition(".")[0] in packages and getattr(module, "__file__", None)
     )
     return {
         "the state's layout": _hash(leaves),
         "the actions": _hash([str(action) for action in system.actions]),
-        "the properties": _hash([str(instance) for instance in (*system.invariants, *system.step_properties)]),
+        "the properties": _hash([str(instance) for instance in (*system.invariants, *system.step_properties, *system.prospects)]),
         "the initial states": _hash([layout.pack(state) for state in system.initial]),
-        "the model's code": _hash([hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]),
+        "the model's code": _hash([hashlib.sha256(_source(module)).hexdigest() for _, module in modules]),
         "the options": _hash({**options, "permutations": permutations}),
     }
+
+
+def _source(module: Any) -> bytes:
+    """The code of a module, which may be in an archive."""
+    path = Path(module.__file__)
+    return path.read_bytes() if path.exists() else module.__spec__.loader.get_data(module.__file__)
 
 
 def _hash(data: Any) -> str:

@@ -29,15 +29,19 @@ def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Vio
     wanted = _mask(instance.of.name not in known for instance in invariants)
     counts = sum(engine.spread(lambda first, last: _count(engine, wanted, first, last), begin, end))
     names = {instance.of.name: None for instance, count in zip(invariants, counts.tolist(), strict=True) if count}
-    return sorted((_violation(engine, name, level) for name in names), key=lambda violation: _order(engine, violation))
+    return in_order(engine, (_violation(engine, name, level) for name in names))
 
 
 def broken_steps_in(engine: Engine, level: int, known: Container[str]) -> list[Violation]:
     """The violations among the steps from a level that was expanded, one per step property that is not known to be violated."""
     broken = sum(work.broken.astype(int) for work in engine.works).tolist()
     names = {each.of.name: None for each, count in zip(engine.system.step_properties, broken, strict=True) if count}
-    found = (_broken_step(engine, name, level) for name in names if name not in known)
-    return sorted(found, key=lambda violation: _order(engine, violation))
+    return in_order(engine, (_broken_step(engine, name, level) for name in names if name not in known))
+
+
+def in_order(engine: Engine, violations: Iterable[Violation]) -> list[Violation]:
+    """Violations in the order of their traces: shorter ones first, then by initial state and actions."""
+    return sorted(violations, key=lambda violation: (violation.trace_length, *_order(engine, violation)))
 
 
 def deadlock_in(engine: Engine, level: int) -> Violation | None:
@@ -45,7 +49,7 @@ def deadlock_in(engine: Engine, level: int) -> Violation | None:
     begin, end = engine.store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
     kernel.mark_at_rest(engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units)
-    return violation_at(engine.system, None, _first_trace(engine, marks, level)) if marks.any() else None
+    return violation_at(engine.system, None, first_trace(engine, marks, level)) if marks.any() else None
 
 
 def _count(engine: Engine, wanted: np.ndarray, begin: int, end: int) -> np.ndarray:
@@ -76,7 +80,7 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
     wanted = _mask(number in numbers for number in range(len(engine.system.invariants)))
     room, trees = np.zeros((1, engine.layout.words), np.uint64), engine.trees(engine.invariants)
     check_kernels.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
-    trace = _first_trace(engine, marks, level)
+    trace = first_trace(engine, marks, level)
     words = engine.layout.pack(trace[-1].state)
     number = next(number for number in numbers if not engine.invariants.evaluate(number, words))
     return violation_at(engine.system, engine.system.invariants[number], trace)
@@ -92,7 +96,7 @@ def _broken_step(engine: Engine, name: str, level: int) -> Violation:
         store.rows, begin, end, wanted, marks, engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(),
         engine.works[0], store.units,
     )  # fmt: skip
-    trace = _first_trace(engine, marks, level)
+    trace = first_trace(engine, marks, level)
     before = trace[-1].state
     for action in system.actions:
         after = successor(action, before, system.domain)
@@ -108,7 +112,7 @@ def _order(engine: Engine, violation: Violation) -> tuple[int, ...]:
     return (engine.system.initial.index(first.state), *(engine.system.actions.index(step.action) for step in rest))
 
 
-def _first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ...]:
+def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ...]:
     """The first of the shortest traces to a marked row of the level at that depth, in the order of initial states and actions."""
     system, store, ends = engine.system, engine.store, engine.store.level_ends
     for level in range(depth - 1, -1, -1):

@@ -20,10 +20,12 @@ from explorer.store import Store, make_work
 from explorer.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget
+from explorer.widening import not_widened, widened
 
 ROWS_AT_ONCE = 1 << 14
 ROWS_WORTH_A_FILTER = 1 << 14
 SAMPLE = 64
+WIDE_SAMPLE = 1024
 
 
 class Engine:
@@ -38,27 +40,31 @@ class Engine:
         pool: the threads, if there is more than one.
     """
 
-    def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool) -> None:
+    def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True) -> None:
         self.system = system
         self.layout = Layout(system.domain)
-        self.effects = Effects(self.layout.words)
-        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit)
-        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit)
-        self.steps = InvariantProgram(self.layout.doubled(system.transitions), system.step_properties, self.effects, audit)
         self.permutations = permutations_of(system, self.layout) if symmetry else []
+        exchanged = self.permutations if families else ()  # by which one path is learned for all instances that differ by names
+        self.effects = Effects(self.layout.words)
+        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit, exchanged)
+        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit, exchanged)
+        self.prospects = InvariantProgram(self.layout, system.prospects, self.effects, audit, exchanged)
+        doubled = self.layout.doubled(system.transitions)
+        self.steps = InvariantProgram(doubled, system.step_properties, self.effects, audit, exchanged)
         self.symmetry = tabulate(self.layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(self.layout)
         self.store = Store(self.layout, budget)
         self.works = [make_work(len(system.actions), len(system.step_properties), self.layout) for _ in range(workers)]
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self._growing = threading.Lock()
-        self._filters = {program: Filter(program, self.layout) for program in (self.actions, self.invariants)}
-        self._unfiltered = Filter(self.steps, self.steps.layout)
+        self._filters = {program: Filter(program) for program in (self.actions, self.invariants, self.steps, self.prospects)}
+        self._not_widened = not_widened(len(system.actions))
+        self._widened = {self.actions: self._not_widened}
         self._filtered_at = ROWS_WORTH_A_FILTER // 8
 
     @property
     def paths(self) -> int:
         """How many paths of functions were run in Python."""
-        return self.actions.paths + self.invariants.paths + self.steps.paths
+        return self.actions.paths + self.invariants.paths + self.steps.paths + self.prospects.paths
 
     def total(self, position: int) -> int:
         """One of the counts of `explorer.kernels.expand`, of all threads together."""
@@ -70,8 +76,9 @@ class Engine:
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
-        found = self._filters.get(program, self._unfiltered)
-        return Trees(program.branches.array, found.masks, found.places, found.candidates)
+        found = self._filters[program]
+        wide = self._widened.get(program, self._not_widened)
+        return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.chunks, found.candidates)
 
     def effect_arrays(self) -> EffectArrays:
         """The effects as the kernels read them."""
@@ -92,13 +99,20 @@ class Engine:
                 self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
 
     def renew_filters(self) -> None:
-        """Choose filters by a sample of the states, each time their number has grown eightfold."""
+        """Choose filters and wide nodes by samples of the states, each time their number has grown eightfold."""
         if self.store.count < 8 * self._filtered_at:
             return
         self._filtered_at = self.store.count
-        rows = np.linspace(self.store.level_ends[-3], self.store.count - 1, SAMPLE).astype(int)
-        sample = [self.store.words(row) for row in rows.tolist()]
-        self._filters = {program: Filter(program, self.layout, sample) for program in self._filters}
+        sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
+        steps = [(*words, *after) for words in sample for after in self.actions.known_successors(words)] if self.steps.instances else []
+        samples = {self.actions: sample, self.invariants: sample, self.steps: steps, self.prospects: sample}
+        self._filters = {program: Filter(program, each) for program, each in samples.items()}
+        states = np.array([self.store.words(row) for row in self._spread_rows(WIDE_SAMPLE)], np.uint64)
+        self._widened = {self.actions: widened(self.actions, states)}
+
+    def _spread_rows(self, count: int) -> list[int]:
+        """Rows of the last two levels, evenly spread."""
+        return np.linspace(self.store.level_ends[-3], self.store.count - 1, count).astype(int).tolist()
 
     def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
         """What a function gives for the parts of a range of rows, by all threads."""
@@ -111,12 +125,12 @@ class Engine:
         return sum(self.spread(self._orbit_sizes, begin, end)) if len(self.permutations) > 1 else end - begin
 
     def _orbit_sizes(self, begin: int, end: int) -> int:
-        words, room = np.zeros((2, 1, self.layout.words), np.uint64)
-        return symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, words, room, self.store.units)
+        room = np.zeros((1 + symmetry_kernels.SPARE, self.layout.words), np.uint64)
+        return symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
 
     def representative(self, state: Any) -> tuple[int, ...]:
         """The words of the state that stands for a plain state."""
-        room = np.zeros((3, self.layout.words), np.uint64)
+        room = np.zeros((1 + symmetry_kernels.SPARE, self.layout.words), np.uint64)
         room[0] = self.layout.pack(state)
         symmetry_kernels.representative(room, self.symmetry, self.store.units)
         return tuple(map(int, room[0]))

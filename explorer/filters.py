@@ -1,8 +1,8 @@
 """A filter in front of the trees: for most states, most trees lead to nothing, and a few bits of the state prove it.
 
-A *chunk* is a set of leaves of at most ten bits. For every value of a chunk, a bit per tree says whether the tree may still lead to
-something; the sets of all chunks are intersected, and only what is left is walked. A tree is ruled out by a value only if all its
-known paths that agree with the value lead to nothing and no path that agrees is unknown, so a filter stays right while trees grow.
+A *chunk* is a set of leaves of at most ten bits in at most two words. For every value of a chunk, a bit per tree says whether the tree may
+still lead to something; the sets of all chunks are intersected, and only what is left is walked. A tree is ruled out by a value only if all
+its known paths that agree with the value lead to nothing and no path that agrees is unknown, so a filter stays right while trees grow.
 Chunks are chosen from what rules trees out in a sample of states.
 """
 
@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from explorer.layout import Layout
 from explorer.program import NODE, NOTHING, Program
 
 MOST_BITS = 10
@@ -27,17 +26,30 @@ def _width(fields: Iterable[Field]) -> int:
     return sum(width for _, _, width in fields)
 
 
+def _fits(fields: Iterable[Field]) -> bool:
+    return _width(fields) <= MOST_BITS and len({word for word, _, _ in fields}) <= 2
+
+
+def gathering(fields: Iterable[Field]) -> tuple[int, int, int, int, int]:
+    """How to gather fields of one or two words into an index, those that lie lowest at its low end: the word and mask of its low part,
+    those of its high part, and where the high part goes."""
+    masks: dict[int, int] = {}
+    for word, shift, width in sorted(fields):
+        masks[word] = masks.get(word, 0) | ((1 << width) - 1) << shift
+    (low, mask), *rest = masks.items()
+    return low, mask, *(rest[0] if rest else (low, 0)), mask.bit_count()
+
+
 class Filter:
     """The arrays that the kernel reads; see `explorer.kernels.trees.Trees`."""
 
-    def __init__(self, program: Program, layout: Layout, sample: Sequence[Sequence[int]] = ()) -> None:
-        sizes = {(leaf.word, leaf.shift, leaf.width): leaf.domain.size for leaf in layout.root.leaves()}
+    def __init__(self, program: Program, sample: Sequence[Sequence[int]] = ()) -> None:
+        sizes = {(leaf.word, leaf.shift, leaf.width): leaf.size for leaf in program.layout.root.leaves()}
         self._program = program
         self._sizes = sizes
         chunks = self._choose(sample)
         groups = max(1, -(-len(program.instances) // 64))
-        self.masks = np.zeros((len(chunks), layout.words), np.uint64)
-        self.places = np.zeros((len(chunks), layout.words), np.uint64)
+        self.chunks = np.array([gathering(chunk) for chunk in chunks], np.uint64).reshape(len(chunks), 5)
         self.candidates = np.full((len(chunks) + 1, 1 << MOST_BITS if chunks else 1, groups), ~np.uint64(0), np.uint64)
         for number, chunk in enumerate(chunks):
             self._tabulate(number, sorted(chunk))
@@ -59,13 +71,9 @@ class Filter:
             ruled_out[self._proof(tree, dict(path))] += count
         chunks: list[set[Field]] = []
         for fields, _ in ruled_out.most_common():
-            if _width(fields) > MOST_BITS:
+            if not _fits(fields):
                 continue
-            grown = [
-                (_width(chunk | fields) - _width(chunk), number)
-                for number, chunk in enumerate(chunks)
-                if _width(chunk | fields) <= MOST_BITS
-            ]
+            grown = [(_width(chunk | fields) - _width(chunk), number) for number, chunk in enumerate(chunks) if _fits(chunk | fields)]
             _, number = min(grown, default=(0, -1))
             if number >= 0:
                 chunks[number] |= fields
@@ -101,10 +109,7 @@ class Filter:
         place = 0
         indices = np.arange(1 << bits)
         for field in chunk:
-            word, shift, width = field
-            if not self.masks[number, word]:
-                self.places[number, word] = place
-            self.masks[number, word] |= np.uint64(((1 << width) - 1) << shift)
+            width = field[2]
             inside = (indices >> place) & ((1 << width) - 1)
             values[field] = [int.from_bytes(np.packbits(inside == value, bitorder="little"), "little") for value in range(1 << width)]
             place += width

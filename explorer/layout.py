@@ -17,6 +17,8 @@ from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, SequenceOf, SetOf, S
 
 WORD_BITS = 64
 MOST_WORDS = 32
+ROUNDED = 4
+"""Longer states take whole multiples of so many words, as kernels are compiled for each length anew."""
 
 
 @attrs.frozen(eq=False)
@@ -27,6 +29,8 @@ class Leaf:
         path: where in the state, for people.
         domain: the scalar's domain; bits hold the index of the value in it.
         word, shift, width: which word, the lowest bit, and how many bits (0 where the domain has one value only).
+        mask: ones, as many as there are bits.
+        size: how many values the domain has.
     """
 
     path: str
@@ -35,10 +39,15 @@ class Leaf:
     shift: int
     width: int
     mask: int = attrs.field(init=False)
+    size: int = attrs.field(init=False)
 
     @mask.default
     def _mask(self) -> int:
         return (1 << self.width) - 1
+
+    @size.default
+    def _size(self) -> int:
+        return int(self.domain.size)
 
     def pack(self, value: Any, words: list[int]) -> None:
         words[self.word] |= self.domain.encode(value) << self.shift
@@ -148,8 +157,9 @@ class Layout:
         self._skipped = skip
         self.domain = domain
         self.root = self._slot(domain, "")
-        self.words = max(1, len(self._free))
-        self.units = 2 * self.words - (not self._free or self._free[-1] >= WORD_BITS // 2)
+        used = len(self._free) - skip
+        self.words = skip + (max(1, used) if used <= ROUNDED else -(-used // ROUNDED) * ROUNDED)
+        self.units = 2 * self.words - (used <= ROUNDED and (not self._free or self._free[-1] >= WORD_BITS // 2))
         self.bits = sum(leaf.width for leaf in self.root.leaves())
 
     def pack(self, state: Any) -> tuple[int, ...]:

@@ -11,17 +11,19 @@ from pathlib import Path
 
 from explorer.checkpoint import Checkpoint, Counts, Snapshot, fingerprint
 from explorer.counterexamples import broken_steps_in, deadlock_in, violations_in
+from explorer.coverage import unreached
 from explorer.engine import Engine
 from explorer.kernels import expand as kernel
 from explorer.kernels.expand import Work
+from explorer.prospects import hopeless_states
 from explorer.store import RESERVED_ROWS, Stopped
 from explorer.symmetry import refuse_unless_sound
 from explorer.system import System
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
+from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
 
 ROWS_BETWEEN_REPORTS = 1 << 18
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
-LEVELS_TRIED = 12
+LEVELS_TRIED, CALLS_TRIED = 12, 5000
 SECONDS_BETWEEN_SNAPSHOTS = 5.0
 
 
@@ -37,6 +39,7 @@ def explore(
     symmetry: bool = True,
     checkpoint: Path | None = None,
     resume: bool = False,
+    coverage: bool = False,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level; check each state's invariants and each step's properties.
 
@@ -54,13 +57,14 @@ def explore(
         checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see `explorer.checkpoint`.
         resume: go on from the last snapshot in that folder.
         symmetry: keep one state for all that differ by interchangeable names only, where the system declares any.
+        coverage: find the statements of actions, too, that ran on no reached state.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
         CheckpointError: the checkpoint cannot be written, or is not one of this search.
     """
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
-    search = _Search(engine, budget, check_deadlock, keep_going, on_progress)
+    search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
     if checkpoint is not None:
         search.keep_snapshots(checkpoint, resume)
     return search.run()
@@ -70,7 +74,13 @@ class _Search:
     """One search: its levels, what ends it early, its snapshots, and what it tells."""
 
     def __init__(
-        self, engine: Engine, budget: Budget, check_deadlock: bool, keep_going: bool, on_progress: Callable[[Progress], None]
+        self,
+        engine: Engine,
+        budget: Budget,
+        check_deadlock: bool,
+        keep_going: bool,
+        on_progress: Callable[[Progress], None],
+        coverage: bool,
     ) -> None:
         self.started = time.perf_counter()
         self.engine = engine
@@ -86,11 +96,15 @@ class _Search:
         self.whole_levels: Snapshot | None = None
         self.cut_before: Counter[frozenset[str]] = Counter()
         self.resumed = False
+        self.saw_everything = True
+        self.coverage = coverage
 
     def run(self) -> Outcome:
         reason = ""
         try:
             reason = self._explore()
+            if not reason and (self.keep_going or not self.violations):  # every state is known
+                self.violations += hopeless_states(self.engine, {violation.property for violation in self.violations})
         except KeyboardInterrupt:
             reason = "interrupted"
             self._snapshot(at_once=True)
@@ -146,10 +160,12 @@ class _Search:
 
     def _try_symmetry(self) -> None:
         """Refuse to go on if actions or invariants tell interchangeable names apart in one of the first states of the first levels."""
-        if len(self.engine.permutations) > 1 and self.store.depth < LEVELS_TRIED:
+        system = self.engine.system
+        calls = 2 * self.store.depth * (len(system.actions) + len(system.invariants))
+        if len(self.engine.permutations) > 1 and self.store.depth < LEVELS_TRIED and calls < CALLS_TRIED:
             begin, end = self.store.level_ends[-2:]
             states = [self.engine.layout.unpack(self.store.words(row)) for row in (begin, end - 1)]
-            refuse_unless_sound(self.engine.system, self.engine.permutations, states)
+            refuse_unless_sound(system, self.engine.permutations, states)
 
     def _look_for_broken_steps(self) -> None:
         """Look for violated step properties in the level that was expanded last."""
@@ -234,6 +250,7 @@ class _Search:
         if not resume:
             self.checkpoint.begin()
             return
+        self.saw_everything = False
         snapshot = self.checkpoint.read(self.store.rows)
         self.store.restore(snapshot.level_ends)
         self.level_sizes = list(snapshot.level_sizes)
@@ -312,4 +329,10 @@ class _Search:
             memory=self.store.bytes_taken,
             words=engine.layout.words,
             bits=engine.layout.bits,
+            unreached=self._unreached() if verdict is Verdict.HOLDS and self.saw_everything else (),
         )
+
+    def _unreached(self) -> tuple[Unreached, ...]:
+        engine = self.engine
+        programs = (engine.invariants, engine.steps, *([engine.actions] if self.coverage else []))
+        return tuple(missed for program in programs for missed in unreached(program))

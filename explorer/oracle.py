@@ -30,6 +30,7 @@ def explore(
     violated: dict[str, tuple[list[Any], Instance | None]] = {}
     reason = ""
     level = list(parents)
+    moves: dict[Any, list[tuple[Instance, Any]]] = {}
 
     def check(states: list[Any]) -> None:
         for state in states:
@@ -64,6 +65,8 @@ def explore(
                 stopped_at_bound += 1
             elif not steps:
                 at_rest.append(state)
+            if system.prospects:
+                moves[state] = results
             for _, after in steps:
                 if after not in parents:
                     if budget.max_states is not None and len(parents) >= budget.max_states:
@@ -75,6 +78,11 @@ def explore(
                 break
         if check_deadlock and at_rest and not reason:
             violated.setdefault(DEADLOCK, (_path(parents, at_rest[0]), None))
+    if not reason and (keep_going or not violated):
+        found_at = {state: number for number, state in enumerate(moves)}
+        lost = [(hopeless[0], each) for each in system.prospects if (hopeless := _hopeless(system, each, moves))]
+        for state, each in sorted(lost, key=lambda found: found_at[found[0]]):
+            violated.setdefault(each.of.name, (_path(parents, state), each))
     return Outcome(
         verdict=_verdict(bool(violated), reason),
         reason=reason,
@@ -88,6 +96,19 @@ def explore(
         stored_states=len(parents),
         seconds=time.perf_counter() - started,
     )
+
+
+def _hopeless(system: System, prospect: Instance, moves: dict[Any, list[tuple[Instance, Any]]]) -> list[Any]:
+    """The states from which no steps that may be relied on lead to where a prospect is reality, in the order in which they were found."""
+    hopeful = {state for state in moves if judge(prospect, state, system.domain)}
+    while more := {
+        state
+        for state, results in moves.items()
+        if state not in hopeful
+        and any(action.of in prospect.of.along and (isinstance(after, Cut) or after in hopeful) for action, after in results)
+    }:
+        hopeful |= more
+    return [state for state in moves if state not in hopeful]
 
 
 def _verdict(violated: bool, reason: str) -> Verdict:

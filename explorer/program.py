@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.images import Image, Permutation, families
 from explorer.layout import Layout, Leaf
 from explorer.memory import reserve
 from explorer.system import Cut, ModelError, judge, line_of, successor, verdict_of, where
@@ -29,15 +30,23 @@ VIOLATED = FIRST_EFFECT
 
 # The fields of a node, from its lowest bit: word, shift and width of the leaf, and the position of its first branch.
 WORD_FIELD, SHIFT_FIELD, WIDTH_FIELD = 6, 6, 6
-BRANCHES_FIELD = WORD_FIELD + SHIFT_FIELD + WIDTH_FIELD
+WIDTH_AT = WORD_FIELD + SHIFT_FIELD
+BRANCHES_FIELD = WIDTH_AT + WIDTH_FIELD
 NODE = 1 << 63
+TEST = NODE | (1 << BRANCHES_FIELD) - 1  # what of a node says what it tests
 
 
 class Column:
-    """An array of rows that grows at its end and never moves, so that a kernel may read it meanwhile."""
+    """An array of rows that grows at its end and never moves, so that a kernel may read it meanwhile.
+
+    Attributes:
+        array: the rows, and what is reserved behind them.
+        cells: the same memory, for single numbers: many times faster than the array where Python reads or writes one.
+    """
 
     def __init__(self, dtype: Any, *row: int, most: int = MOST_ENTRIES) -> None:
         self.array = reserve((most, *row), dtype)
+        self.cells = memoryview(self.array)
         self.length = 0
 
     def extend(self, count: int) -> int:
@@ -64,6 +73,7 @@ class Effects:
             where effect i's copies begin, row i + 1 where they end.
         cut: the number of the set of bounds that cuts the step, plus one; 0 for a step that happens.
         bounds: the sets of bounds, by number.
+        results: what row i means.
     """
 
     def __init__(self, words: int) -> None:
@@ -74,6 +84,7 @@ class Effects:
         self.first_copy.append(0)
         self.cut = Column(np.int32)
         self.bounds: list[frozenset[str]] = []
+        self.results: list[Update | OutOfBounds] = []
         self._numbers: dict[Any, int] = {}
 
     def reference(self, result: Update | OutOfBounds) -> int:
@@ -84,6 +95,7 @@ class Effects:
         return FIRST_EFFECT + number
 
     def _add(self, result: Update | OutOfBounds) -> int:
+        self.results.append(result)
         row = self.keep.extend(1)
         self.put.extend(1)
         self.cut.extend(1)
@@ -95,7 +107,7 @@ class Effects:
                 self.bounds.append(result.bounds)
             self.cut.array[row] = self.bounds.index(result.bounds) + 1
         else:
-            for leaf, raw in result.constants:
+            for leaf, raw in (*result.constants, *((leaf, 0) for leaf in result.cleared)):
                 self.keep.array[row, leaf.word] &= np.uint64(~(leaf.mask << leaf.shift) & (2**64 - 1))
                 self.put.array[row, leaf.word] |= np.uint64(raw << leaf.shift)
             for source, target in _joined(result.copies):
@@ -125,50 +137,85 @@ class Program:
         layout: that of the states, or of the steps, which the trees read.
         effects: shared among programs over one layout.
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
+        examples: for each of them, the instance's number and the packed state on which it was learned.
     """
 
-    def __init__(self, layout: Layout, instances: Sequence[Instance], effects: Effects, audit: int) -> None:
+    def __init__(
+        self, layout: Layout, instances: Sequence[Instance], effects: Effects, audit: int, permutations: Sequence[Permutation] = ()
+    ) -> None:
         self.instances = instances
         self.effects = effects
         self.branches = Column(np.uint64, most=MOST_BRANCHES)
         self.branches.extend(len(instances))
         self.paths = 0
+        self.examples: list[tuple[int, Any]] = []
         self.layout = layout
+        self._first: list[tuple[int, Image | None]] = [(number, None) for number in range(len(instances))]
+        self._others: list[list[tuple[int, Image]]] = [[] for _ in instances]
+        images: dict[int, Image] = {}
+        for first, family in families(instances, permutations):
+            for number, permutation in family:
+                image = images.get(permutation) or images.setdefault(permutation, Image.under(permutations[permutation], layout))
+                self._first[number] = first, image
+                self._others[first].append((number, image))
+        self._moved: dict[tuple[int, Image], int] = {}
+        self._tests = {
+            leaf: NODE | leaf.word | leaf.shift << WORD_FIELD | leaf.width << WIDTH_AT for leaf in layout.root.leaves() if leaf.width
+        }
         self._audits = {instance.of.name: audit for instance in instances}
         self._random = random.Random(0)
+        self._audited: tuple[Any, Any] = None, None
 
     def learn(self, number: int, words: Any) -> None:
-        """Run one instance on one state, and graft the path that it took onto its tree, unless the path is known.
+        """Run an instance on a state, and graft the path that it took onto its tree, unless the path is known.
+
+        It is the first of the instance's family that is run, and the family's other trees take images of its path.
 
         Raises:
             ModelError: the function raised, returned what it must not, did what cannot be traced, or took a path that contradicts an
                 earlier one, so that it is no pure function of the state.
         """
-        if self.path(number, words)[1] not in (UNKNOWN, PENDING):
+        if self._end(number, words) not in (UNKNOWN, PENDING):
             return
-        instance = self.instances[number]
-        path, reference = self._trace(instance, words)
-        self._graft(number, path, reference)
+        first, image = self._first[number]
+        path, reference = self._trace(number, words)
         self.paths += 1
-        if self._audits[instance.of.name] > 0:
-            self._audits[instance.of.name] -= 1
-            self._audit(instance, words, path, reference)
+        self.examples.append((number, words))
+        self._graft(first, path, reference)
+        for other, moved in self._others[first]:
+            self._graft(other, moved.of_path(path), self._image_of(reference, moved))
+        name = self.instances[number].of.name
+        if self._audits[name] > 0:
+            self._audits[name] -= 1
+            self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
+
+    def _image_of(self, reference: int, image: Image) -> int:
+        """The reference of the image of what a reference means."""
+        return reference
 
     @staticmethod
     def node(branch: int) -> tuple[tuple[int, int, int], int]:
         """What a node tests, as word, shift and width, and the position of the first of its branches."""
-        width_at = WORD_FIELD + SHIFT_FIELD
-        return (branch & 63, branch >> WORD_FIELD & 63, branch >> width_at & 63), (branch & ~NODE) >> BRANCHES_FIELD
+        return (branch & 63, branch >> WORD_FIELD & 63, branch >> WIDTH_AT & 63), (branch & ~NODE) >> BRANCHES_FIELD
 
     def path(self, number: int, words: Any) -> tuple[tuple[tuple[tuple[int, int, int], int], ...], int]:
         """The known path of one instance for a packed state: what it tests with which values, and the branch where it ends."""
         position, tests = number, []
-        while (reference := int(self.branches.array[position])) & NODE:
+        while (reference := self.branches.cells[position]) & NODE:
             field, first = self.node(reference)
             value = int(words[field[0]]) >> field[1] & ((1 << field[2]) - 1)
             tests.append((field, value))
             position = first + value
         return tuple(tests), reference
+
+    def _end(self, number: int, words: Any) -> int:
+        """The branch where the known path of one instance for a packed state ends."""
+        cells = self.branches.cells
+        branch = cells[number]
+        while branch & NODE:
+            value = words[branch & 63] >> (branch >> WORD_FIELD & 63) & (1 << (branch >> WIDTH_AT & 63)) - 1
+            branch = cells[((branch & ~NODE) >> BRANCHES_FIELD) + value]
+        return branch
 
     def evaluate(self, number: int, words: Any) -> Any:
         """What one instance's tree says of a packed state, growing it where need be.
@@ -177,16 +224,18 @@ class Program:
             For an action None, a `Cut`, or the next state's words; for an invariant whether it holds.
         """
         self.learn(number, words)
-        return self._meant(self.path(number, words)[1], words)
+        return self._meant(self._end(number, words), words)
 
-    def _trace(self, instance: Instance, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
-        recorder = Recorder(self.layout, words)
+    def _trace(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
+        """The path of the first of an instance's family, in the state whose image the words hold, and what it leads to."""
+        first, image = self._first[number]
+        recorder = Recorder(self.layout, words, image.origin_of_leaf if image else None)
         try:
-            return recorder.path, self._reference(instance, recorder)
+            return recorder.path, self._reference(self.instances[first], recorder)
         except ModelError:
             raise
         except Exception as error:
-            self._explain(instance, words, error)
+            self._explain(self.instances[number], words, error)
             raise AssertionError("unreachable") from error
         finally:
             recorder.close()
@@ -195,8 +244,8 @@ class Program:
         """Run the instance; what its result means, as a reference."""
         raise NotImplementedError
 
-    def _plain(self, instance: Instance, words: Any) -> Any:
-        """The same result from plain evaluation on the unpacked state, in a form that `_meant` compares."""
+    def _plain(self, instance: Instance, state: Any) -> Any:
+        """The same result from plain evaluation on the plain state, in a form that `_meant` compares."""
         raise NotImplementedError
 
     def _meant(self, reference: int, words: Any) -> Any:
@@ -205,25 +254,24 @@ class Program:
 
     def _explain(self, instance: Instance, words: Any, error: Exception) -> None:
         """Raise the error of the plain function, if it has one; otherwise say that and where tracing failed."""
-        self._plain(instance, words)
+        self._plain(instance, self.layout.unpack(words))
         at = line_of(error) or where(instance)
         raise ModelError(f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {at}") from error
 
     def _graft(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
         """Add a path. What a kernel may already see is written last."""
-        branches, position = self.branches.array, number
+        cells, position = self.branches.cells, number
         for leaf, raw in path:
-            found = int(branches[position])
+            found, tested = cells[position], self._tests[leaf]
             if found in (UNKNOWN, PENDING):
-                first = self.branches.extend(1 << leaf.width)
-                found = NODE | leaf.word | leaf.shift << WORD_FIELD | leaf.width << (WORD_FIELD + SHIFT_FIELD) | first << BRANCHES_FIELD
-                branches[position] = found
-            elif not found & NODE or self.node(found)[0] != (leaf.word, leaf.shift, leaf.width):
+                found = tested | self.branches.extend(1 << leaf.width) << BRANCHES_FIELD
+                cells[position] = found
+            elif found & TEST != tested:
                 raise self._impure(number)
-            position = self.node(found)[1] + raw
-        if int(branches[position]) not in (UNKNOWN, PENDING, reference):
+            position = ((found & ~NODE) >> BRANCHES_FIELD) + raw
+        if cells[position] not in (UNKNOWN, PENDING, reference):
             raise self._impure(number)
-        branches[position] = reference
+        cells[position] = reference
 
     def _impure(self, number: int) -> ModelError:
         instance = self.instances[number]
@@ -232,34 +280,62 @@ class Program:
             "  look for randomness, time, globals, caches and iteration in an order that varies"
         )
 
-    def _audit(self, instance: Instance, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
-        """Hold a path against plain evaluation: on its own state, and on one that differs wherever the path did not look."""
-        for state in (words, self._twin(words, path)):
-            if state is not None and self._plain(instance, state) != self._meant(reference, state):
+    def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
+        """Hold a path of the first of a family against plain evaluation, on its own state and on one that differs wherever it did not
+        look, and hold one of its images against plain evaluation on the image of that state."""
+        instance = self.instances[first]
+        twin, state = self._twin(words, path)
+        for packed, audited in ((words, self._unpacked(words)), (twin, state)):
+            if self._plain(instance, audited) != self._meant(reference, packed):
                 raise ModelError(
                     f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
-                    f"  in the state {self.layout.domain.show(self.layout.unpack(state))}\n"
+                    f"  in the state {self.layout.domain.show(audited)}\n"
                     "  look for identity tests (`is`), type tests on containers, and anything outside the state"
                 )
+        if not self._others[first]:
+            return
+        number, image = self._random.choice(self._others[first])
+        other, moved = self.instances[number], image.of_state(twin)
+        state = self.layout.unpack(moved)
+        if self._plain(other, state) != self._meant(self._image_of(reference, image), moved):
+            raise ModelError(
+                f"{other.of.name} tells names apart, which the model declares interchangeable: {other} does not do to a state what\n"
+                f"  {instance} does to its image; explore without symmetry\n"
+                f"  {where(other)}\n  in the state {self.layout.domain.show(state)}\n"
+                "  look for names that are not declared (`names=`, `by=`), for parameters too, and for names that are treated specially"
+            )
 
-    def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> Any:
-        """A state of random values in place of all that the path did not read, or None where packing it again would change it."""
+    def _unpacked(self, words: Any) -> Any:
+        """The plain state; many instances are audited on one state in turn."""
+        if self._audited[0] != words:
+            self._audited = words, self.layout.unpack(words)
+        return self._audited[1]
+
+    def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> tuple[Any, Any]:
+        """A state, packed and plain, of random values in place of all that the path did not read; the state itself where packing the
+        random one again would change it."""
         read = {leaf for leaf, _ in path}
-        twin = [int(word) for word in words]
-        for leaf in self.layout.root.leaves():
-            if leaf not in read and leaf.width:
+        twin = list(words)
+        for leaf in self._tests:
+            if leaf not in read:
                 twin[leaf.word] &= ~(leaf.mask << leaf.shift)
-                twin[leaf.word] |= self._random.randrange(leaf.domain.size) << leaf.shift
+                twin[leaf.word] |= int(self._random.random() * leaf.size) << leaf.shift
         try:
-            packed = self.layout.pack(self.layout.unpack(twin))
+            state = self.layout.unpack(twin)
+            packed = self.layout.pack(state)
         except Exception:  # a record's own validation may refuse a random combination
-            return None
+            return words, self._unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
-        return packed if agrees else None
+        return (packed, state) if agrees else (words, self._unpacked(words))
 
 
 class ActionProgram(Program):
     """The trees of action instances."""
+
+    def known_successors(self, words: Any) -> list[tuple[int, ...]]:
+        """The words of the states after a packed state, as far as paths are known."""
+        ends = (self._end(number, words) for number in range(len(self.instances)))
+        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self._meant(end, words), tuple)]
 
     def _reference(self, instance: Instance, recorder: Recorder) -> int:
         result = instance.apply(recorder.root())
@@ -267,8 +343,17 @@ class ActionProgram(Program):
             return NOTHING
         return self.effects.reference(recorder.writes(result))
 
-    def _plain(self, instance: Instance, words: Any) -> Any:
-        after = successor(instance, self.layout.unpack(words), self.layout.domain)
+    def _image_of(self, reference: int, image: Image) -> int:
+        if reference == NOTHING:
+            return NOTHING
+        found = self._moved.get((reference, image))
+        if found is None:
+            result = image.of_result(self.effects.results[reference - FIRST_EFFECT])
+            found = self._moved[reference, image] = self.effects.reference(result)
+        return found
+
+    def _plain(self, instance: Instance, state: Any) -> Any:
+        after = successor(instance, state, self.layout.domain)
         return after if after is None or isinstance(after, Cut) else self.layout.pack(after)
 
     def _meant(self, reference: int, words: Any) -> Any:
@@ -291,8 +376,8 @@ class InvariantProgram(Program):
     def _reference(self, instance: Instance, recorder: Recorder) -> int:
         return NOTHING if verdict_of(instance, instance.apply(recorder.root())) else VIOLATED
 
-    def _plain(self, instance: Instance, words: Any) -> Any:
-        return bool(judge(instance, self.layout.unpack(words), self.layout.domain))
+    def _plain(self, instance: Instance, state: Any) -> Any:
+        return bool(judge(instance, state, self.layout.domain))
 
     def _meant(self, reference: int, words: Any) -> Any:
         return reference == NOTHING

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from explorer.kernels import rows as row_kernels
 from explorer.kernels.expand import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, STOP, Work
+from explorer.kernels.symmetry import SPARE
 from explorer.layout import Layout
 from explorer.memory import machine_memory, process_memory, reserve
 from explorer.program import MOST_CUTS
@@ -54,6 +56,7 @@ class Store:
             raise ModelError(f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs {least:,}")
         most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
         self.rows = reserve(((most + RESERVED_ROWS) * layout.units,), np.uint32)
+        self._cells = memoryview(self.rows)
         self._most = most
         self.table = reserve((0,), np.uint32)
         self.shared = np.zeros(SHARED, np.int64)
@@ -112,11 +115,14 @@ class Store:
         self.shared[ROWS] = level_ends[-1]
         self.grow_table()
 
+    def use(self, rows: np.ndarray) -> None:
+        """Make other rows those of the store."""
+        self.rows, self._cells = rows, memoryview(rows)
+
     def words(self, row: int) -> tuple[int, ...]:
         """The words of a row."""
-        units = np.zeros(2 * self._layout.words, np.uint32)
-        units[: len(self.units)] = self.rows[row * len(self.units) : (row + 1) * len(self.units)]
-        return tuple(map(int, units.view(np.uint64)))
+        units = self._cells[row * len(self.units) : (row + 1) * len(self.units)].tolist()
+        return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
 
     def find(self, words: Sequence[int]) -> int:
         """The row of a representative, or -1."""
@@ -197,7 +203,8 @@ def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
         position=np.zeros(hits, np.uint64),
         branch=np.zeros(hits, np.uint64),
         walking=np.zeros(hits, np.int32),
-        made=np.zeros((hits + 2, layout.words), np.uint64),  # two more for images
+        made=np.zeros((hits + SPARE, layout.words), np.uint64),
+        hashes=np.zeros(hits, np.uint64),
         slots=np.zeros(hits, np.uint64),
         orbits=np.ones(batch, np.int64),
         moves=np.zeros(batch, np.uint8),

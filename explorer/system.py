@@ -28,6 +28,7 @@ class System:
         actions: one instance per action and parameter values; their order decides which of several shortest traces is shown.
         invariants: one instance per invariant and parameter values, each checked on every state.
         step_properties: one instance per step property and parameter values, each checked on every step.
+        prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
     """
 
@@ -37,6 +38,7 @@ class System:
     invariants: tuple[Instance, ...] = ()
     interchangeable: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict)
     step_properties: tuple[Instance, ...] = ()
+    prospects: tuple[Instance, ...] = ()
 
     @property
     def transitions(self) -> Struct:
@@ -133,12 +135,12 @@ def where(instance: Instance) -> str:
 def line_of(error: BaseException) -> str | None:
     """File, line and function of the innermost frame that belongs to a model rather than to the machinery around it."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if not _is_machinery(Path(frame.filename)):
+        if not is_machinery(Path(frame.filename)):
             return f"at {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
     return None
 
 
-def _is_machinery(path: Path) -> bool:
+def is_machinery(path: Path) -> bool:
     """Whether a file belongs to this package, to `model.domain`, to attrs, to Python itself, or is none."""
     if not path.exists() or path == Path(domain_module.__file__):
         return True

@@ -53,7 +53,8 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
 class Change:
     """One part of the state that a step changed: where, and what it was and is, as shown to people.
 
-    `gained` and `lost` are set where a sequence grew or was cut at its end.
+    `gained` and `lost` are set where a sequence grew or was cut at its end, or where elements came and left while the others kept their
+    order, as messages do.
     """
 
     path: str
@@ -64,7 +65,7 @@ class Change:
 
     def __str__(self) -> str:
         if self.gained:
-            return f"{self.path} + {self.gained}"
+            return f"{self.path} {f'loses {self.lost} ' if self.lost else ''}+ {self.gained}"
         if self.lost:
             return f"{self.path} loses {self.lost}"
         return f"{self.path} {self.before} → {self.after}"
@@ -81,18 +82,35 @@ def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change
                 for name, of in fields.items()
                 for change in changes(of, getattr(before, name), getattr(after, name), f"{path}.{name}" if path else name)
             ]
-        case ArrayOf(of=of, label=label):
-            alone = label and isinstance(of, Struct) and "." not in path  # b1 says enough of replicas[b1], not of b0.followers[b1]
+        case ArrayOf(of=of):
             return [
                 change
                 for i, (old, new) in enumerate(zip(before, after, strict=True))
-                for change in changes(of, old, new, f"{label}{i}" if alone else f"{path}[{label}{i}]")
+                for change in changes(of, old, new, element_path(domain, path, i))
             ]
         case Maybe(of=Struct() as of) if before is not None and after is not None:
             return changes(of, before, after, path)
         case SequenceOf(of=of):
             shared = min(len(before), len(after))
-            if before[:shared] == after[:shared]:
-                gained, lost = (" ".join(map(of.show, elements[shared:])) for elements in (after, before))
-                return [Change(path, domain.show(before), domain.show(after), gained, lost)]
+            gained, lost = after[shared:], before[shared:]
+            if before[:shared] != after[:shared]:
+                gained, lost = _without(after, before), _without(before, after)
+            if _without(after, gained) == _without(before, lost) or before[:shared] == after[:shared]:
+                shown = (" ".join(map(of.show, elements)) for elements in (gained, lost))
+                return [Change(path, domain.show(before), domain.show(after), *shown)]
     return [Change(path, domain.show(before), domain.show(after))]
+
+
+def element_path(domain: ArrayOf, path: str, i: int) -> str:
+    """What an element of an array is called: b1 says enough of replicas[b1], but not of b0.followers[b1]."""
+    alone = domain.label and isinstance(domain.of, Struct) and "." not in path
+    return f"{domain.label}{i}" if alone else f"{path}[{domain.label}{i}]"
+
+
+def _without(elements: Sequence[Any], others: Sequence[Any]) -> list[Any]:
+    """The elements that are left when the others are taken away, each once and from the front."""
+    left = list(elements)
+    for element in others:
+        if element in left:
+            left.remove(element)
+    return left

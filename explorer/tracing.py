@@ -5,6 +5,7 @@ What the run returns is turned into writes of leaves: constants where the value 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -23,20 +24,25 @@ class OutOfBounds:
 
 @attrs.frozen
 class Update:
-    """The step sets leaves to packed constants, and copies some leaves' packed values from the state before."""
+    """The step sets leaves to packed constants, clears what is absent, and copies some leaves' packed values from the state before."""
 
     constants: tuple[tuple[Leaf, int], ...]
     copies: tuple[tuple[Leaf, Leaf], ...]
+    cleared: tuple[Leaf, ...]
 
 
 class Recorder:
-    """One run over one packed state: the leaves read so far, in order, with their packed values."""
+    """One run over one packed state: the leaves read so far, in order, with their packed values.
 
-    def __init__(self, layout: Layout, words: Any) -> None:
+    The state is read from its words, or by a function of a leaf and the words if there is one.
+    """
+
+    def __init__(self, layout: Layout, words: Any, read: Callable[[Leaf, Sequence[int]], int] | None = None) -> None:
         self.path: list[tuple[Leaf, int]] = []
         self._layout = layout
         self._words: Any = [int(word) for word in words]
         self._known: dict[Leaf, int] = {}
+        self._read = read
 
     def raw(self, leaf: Leaf) -> int:
         """The packed value of a leaf; the first read of each is recorded."""
@@ -44,7 +50,7 @@ class Recorder:
         if value is None:
             if self._words is None:
                 raise TracingError("a part of the state was kept after its function had returned (a cache, a global, a generator?)")
-            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask
+            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask if self._read is None else self._read(leaf, self._words)
             self._known[leaf] = value
             if leaf.width:
                 self.path.append((leaf, value))
@@ -82,7 +88,7 @@ class Recorder:
         writer.assign(self._layout.root, result)
         if writer.cut:
             return OutOfBounds(frozenset(writer.cut))
-        return Update(tuple(writer.constants.items()), tuple(writer.copies.items()))
+        return Update(tuple(writer.constants.items()), tuple(writer.copies.items()), tuple(writer.cleared))
 
 
 class _Writer:
@@ -91,6 +97,7 @@ class _Writer:
     def __init__(self, recorder: Recorder) -> None:
         self.constants: dict[Leaf, int] = {}
         self.copies: dict[Leaf, Leaf] = {}
+        self.cleared: list[Leaf] = []
         self.cut: set[str] = set()
         self._recorder = recorder
 
@@ -113,8 +120,7 @@ class _Writer:
                 self._presence(slot, value)
 
     def clear(self, slot: Any) -> None:
-        for leaf in slot.leaves():
-            self._constant(leaf, 0)
+        self.cleared += [leaf for leaf in slot.leaves() if leaf.width and self._recorder.known(leaf) != 0]
 
     def _leaf(self, leaf: Leaf, value: Any) -> None:
         if isinstance(value, Leaf):

@@ -69,6 +69,21 @@ class Violation:
 
 
 @attrs.frozen
+class Unreached:
+    """A statement that ran on no reached state; of a block that never ran, the first one.
+
+    Attributes:
+        of: the action or property during which it should have run.
+        file, line, text: where it stands, and how it begins.
+    """
+
+    of: str
+    file: str
+    line: int
+    text: str
+
+
+@attrs.frozen
 class Outcome:
     """All that an exploration found out.
 
@@ -87,6 +102,8 @@ class Outcome:
         seconds: wall-clock time of the exploration.
         memory: bytes of states, parents and visited set; 0 for the oracle.
         words, bits: the size of a packed state; 0 for the oracle.
+        unreached: where every state was seen and all is well, the statements of properties that ran on none of them; with `coverage`
+            also those of actions. Nothing for the oracle, and for a search that went on from a snapshot.
     """
 
     verdict: Verdict
@@ -104,6 +121,7 @@ class Outcome:
     memory: int = 0
     words: int = 0
     bits: int = 0
+    unreached: tuple[Unreached, ...] = ()
 
     @property
     def distinct_states(self) -> int:
@@ -119,7 +137,7 @@ class Outcome:
 class Progress:
     """How far a running exploration is: the depth and the rows of the level being expanded, and the totals so far.
 
-    Stored states are counted as they are, successors as without symmetry.
+    Stored states are counted as they are, successors as without symmetry. `more` is what else the engine has to say.
     """
 
     depth: int
@@ -130,3 +148,4 @@ class Progress:
     seconds: float
     memory: int
     level_ended: bool
+    more: str = ""

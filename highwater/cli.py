@@ -8,28 +8,10 @@ from typing import Any
 
 import click
 
-MET, UNMET, USAGE, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
-
-
-class _Memory(click.ParamType):
-    name = "size"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        if isinstance(value, int):
-            return value
-        text = value.strip().upper().removesuffix("B").removesuffix("I")
-        unit = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(text[-1:], 1)
-        number = text[:-1] if unit > 1 else text
-        try:
-            size = int(float(number) * unit)
-        except (ValueError, OverflowError):
-            size = 0
-        if size <= 0:
-            self.fail(f"{value!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx)
-        return size
-
-
-_PATH = click.Path(path_type=Path)
+from highwater import commands
+from highwater.options import INTERRUPTED, MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
+from highwater.states import states
+from highwater.viewer.command import trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -39,18 +21,28 @@ def main() -> None:
 
 
 @main.command()
-@click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=_PATH)
-@click.option("--engine", type=click.Choice(["local", "python"]), default="local", show_default=True, help="Compiled, or plain Python.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads to explore with.  [default: one per processor]")
+@click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--engine", type=click.Choice(["local", "python", "spark"]), default="local", show_default=True, help="Compiled, plain, or on Spark."
+)
 @click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="Keep one state for all that differ by broker names only.")
 @click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Explore N actions deep and no deeper.")
-@click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop when N states are stored.")
-@click.option("--memory", type=_Memory(), help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]")
-@click.option("--checkpoint", type=_PATH, metavar="DIR", help="Keep snapshots of one spec's search in DIR, to go on from with --resume.")
+@budgets
+@click.option("--checkpoint", metavar="DIR", help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI.")
 @click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
+@click.option("--master", metavar="URL", help="For Spark: where to run, such as spark://host:7077.  [default: local[*]]")
+@click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="For Spark: partitions of a level.  [default: one per core]")
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
+@click.option("--advice/--no-advice", default=True, show_default=True, help="After a budget ran out, probe smaller bounds: some 10 s.")
+@click.option("--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes.")
+@click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")
 @click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
-@click.option("--json", "json_path", type=_PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
+@click.option("--junit", "junit_path", type=PATH, metavar="FILE", help="Write the results as JUnit XML.")
+@click.option("--sarif", "sarif_path", type=PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
+@click.option("--html", "html_path", type=PATH, metavar="DIR", help="Write a page per counterexample and one of all verdicts into DIR.")
+@model_path
+@click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
 def check(
     paths: tuple[Path, ...],
     engine: str,
@@ -59,11 +51,20 @@ def check(
     max_depth: int | None,
     max_states: int | None,
     memory: int | None,
-    checkpoint: Path | None,
+    checkpoint: str | None,
     resume: bool,
+    master: str | None,
+    partitions: int | None,
     keep_going: bool,
+    advice: bool,
+    update_locks: bool,
+    coverage: bool,
     trace: bool | None,
     json_path: Path | None,
+    html_path: Path | None,
+    junit_path: Path | None,
+    sarif_path: Path | None,
+    github: bool,
 ) -> None:
     """Check that every claim in SPEC files, or in all .toml files below DIR, comes out as it says.
 
@@ -72,24 +73,28 @@ def check(
     3 a budget or depth limit ended a search before it could tell; 130 interrupted.
     """
     from explorer.verdict import Budget
-    from highwater.check import Engine, Status, check_spec
-    from highwater.reports import ReportError, write_report
+    from highwater.claims import Engine, Status, check_spec
+    from highwater.outputs import Outputs
+    from highwater.reports import ReportError
     from highwater.spec import SpecError, find_specs, load_spec
     from highwater.terminal import Live, make_console, show_result, show_summary
 
     console, errors = make_console(), make_console(stderr=True)
+    outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path}, github)
     results: list[Any] = []
     interrupted = False
     try:
         specs = _load_all(find_specs(paths), load_spec, SpecError)
         if checkpoint is None and resume:
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
-        if checkpoint is not None and (len(specs) > 1 or engine != "local"):
-            raise SpecError("--checkpoint keeps the search of one spec by the local engine; name one spec")
-        if json_path is not None:
-            if json_path.suffix == ".toml":
-                raise ReportError(f"{json_path}: --json would overwrite a spec; name another file")
-            write_report(json_path, [])  # learn now, not after an hour, that it cannot be written
+        if checkpoint is not None and (len(specs) > 1 or engine == "python"):
+            raise SpecError("--checkpoint keeps the search of one spec, by the local engine or on Spark; name one spec")
+        _refuse_for_engine(engine, SpecError, {"--workers": workers, "--memory": memory}, {"--master": master, "--partitions": partitions})
+        outputs.try_out()
+        if html_path is not None:
+            from highwater.viewer.gallery import prepare
+
+            prepare(html_path)
         for spec in specs:
             with Live(errors, spec.name) as live:
                 budget = Budget(max_depth, max_states, memory)
@@ -102,25 +107,36 @@ def check(
                     symmetry=symmetry,
                     checkpoint=checkpoint,
                     resume=resume,
+                    coverage=coverage,
+                    master=master,
+                    partitions=partitions,
                     on_progress=live,
                 )
             results.append(result)
             wanted = result.status is Status.UNMET or len(specs) == 1 if trace is None else trace
             show_result(console, result, with_trace=wanted)
+            if advice and engine == "local" and result.outcome.reason in ("max-states", "memory") and not result.outcome.violations:
+                _advise(console, errors, result, symmetry, workers)
             if result.outcome.reason == "interrupted":
                 interrupted = True
                 break
     except KeyboardInterrupt:
         interrupted = True
     except (SpecError, ReportError) as error:
-        _complain(errors, error)
+        complain(error)
+        outputs.complain(error)
         sys.exit(USAGE)
     finally:
         if results:
+            if update_locks:
+                results = _update_locks(console, results)
             if len(results) > 1 or interrupted:
                 show_summary(console, results)
-            if json_path is not None:
-                _write_or_complain(errors, json_path, results)
+            for error in outputs.write(results):
+                complain(error)
+                sys.exit(USAGE)
+            if html_path is not None:
+                _draw_or_complain(html_path, results)
     if interrupted:
         errors.print("interrupted")
         sys.exit(INTERRUPTED)
@@ -141,24 +157,53 @@ def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> lis
     return specs
 
 
-def _complain(errors: Any, error: Exception) -> None:
-    for line in str(error).splitlines():
-        errors.print(f"highwater: {line}", markup=False)
+def _advise(console: Any, errors: Any, result: Any, symmetry: bool, workers: int | None) -> None:
+    from highwater.advice import advise
+    from highwater.analyses import show_advice
+    from highwater.terminal import Live
+
+    with Live(errors, f"{result.spec.name}: probing smaller bounds"):
+        found = advise(result.spec, result.outcome, symmetry=symmetry, workers=workers)
+    show_advice(console, found)
 
 
-def _write_or_complain(errors: Any, path: Path, results: list[Any]) -> None:
-    from highwater.reports import ReportError, write_report
+def _refuse_for_engine(engine: str, error_class: type[Exception], local: dict[str, Any], spark: dict[str, Any]) -> None:
+    """Refuse options that another engine is for, rather than ignore them."""
+    for name, value in (local if engine == "spark" else spark).items():
+        if value is not None:
+            own = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
+            raise error_class(f"{name} says nothing to --engine {engine}; {own if engine == 'spark' else 'add --engine spark'}")
+
+
+def _update_locks(console: Any, results: list[Any]) -> list[Any]:
+    from highwater.analyses import show_diff
+    from highwater.locks import update_locks
+    from highwater.reports import ReportError
 
     try:
-        write_report(path, results)
+        results, diff = update_locks(results)
     except ReportError as error:
-        _complain(errors, error)
+        complain(error)
+        sys.exit(USAGE)
+    show_diff(console, diff)
+    return results
+
+
+def _draw_or_complain(folder: Path, results: list[Any]) -> None:
+    from explorer.system import ModelError
+    from highwater.reports import ReportError, report
+    from highwater.viewer.gallery import write_gallery
+
+    try:
+        write_gallery(folder, report(results)["results"])
+    except (ReportError, ModelError) as error:
+        complain(error)
         sys.exit(USAGE)
 
 
 @main.command("list")
 @click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
-@click.argument("paths", metavar="[DIR...]", nargs=-1, type=_PATH)
+@click.argument("paths", metavar="[DIR...]", nargs=-1, type=PATH)
 def list_(what: str, paths: tuple[Path, ...]) -> None:
     """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs)."""
     from highwater.listing import show_actions, show_models, show_presets, show_properties, show_specs
@@ -179,43 +224,12 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
             case "specs":
                 show_specs(console, paths or (Path("specs"),))
     except SpecError as error:
-        _complain(make_console(stderr=True), error)
+        complain(error)
         sys.exit(USAGE)
 
 
-@main.command()
-@click.argument("path", metavar="FILE", type=_PATH)
-@click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
-@click.option("--step", type=click.IntRange(min=0), metavar="N", help="Show the state after step N in full.")
-def trace(path: Path, name: str | None, step: int | None) -> None:
-    """Show the counterexamples in FILE, a report written by `check --json`. Every step is executed again first."""
-    from rich.text import Text
-
-    from highwater.reports import ReportError, read_report, replay
-    from highwater.terminal import make_console, show_state, show_trace, show_witness
-
-    console = make_console()
-    try:
-        entries = [entry for entry in read_report(path) if entry.get("trace") and name in (None, entry.get("name"))]
-        if not entries:
-            raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
-        for entry in entries:
-            system, violation = replay(entry)
-            steps = violation.trace
-            if step is not None and step >= len(steps):
-                raise ReportError(f"{entry['name']}: has no step {step}; the last is {len(steps) - 1}")
-            console.print(Text.assemble((entry["name"], "bold"), f": {violation.property} is false after {len(steps) - 1} steps"))
-            shown = steps if step is None else steps[: step + 1]
-            show_trace(console, system, shown)
-            if step is None:
-                show_witness(console, violation)
-            else:
-                console.print(f"\n    the state after step {step}")
-                show_state(console, system.domain, steps[step].state)
-            console.print()
-    except ReportError as error:
-        _complain(make_console(stderr=True), error)
-        sys.exit(USAGE)
+for command in (trace, states, commands.graph, commands.init, commands.mutate, commands.simulate):
+    main.add_command(command)
 
 
 if __name__ == "__main__":

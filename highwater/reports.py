@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -16,13 +15,13 @@ from cattrs.preconf.json import make_converter
 from explorer.system import Cut, System, judge_end, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
-from highwater.check import Result, Status
-from highwater.spec import SpecError, build_system, resolve_model
+from highwater.claims import Result, Status
+from highwater.positions import readable
+from highwater.spec import SpecError, build_system, find_model, resolve_model
 from highwater.tables import Findings, Wrong, shown, strict
-from model.catalogue import MODELS
-from model.definition import Definition
+from model.definition import Definition, Model
 
-FORMAT = "highwater-results"
+FORMAT, SIMULATION = "highwater-results", "highwater-simulation"
 VERSION = 1
 
 
@@ -65,17 +64,24 @@ def report(results: Iterable[Result]) -> dict[str, Any]:
     """The JSON report of some results."""
     results = list(results)
     counts = {status.value: sum(result.status is status for result in results) for status in Status}
-    return {"format": FORMAT, "version": VERSION, "summary": {"specs": len(results), **counts}, "results": [_entry(r) for r in results]}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "summary": {"specs": len(results), **counts},
+        "results": [entry_of(result) for result in results],
+    }
 
 
-def _entry(result: Result) -> dict[str, Any]:
+def entry_of(result: Result) -> dict[str, Any]:
+    """The entry of one result."""
     spec, outcome, violation = result.spec, result.outcome, result.violation
     system = spec.system()
     expect = {key: value for key, value in as_data(spec.file.expect).items() if value is not None}
     return {
-        "name": os.fsencode(spec.name).decode("utf-8", "replace"),
-        "file": os.fsencode(spec.path).decode("utf-8", "replace"),
+        "name": readable(spec.name),
+        "file": readable(spec.path),
         "model": spec.file.model,
+        "preset": spec.file.preset,
         "protocol": as_data(spec.protocol),
         "bounds": as_data(spec.bounds),
         "check": list(spec.file.check),
@@ -100,16 +106,18 @@ def _entry(result: Result) -> dict[str, Any]:
         "stopped_at_bound": outcome.stopped_at_bound,
         "actions": outcome.enabled,
         "never_enabled": [name for name, count in outcome.enabled.items() if not count],
+        "unreached": [attrs.asdict(missed) for missed in outcome.unreached],
         "stored_states": outcome.stored_states,
         "seconds": round(outcome.seconds, 6),
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,
         "state_bits": outcome.bits,
-        "trace": _steps(system, violation.trace) if violation else None,
+        "trace": steps_as_data(system, violation.trace) if violation else None,
     }
 
 
-def _steps(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any]]:
+def steps_as_data(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any]]:
+    """A trace as the reports hold it."""
     steps = []
     for number, step in enumerate(trace):
         before = trace[max(0, number - 1)].state
@@ -132,8 +140,17 @@ def write_report(path: Path, results: Iterable[Result]) -> None:
     Raises:
         ReportError: the file cannot be written.
     """
+    write_text(path, json.dumps(report(results), indent=1, ensure_ascii=False) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a report's file.
+
+    Raises:
+        ReportError: it cannot be written.
+    """
     try:
-        path.write_text(json.dumps(report(results), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        path.write_bytes(text.encode("utf-8", "replace"))
     except OSError as error:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
 
@@ -150,7 +167,7 @@ def read_report(path: Path) -> list[dict[str, Any]]:
         raise ReportError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{path}: is not JSON: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or data.get("format") not in (FORMAT, SIMULATION):
         raise ReportError(f'{path}: is not a report of highwater (its "format" is not "{FORMAT}"); write one with highwater check --json')
     if data.get("version") != VERSION:
         raise ReportError(f"{path}: has version {data.get('version')!r} of the report format; this is highwater for version {VERSION}")
@@ -174,33 +191,50 @@ def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
     if not isinstance(entry.get("trace"), list) or not entry["trace"]:
         raise ReportError(f"{name}: has no trace, its verdict is {entry.get('verdict')}")
     try:
-        system, definition = _system_of(entry)
+        subject = subject_of(entry)
     except (Wrong, SpecError) as error:
         raise ReportError(f"{name}: {error}") from None
     steps: list[Step] = []
     for number, claimed in enumerate(entry["trace"]):
         try:
-            steps.append(_replay_step(system, definition, steps, claimed))
+            steps.append(_replay_step(subject, steps, claimed))
         except ReportError as error:
             raise ReportError(f"{name}: step {number}: {error}") from None
-    return system, _judge_again(name, system, entry.get("property"), steps)
+    return subject.system, _judge_again(name, subject.system, entry.get("property"), steps)
 
 
-def _system_of(entry: Mapping[str, Any]) -> tuple[System, Definition]:
-    """The system that an entry speaks of."""
+@attrs.frozen
+class Subject:
+    """What a report's entry speaks of: a model under a protocol, within bounds, with the properties that were checked."""
+
+    model: Model
+    definition: Definition
+    protocol: Any
+    bounds: Any
+    system: System
+
+
+def subject_of(entry: Mapping[str, Any]) -> Subject:
+    """What an entry speaks of.
+
+    Raises:
+        Wrong: with all that is wrong with it.
+    """
     findings = Findings()
     for key, kind in (("model", str), ("protocol", dict), ("bounds", dict), ("check", list)):
         if not isinstance(entry.get(key), kind):
             findings.add(f"{key}: is missing or damaged: {shown(entry.get(key))}")
     findings.raise_if_any()
-    if entry["model"] not in MODELS or not all(isinstance(check, str) for check in entry["check"]):
-        raise Wrong(f"model {shown(entry['model'])} or one of the properties in check does not exist")
-    protocol, definition, bounds, properties = resolve_model(MODELS[entry["model"]], entry["protocol"], entry["bounds"], entry["check"])
-    return build_system(definition, protocol, bounds, properties), definition
+    if not all(isinstance(check, str) for check in entry["check"]):
+        raise Wrong("check: is damaged: it names properties by other things than texts")
+    model = find_model(entry["model"])
+    protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
+    return Subject(model, definition, protocol, bounds, build_system(definition, protocol, bounds, properties))
 
 
-def _replay_step(system: System, definition: Definition, before: list[Step], claimed: Any) -> Step:
+def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
     """Execute one step of a trace; the first one is an initial state."""
+    system, definition = subject.system, subject.definition
     try:
         action_name, arguments = claimed["action"], dict(claimed["arguments"])
         after = _CONVERTER.structure(claimed["state"], definition.state)
@@ -231,7 +265,7 @@ def _judge_again(name: str, system: System, claimed: Any, steps: list[Step]) -> 
         if any(successor(action, last, system.domain) is not None for action in system.actions):
             raise ReportError(f"{name}: step {len(steps) - 1}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")
         return violation_at(system, None, steps)
-    for instance in (*system.invariants, *system.step_properties):
+    for instance in (*system.invariants, *system.step_properties, *system.prospects):
         if instance.of.name == claimed and not judge_end(system, instance, steps[-2].state if len(steps) > 1 else None, last):
             return violation_at(system, instance, steps)
     raise ReportError(f"{name}: step {len(steps) - 1}: the property {shown(claimed)} is not violated")

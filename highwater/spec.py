@@ -7,6 +7,7 @@ values that would be right.
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from pathlib import Path
@@ -14,15 +15,16 @@ from typing import Any
 
 import attrs
 
-from explorer.system import ModelError, System
+from explorer.system import ModelError, System, line_of
 from explorer.verdict import DEADLOCK, Verdict
+from highwater import own
 from highwater.tables import Findings, Wrong, did_you_mean, shown, structure
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 from model.definition import Definition, Model
-from model.domain import Invariant, StepProperty, domain_of
+from model.domain import Invariant, Prospect, StepProperty, domain_of
 
-Property = Invariant | StepProperty
+Property = Invariant | StepProperty | Prospect
 COUNTS = ("trace_length", "distinct_states", "depth")
 
 
@@ -50,6 +52,17 @@ class Expectation:
 
 
 @attrs.frozen
+class Mutations:
+    """What a spec says of the mutations of its protocol, see `highwater.mutate`.
+
+    Attributes:
+        undefended: the rules that no property defends, each as `toggle=value`.
+    """
+
+    undefended: tuple[str, ...] = ()
+
+
+@attrs.frozen
 class SpecFile:
     """The keys of a spec file.
 
@@ -58,13 +71,14 @@ class SpecFile:
         preset: a protocol by name, such as that of a release.
         protocol: the protocol's toggles, by name; on top of the preset, if there is one.
         bounds: how large the cluster and its history may become, by name.
-        check: the properties to check on every state or step; `no_deadlock` is one.
+        check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is one.
         expect: what is claimed; that all properties hold if left out.
         max_depth: explore so many actions deep and no deeper.
         source: where the claim comes from.
+        mutate: what becomes of the claim where one toggle is changed.
     """
 
-    model: str = attrs.field(metadata={"choices": tuple(MODELS)})
+    model: str = attrs.field(metadata={"choices": (*MODELS, "package.module:NAME of a model of your own")})
     bounds: dict[str, Any]
     check: tuple[str, ...]
     preset: str | None = None
@@ -72,6 +86,7 @@ class SpecFile:
     expect: Expectation = attrs.field(factory=Expectation)
     max_depth: int | None = None
     source: str = ""
+    mutate: Mutations = attrs.field(factory=Mutations)
 
 
 @attrs.frozen
@@ -82,7 +97,7 @@ class Spec:
         name: the file's name without its ending: the claim.
         path: the file.
         definition, protocol, bounds: the model under the protocol, and the bounds object.
-        properties: the invariants and step properties to check.
+        properties: the invariants, step properties and prospects to check.
         check_deadlock: whether a state without successors, which no bound explains, is a violation too.
     """
 
@@ -117,6 +132,7 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
         invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
+        prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
         interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
     )
 
@@ -170,11 +186,23 @@ def load_spec(path: Path) -> Spec:
         raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
 
 
+def make_spec(name: str, keys: Mapping[str, Any]) -> Spec:
+    """A spec without a file, from the keys that a file would have.
+
+    Raises:
+        SpecError: any of its keys or values is wrong.
+    """
+    try:
+        return _resolve(Path(name), dict(keys))
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{name}: {problem}" for problem in wrong.problems)) from None
+
+
 def _resolve(path: Path, data: dict[str, Any]) -> Spec:
     """Resolve what can be resolved, and report everything that is wrong with the rest together."""
     findings = Findings()
     file = findings.get(structure, data, SpecFile, "")
-    model = findings.get(_choose, data["model"], MODELS, "model", "models") if isinstance(data.get("model"), str) else None
+    model = findings.get(find_model, data["model"]) if isinstance(data.get("model"), str) else None
     tables = [data.get(key, {}) for key in ("protocol", "bounds")]
     check = data.get("check")
     resolved = None
@@ -193,13 +221,34 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
     return Spec(
         name=path.stem,
         path=path,
-        file=attrs.evolve(file, model=model.name, expect=expect),
+        file=attrs.evolve(file, model=file.model if own.is_reference(file.model) else model.name, expect=expect),
         definition=definition,
         protocol=protocol,
         bounds=bounds,
         properties=properties,
         check_deadlock=_checks_deadlock(file.check),
     )
+
+
+def properties_of(definition: Definition) -> tuple[Property, ...]:
+    """The properties that speak of a model's states: those of the catalogue, and those that it brings along."""
+    return (*PROPERTIES.get(definition.state, ()), *definition.properties)
+
+
+def find_model(name: str) -> Model:
+    """A model by its name, or one of the user's own by `package.module:NAME`.
+
+    Raises:
+        Wrong: there is none.
+    """
+    return own.load(name, "model", Model) if own.is_reference(name) else _choose(name, MODELS, "model", "models")
+
+
+def _define(model: Model, protocol: Any) -> Definition:
+    try:
+        return model.define(protocol)
+    except Exception as error:
+        raise Wrong(f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()) from error
 
 
 def _expectation(file: SpecFile, resolved: Any) -> Expectation:
@@ -209,6 +258,10 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         findings.add('expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated')
     if expect.verdict is Verdict.HOLDS_TO_DEPTH and file.max_depth is None:
         findings.add('expect.verdict: "holds-to-depth" needs the key max_depth')
+    if file.max_depth is not None and resolved is not None:
+        for each in resolved[3]:
+            if isinstance(each, Prospect):
+                findings.add(f"max_depth: {each.name} is a prospect, to be judged once every state is known; leave max_depth out")
     if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
         findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
     for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):
@@ -257,14 +310,22 @@ def resolve_model(
     findings = Findings()
     chosen = findings.get(structure, protocol, model.protocol, "protocol")
     findings.raise_if_any()  # bounds and properties depend on the protocol
-    definition = model.define(chosen)
+    definition = _define(model, chosen)
     sizes = findings.get(structure, bounds, definition.bounds, "bounds")
-    known = {invariant.name: invariant for invariant in PROPERTIES[definition.state]}
+    known = {each.name: each for each in properties_of(definition)}
     names = list(check)
     if not names:
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
     choices = {**known, DEADLOCK: None}
-    wanted = [findings.get(_choose, name, choices, "check", "properties of this model") for name in names]
+    wanted = [
+        findings.get(own.load, name, "check", Invariant, StepProperty)
+        if own.is_reference(name)
+        else findings.get(_choose, name, choices, "check", "properties of this model")
+        for name in names
+    ]
+    for name, count in Counter(invariant.name for invariant in set(wanted) if invariant is not None).items():
+        if count > 1:
+            findings.add(f"check: {count} different properties are named {name}")
     findings.raise_if_any()
     return chosen, definition, sizes, tuple(dict.fromkeys(invariant for invariant in wanted if invariant is not None))
 

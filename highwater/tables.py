@@ -164,8 +164,9 @@ def _problems(error: ClassValidationError, cls: type, key: str) -> list[str]:
     for problem in unnamed:
         if isinstance(problem, ForbiddenExtraKeysError):
             allowed = [field.name for field in attrs.fields(cls)]
+            listed = ", ".join(allowed) or "none"
             for extra in sorted(problem.extra_fields):
-                found.append(f"{_dotted(key, extra)}: unknown key{did_you_mean(extra, allowed)}; allowed are {', '.join(allowed)}")
+                found.append(f"{_dotted(key, extra)}: unknown key{did_you_mean(extra, allowed)}; allowed are {listed}")
         else:
             found.append(f"{key}: {problem}" if key else str(problem))
     return found

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from model.controller.definition import define as define_controller
+from model.controller.protocol import PRESETS as CONTROLLER_PRESETS
+from model.controller.protocol import ControllerProtocol
 from model.definition import Model
 from model.partition.definition import define as define_partition
 from model.partition.protocol import PartitionProtocol
@@ -24,6 +27,13 @@ MODELS: dict[str, Model] = {
             PartitionProtocol,
             define_partition,
             PRESETS,
+        ),
+        Model(
+            "controller",
+            "Kafka's controller with ZooKeeper: both state machines, elections, creation and deletion, reassignment, fail-over.",
+            ControllerProtocol,
+            define_controller,
+            CONTROLLER_PRESETS,
         ),
     )
 }

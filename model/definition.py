@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.domain import Action
+from model.domain import Action, Invariant, StepProperty
 
 
 @attrs.frozen
@@ -21,6 +21,7 @@ class Definition:
         actions: its steps, in the order in which they are tried.
         interchangeable: from bounds to the names, by set of names, that mean the same to every step and property; None where there are
             none. Exchanging them in a state changes nothing that matters, so that one state in place of all its images is enough.
+        properties: what a model outside of the catalogue brings along to check; those of the catalogue stand in `invariants`.
     """
 
     bounds: type
@@ -28,6 +29,7 @@ class Definition:
     initial_states: Callable[[Any], Sequence[Any]]
     actions: tuple[Action, ...]
     interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
+    properties: tuple[Invariant | StepProperty, ...] = ()
 
 
 def toggle(meaning: str) -> Any:
@@ -50,3 +52,8 @@ class Model:
     protocol: type
     define: Callable[[Any], Definition]
     presets: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class NoToggles:
+    """The protocol of a model that has one protocol only."""

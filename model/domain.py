@@ -8,9 +8,9 @@ A state is a tree of frozen attrs classes. Next to each field stands its domain,
         isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
         log: Log = within(Log)
 
-Every domain is finite and knows its values in one fixed order, so that an engine can pack a state into bits. Actions, invariants and
-step properties are plain pure functions of a state or of a step (`action`, `invariant`, `step_property`), declared for every value of
-their parameters.
+Every domain is finite and knows its values in one fixed order, so that an engine can pack a state into bits. Actions, invariants, step
+properties and prospects are plain pure functions of a state or of a step (`action`, `invariant`, `step_property`, `prospect`), declared
+for every value of their parameters.
 This is the only module that the engines share with the models.
 """
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -345,6 +345,7 @@ class Instance:
     arguments: Mapping[str, Any]
     shown: Mapping[str, str]
     apply: Callable[[Any], Any]
+    domains: Mapping[str, Any] = attrs.field(factory=dict)
 
     @property
     def actor(self) -> str:
@@ -404,7 +405,9 @@ class Quantified:
         for values in itertools.product(*(tuple(domain.values()) for domain in domains.values())):
             arguments = dict(zip(domains, values, strict=True))
             shown = {name: domains[name].show(value) for name, value in arguments.items()}
-            found.append(Instance(self, arguments, shown, self._of_subject(functools.partial(self.function, **arguments, **context))))
+            found.append(
+                Instance(self, arguments, shown, self._of_subject(functools.partial(self.function, **arguments, **context)), domains)
+            )
         return found
 
     @staticmethod
@@ -431,6 +434,19 @@ class StepProperty(Quantified):
         return lambda transition: function(transition.before, transition.after)
 
 
+@attrs.define(eq=False, slots=False)
+class Prospect(Quantified):
+    """What must stay possible: from every state, a state can be reached in which the function returns True.
+
+    It returns as an invariant does.
+
+    Attributes:
+        along: the actions that may be relied on for getting there.
+    """
+
+    along: tuple[Action, ...] = attrs.field(default=(), kw_only=True)
+
+
 def action(*, actor: str, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], Action]:
     """Declare a step.
 
@@ -450,6 +466,13 @@ def invariant(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Cal
 def step_property(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], StepProperty]:
     """Declare what must hold of every step, for every value of the parameters; `needs` as for `action`."""
     return lambda function: StepProperty(function, parameters, needs=needs)
+
+
+def prospect(
+    *, along: Iterable[Action], needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], Prospect]:
+    """Declare what must stay possible along some actions, for every value of the parameters; `needs` as for `action`."""
+    return lambda function: Prospect(function, parameters, needs=needs, along=tuple(along))
 
 
 class Witness:

@@ -2,7 +2,38 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
 from hypothesis import settings
+
+HERE = Path(__file__).parent
 
 settings.register_profile("any machine", deadline=None)
 settings.load_profile("any machine")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run what needs Java in one process, of however many: one session for all of it."""
+    for item in items:
+        if {"spark", "standalone"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A Spark session on two cores of this machine, started by the first test that needs it."""
+    pytest.importorskip("pyspark")
+    from spark.session import session
+
+    paths = [str(HERE / "spark"), str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    folder = tmp_path_factory.mktemp("spark")
+    settings = {"spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.local.dir": str(folder)}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join(paths))  # executors import the toys, too
+        found = session("local[2]", **settings, **{"spark.sql.warehouse.dir": str(folder / "warehouse")})
+    yield found
+    found.stop()

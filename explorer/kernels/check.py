@@ -26,7 +26,7 @@ def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: 
     for row in range(begin, end):
         read_row(rows, row, words, 0, units)
         for group in range(len(wanted)):
-            left = candidates_of(words, 0, group, trees, units) & wanted[group]
+            left = candidates_of(words, 0, group, trees) & wanted[group]
             while left:
                 tree = np.int64(first_of(left)) + 64 * group
                 left = without_first(left)
@@ -51,7 +51,7 @@ def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, tre
     for row in range(begin, end):
         read_row(rows, row, words, 0, units)
         for group in range(len(wanted)):
-            left = candidates_of(words, 0, group, trees, units) & wanted[group]
+            left = candidates_of(words, 0, group, trees) & wanted[group]
             while left:
                 tree = np.int64(first_of(left)) + 64 * group
                 left = without_first(left)

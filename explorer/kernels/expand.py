@@ -17,21 +17,46 @@ import numpy as np
 from numba import njit
 
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
-from explorer.kernels.rows import find_row, home_slot, is_row, next_slot, read_row, write_row
+from explorer.kernels.rows import (
+    entry_of,
+    find_row,
+    hash_of,
+    home_slot,
+    is_row,
+    may_be,
+    next_slot,
+    probe,
+    read_row,
+    row_at,
+    row_bits,
+    write_row,
+)
 from explorer.kernels.steps import breaks, check_steps
-from explorer.kernels.symmetry import make_representative, orbit_size
-from explorer.kernels.trees import apply, candidates_of, first_of, follow, is_node, without_first
+from explorer.kernels.symmetry import make_representative, orbit_size, representative
+from explorer.kernels.trees import (
+    apply,
+    candidates_of,
+    first_of,
+    follow,
+    follow_wide,
+    inside,
+    is_jump,
+    is_node,
+    is_wide,
+    without_first,
+)
 from explorer.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
 
 DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
 
-# Positions in `shared`: the next row to expand, the next row to reserve, and whether all threads are to stop.
-CURSOR, ROWS, STOP, SHARED = range(4)
+# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many slots of the
+# visited set the batches at hand may take.
+CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
 
 # Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
 FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, EXPANDED, GENERATED, AT_REST, STOPPED_AT_BOUND, COUNTS = range(10)
 
-_CURSOR, _ROWS, _STOP = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP)
+_CURSOR, _ROWS, _STOP, _CLAIMED = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP), np.uint64(CLAIMED)
 _FREE = np.uint32(0)
 _UNKNOWN, _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(UNKNOWN), np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
@@ -45,7 +70,7 @@ class Work(NamedTuple):
         words: the batch's states.
         hit_state, hit_tree, hit_effect: the walks of the batch, then those that hit.
         position, branch, walking: where each walk stands, and which go on.
-        made, slots: the successors, and where to look for each.
+        made, hashes, slots: the successors, their hashes, and where to go on looking for each.
         orbits: how many states each state of the batch stands for.
         moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
         pair, broken: one step's words; per step property, whether a step has violated it.
@@ -63,6 +88,7 @@ class Work(NamedTuple):
     branch: Any
     walking: Any
     made: Any
+    hashes: Any
     slots: Any
     orbits: Any
     moves: Any
@@ -71,13 +97,13 @@ class Work(NamedTuple):
     misses: Any
 
 
-@njit(inline="always")
-def list_candidates(states: int, trees: Any, work: Any, units: Any) -> int:
+@njit(nogil=True)
+def list_candidates(states: int, trees: Any, work: Any) -> int:
     """List the trees that the filter leaves for each of the batch's states; how many there are."""
     listed = 0
     for at in range(states):
         for group in range(trees.candidates.shape[2]):
-            left = candidates_of(work.words, at, group, trees, units)
+            left = candidates_of(work.words, at, group, trees)
             while left:
                 work.hit_state[listed] = at
                 work.hit_tree[listed] = np.int64(first_of(left)) + 64 * group
@@ -86,16 +112,33 @@ def list_candidates(states: int, trees: Any, work: Any, units: Any) -> int:
     return listed
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def walk_all(listed: int, trees: Any, work: Any) -> None:
-    """Walk all listed trees, one step of each at a time: steps of different walks overlap, where one walk waits for every load."""
+    """Walk all listed trees, one step of each at a time: steps of different walks overlap, where one walk waits for every load.
+
+    First all go through wide nodes; then those that jump go on through the trees themselves.
+    """
     walking = 0
     for number in range(listed):
-        position = np.uint64(work.hit_tree[number])
-        work.position[number] = position
-        work.branch[number] = trees.branches[position]
+        work.branch[number] = trees.roots[work.hit_tree[number]]
         work.walking[walking] = number
-        walking += is_node(work.branch[number])
+        walking += is_wide(work.branch[number])
+    while walking:
+        still = 0
+        for number in range(walking):
+            walker = work.walking[number]
+            entry = follow_wide(work.words, work.hit_state[walker], work.branch[walker], trees)
+            work.branch[walker] = entry
+            work.walking[still] = walker
+            still += is_wide(entry)
+        walking = still
+    for number in range(listed):
+        entry = work.branch[number]
+        if is_jump(entry):
+            work.position[number] = inside(entry)
+            work.branch[number] = trees.branches[inside(entry)]
+            work.walking[walking] = number
+            walking += is_node(work.branch[number])
     while walking:
         still = 0
         for number in range(walking):
@@ -109,13 +152,13 @@ def walk_all(listed: int, trees: Any, work: Any) -> None:
         walking = still
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any, units: Any) -> tuple[int, bool]:
     """Walk the trees for the batch's states: the number of hits, and whether every walk ended.
 
     A thread that is not alone leaves branches that another one has asked for to that one.
     """
-    listed = list_candidates(states, trees, work, units)
+    listed = list_candidates(states, trees, work)
     walk_all(listed, trees, work)
     hits, missed, resolved = 0, 0, True
     for number in range(listed):
@@ -137,7 +180,7 @@ def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any, units
     return hits, resolved
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def apply_hits(hits: int, effects: Any, symmetry: Any, table: Any, work: Any, units: Any) -> int:
     """Make the successors of the hits, and ask for the memory where they would be found; the number of successors."""
     successors = 0
@@ -152,18 +195,27 @@ def apply_hits(hits: int, effects: Any, symmetry: Any, table: Any, work: Any, un
         work.counts[GENERATED] += work.orbits[at]
         apply(work.words, at, effect, effects, work.made, successors, units)
         make_representative(work.made, successors, symmetry, units)
-        slot = home_slot(work.made, successors, len(table), units)
-        work.slots[successors] = slot
-        prefetch(table, slot)
+        work.hashes[successors] = hash_of(work.made, successors, units)
+        prefetch(table, home_slot(work.hashes[successors], len(table)))
         successors += 1
     return successors
+
+
+@njit(nogil=True)
+def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) -> None:
+    """Find the first entry that each successor may be, and ask for the memory of its row."""
+    bits = row_bits(len(table))
+    for number in range(successors):
+        work.slots[number], entry = probe(table, work.hashes[number], bits)
+        if entry != _FREE:
+            prefetch(rows, np.uint64(row_at(entry, bits) * len(units)))
 
 
 @njit(inline="always")
 def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block: int, work: Any, units: Any) -> bool:
     """Enter one successor unless it is known. False if there is no row left for it."""
     counts = work.counts
-    slot = work.slots[number]
+    slot, hashed, bits = work.slots[number], work.hashes[number], row_bits(len(table))
     while True:
         found = load(table, slot)
         if found == _FREE:
@@ -174,11 +226,11 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
             if row >= capacity:
                 return False
             write_row(rows, row, work.made, number, units)
-            found = swap_if(table, slot, _FREE, np.uint32(row + 1))
+            found = swap_if(table, slot, _FREE, entry_of(row, hashed, bits))
             if found == _FREE:
                 counts[NEXT_ROW] += 1
                 return True
-        if is_row(rows, np.int64(found) - 1, work.made, number, units):
+        if may_be(found, hashed, bits) and is_row(rows, row_at(found, bits), work.made, number, units):
             return True
         slot = next_slot(slot, len(table))
 
@@ -218,27 +270,29 @@ def expand(
         hits, resolved = list_hits(first, last - first, False, trees, work, units)
         if not resolved:
             return MISSED
-        if 4 * (load(shared, _ROWS) + 2 * hits) > 3 * len(table):
-            fetch_add(shared, _STOP, 1)
-            return TABLE_FULL
         if len(work.broken):
             missed = check_steps(first, hits, effects, steps, work, units)
             if missed:
                 counts[MISSES] = max(0, missed)
                 return MISSED_STEPS
+        claimed = fetch_add(shared, _CLAIMED, hits) + hits
+        if 4 * (load(shared, _ROWS) + claimed) > 3 * len(table):
+            fetch_add(shared, _CLAIMED, -hits)
+            fetch_add(shared, _STOP, 1)
+            return TABLE_FULL
 
         work.moves[: last - first] = 0
         for at in range(last - first):
             work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
         successors = apply_hits(hits, effects, symmetry, table, work, units)
-        for number in range(successors):  # ask for the rows that the table names, too
-            found = load(table, work.slots[number])
-            if found != _FREE:
-                prefetch(rows, np.uint64((np.int64(found) - 1) * len(units)))
+        ask_for_rows(successors, rows, table, work, units)
+        entered = True
         for number in range(successors):
-            if not insert(number, rows, table, shared, capacity, block, work, units):
-                fetch_add(shared, _STOP, 1)
-                return ROWS_FULL
+            entered = entered and insert(number, rows, table, shared, capacity, block, work, units)
+        fetch_add(shared, _CLAIMED, -hits)
+        if not entered:
+            fetch_add(shared, _STOP, 1)
+            return ROWS_FULL
 
         for at in range(last - first):
             counts[EXPANDED] += work.orbits[at]
@@ -270,7 +324,7 @@ def mark_predecessors(
             if effects.cut[effect] or marks[first + at]:
                 continue
             apply(work.words, at, effect, effects, work.made, 0, units)
-            make_representative(work.made, 0, symmetry, units)
+            representative(work.made, symmetry, units)
             found = find_row(rows, table, work.made, 0, units)
             if end <= found < next_end and marks[found]:
                 marks[first + at] = 1

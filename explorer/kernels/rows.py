@@ -1,7 +1,9 @@
 """Packed states as rows of 32-bit units, and the visited set over them.
 
 A state of w 64-bit words takes 2w units, or one less where the last word's upper half is never used: a state of 84 bits takes 12 bytes.
-The visited set is an open-addressing table of row numbers plus one (0 is free). Equality is decided by comparing the rows themselves.
+The visited set is an open-addressing table. An entry is 0 where it is free; otherwise its low bits are a row number plus one, as many as
+row numbers need, and the others, the *tag*, are bits of the row's hash. Rows are compared only where tags agree, so that most rows that
+merely stand in the way are not fetched from memory. Equality is decided by the rows themselves.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ _HALF = np.uint64(32)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(29)
 _FREE = np.uint32(0)
+
+ROWS_BEYOND_SLOTS = 1 << 16  # row numbers may exceed the number of slots by less than this: what threads have reserved and not used
 
 
 @njit(inline="always")
@@ -49,14 +53,19 @@ def is_row(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
 
 
 @njit(inline="always")
-def home_slot(words: Any, at: int, slots: int, units: Any) -> int:
-    """Where the search for `words[at]` begins in a table with so many slots."""
+def hash_of(words: Any, at: int, units: Any) -> int:
+    """The hash of `words[at]`: its upper half says where to look for it, its lower half gives the tag."""
     mixed = np.uint64(0)
     for word in range((len(units) + 1) // 2):
         mixed = (mixed ^ words[at, word]) * _MULTIPLIER
         mixed ^= mixed >> _FOLD
-    mixed *= _MULTIPLIER
-    return ((mixed >> _HALF) * np.uint64(slots)) >> _HALF
+    return mixed * _MULTIPLIER
+
+
+@njit(inline="always")
+def home_slot(hashed: int, slots: int) -> int:
+    """Where the search begins in a table with so many slots."""
+    return ((hashed >> _HALF) * np.uint64(slots)) >> _HALF
 
 
 @njit(inline="always")
@@ -65,32 +74,70 @@ def next_slot(slot: int, slots: int) -> int:
     return following if following < np.uint64(slots) else np.uint64(0)
 
 
+@njit(inline="always")
+def row_bits(slots: int) -> int:
+    """The bits of an entry that hold the row number, in a table with so many slots: ones up to the highest that may be needed."""
+    most = np.uint64(slots + ROWS_BEYOND_SLOTS)
+    for shift in (1, 2, 4, 8, 16):
+        most |= most >> np.uint64(shift)
+    return np.uint32(most & _LOW)
+
+
+@njit(inline="always")
+def entry_of(row: int, hashed: int, bits: int) -> int:
+    return np.uint32(row + 1) | (np.uint32(hashed & _LOW) & ~bits)
+
+
+@njit(inline="always")
+def row_at(entry: int, bits: int) -> int:
+    return np.int64(entry & bits) - 1
+
+
+@njit(inline="always")
+def may_be(entry: int, hashed: int, bits: int) -> bool:
+    """Whether the tag of an entry agrees with a hash."""
+    return (entry ^ np.uint32(hashed & _LOW)) & ~bits == _FREE
+
+
+@njit(inline="always")
+def probe(table: Any, hashed: int, bits: int) -> tuple[int, int]:
+    """The first slot from the home slot on that is free or whose tag agrees, and what it holds."""
+    slot = home_slot(hashed, len(table))
+    entry = load(table, slot)
+    while entry != _FREE and not may_be(entry, hashed, bits):
+        slot = next_slot(slot, len(table))
+        entry = load(table, slot)
+    return slot, entry
+
+
 @njit(cache=True, nogil=True)
-def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, units: Any) -> None:
-    """Enter rows that are known to differ into a table. `slots` is room for a batch, whose memory is asked for before it is used."""
-    for first in range(begin, end, len(slots)):
-        batch = min(end - first, len(slots))
+def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
+    """Enter rows that are known to differ into a table. `hashes` is room for a batch, whose memory is asked for before it is used."""
+    bits = row_bits(len(table))
+    for first in range(begin, end, len(hashes)):
+        batch = min(end - first, len(hashes))
         for number in range(batch):
             read_row(rows, first + number, words, 0, units)
-            slots[number] = home_slot(words, 0, len(table), units)
-            prefetch(table, slots[number])
+            hashes[number] = hash_of(words, 0, units)
+            prefetch(table, home_slot(hashes[number], len(table)))
         for number in range(batch):
-            slot = slots[number]
+            slot = home_slot(hashes[number], len(table))
             while table[slot] != _FREE:
                 slot = next_slot(slot, len(table))
-            table[slot] = np.uint32(first + number + 1)
+            table[slot] = entry_of(first + number, hashes[number], bits)
 
 
 @njit(inline="always")
 def find_row(rows: Any, table: Any, words: Any, at: int, units: Any) -> int:
     """The row that holds `words[at]`, or -1."""
-    slot = home_slot(words, at, len(table), units)
-    found = load(table, slot)
-    while found != _FREE:
-        if is_row(rows, np.int64(found) - 1, words, at, units):
-            return np.int64(found) - 1
+    bits, hashed = row_bits(len(table)), hash_of(words, at, units)
+    slot = home_slot(hashed, len(table))
+    entry = load(table, slot)
+    while entry != _FREE:
+        if may_be(entry, hashed, bits) and is_row(rows, row_at(entry, bits), words, at, units):
+            return row_at(entry, bits)
         slot = next_slot(slot, len(table))
-        found = load(table, slot)
+        entry = load(table, slot)
     return np.int64(-1)
 
 
@@ -105,7 +152,8 @@ def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units:
     """Put a row into another place, and tell the table."""
     read_row(rows, source, words, 0, units)
     write_row(rows, target, words, 0, units)
-    slot = home_slot(words, 0, len(table), units)
-    while table[slot] != np.uint32(source + 1):
+    bits, hashed = row_bits(len(table)), hash_of(words, 0, units)
+    slot = home_slot(hashed, len(table))
+    while table[slot] != entry_of(source, hashed, bits):
         slot = next_slot(slot, len(table))
-    table[slot] = np.uint32(target + 1)
+    table[slot] = entry_of(target, hashed, bits)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from explorer.kernels.trees import apply, walk
+from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
 from explorer.program import FIRST_EFFECT, NOTHING, PENDING
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
@@ -23,7 +23,7 @@ def put_step(words: Any, at: int, effect: int, effects: Any, made: Any, pair: An
         pair[0, half + word] = made[0, word]
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, units: Any) -> int:
     """Walk the step properties' trees for the batch's steps, and note in `work.broken` which are violated.
 
@@ -37,24 +37,28 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
         if effects.cut[effect]:
             continue
         put_step(work.words, at, effect, effects, work.made, work.pair, units)
-        for tree in range(len(work.broken)):
-            branch, position = walk(work.pair, 0, tree, trees.branches)
-            if branch == _NOTHING:
-                continue
-            if branch >= _FIRST_EFFECT:
-                work.broken[tree] = 1
-            elif branch == _PENDING:
-                waiting = True
-            elif missed < len(work.misses):
-                trees.branches[position] = _PENDING
-                work.misses[missed, 0] = first + at
-                work.misses[missed, 1] = work.hit_tree[hit]
-                work.misses[missed, 2] = tree
-                missed += 1
+        for group in range(trees.candidates.shape[2]):
+            left = candidates_of(work.pair, 0, group, trees)
+            while left:
+                tree = np.int64(first_of(left)) + 64 * group
+                left = without_first(left)
+                branch, position = walk(work.pair, 0, tree, trees.branches)
+                if branch == _NOTHING:
+                    continue
+                if branch >= _FIRST_EFFECT:
+                    work.broken[tree] = 1
+                elif branch == _PENDING:
+                    waiting = True
+                elif missed < len(work.misses):
+                    trees.branches[position] = _PENDING
+                    work.misses[missed, 0] = first + at
+                    work.misses[missed, 1] = work.hit_tree[hit]
+                    work.misses[missed, 2] = tree
+                    missed += 1
     return -1 if waiting and missed == 0 else missed
 
 
-@njit(inline="always")
+@njit(nogil=True)
 def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: Any) -> bool:
     """Whether one step of the batch violates any of the wanted step properties. Their walks are all known."""
     effect, at = work.hit_effect[hit], work.hit_state[hit]

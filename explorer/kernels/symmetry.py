@@ -1,4 +1,4 @@
-"""Images of packed states under permutations of names, by tables. `explorer.symmetry` makes them and says what they are for."""
+"""Representatives of packed states under permutations of names, by tables. `explorer.symmetry` makes them and says what they are for."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from explorer.kernels.intrinsics import pext
 from explorer.kernels.rows import read_row
+
+# Rows of room behind the successors: two for images, and one per name for its key.
+IMAGE, LEAST, KEYS, MOST_KEYS = 1, 2, 3, 5
+SPARE = LEAST + MOST_KEYS
 
 
 class Symmetry(NamedTuple):
@@ -16,21 +21,38 @@ class Symmetry(NamedTuple):
     Attributes:
         chunks: per run of neighbouring bits, its word, lowest bit and mask.
         images: per permutation but the identity, run and value of the run, the bits of the image.
+        guards: per leaf that tells whether names are absent, its word, lowest bit and mask.
+        kept: per permutation but the identity, guard and value of the guard, the bits that the image keeps.
+        key_words, key_masks: per piece of a key and name, the bits that the name's piece gathers.
+        key_places: per piece, where it goes in the key.
+        first: per order of the keys, where its permutations begin in `chosen`; they end where the next order's begin.
+        chosen: the permutations that put the keys into their least order; 0 is the identity.
     """
 
     chunks: Any
     images: Any
+    guards: Any
+    kept: Any
+    key_words: Any
+    key_masks: Any
+    key_places: Any
+    first: Any
+    chosen: Any
 
 
 @njit(inline="always")
 def _permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, into: int, units: Any) -> None:
-    """Put the image of `words[at]` into `room[into]`."""
+    """Put the image of `words[at]` under a permutation, the identity not counted, into `room[into]`."""
     for word in range((len(units) + 1) // 2):
         room[into, word] = np.uint64(0)
     for chunk in range(len(symmetry.chunks)):
         value = (words[at, symmetry.chunks[chunk, 0]] >> symmetry.chunks[chunk, 1]) & symmetry.chunks[chunk, 2]
         for word in range((len(units) + 1) // 2):
             room[into, word] |= symmetry.images[permutation, chunk, value, word]
+    for guard in range(len(symmetry.guards)):
+        value = (words[at, symmetry.guards[guard, 0]] >> symmetry.guards[guard, 1]) & symmetry.guards[guard, 2]
+        for word in range((len(units) + 1) // 2):
+            room[into, word] &= symmetry.kept[permutation, guard, value, word]
 
 
 @njit(inline="always")
@@ -44,17 +66,48 @@ def _order(some: Any, i: int, other: Any, j: int, units: Any) -> int:
 
 
 @njit(inline="always")
+def _order_of_keys(words: Any, at: int, symmetry: Any, room: Any) -> int:
+    """A number for the order of the names' keys: a digit for each pair of names, 0, 1 or 2 as the first one's key is below, equal or above.
+
+    The keys of an image are those of the state, in the order of the image's names.
+    """
+    names = symmetry.key_words.shape[1]
+    order = 0
+    for name in range(names):
+        key = np.uint64(0)
+        for piece in range(len(symmetry.key_words)):
+            bits = pext(words[at, symmetry.key_words[piece, name]], symmetry.key_masks[piece, name])
+            key |= bits << symmetry.key_places[piece]
+        room[len(room) - KEYS - name, 0] = key
+        for other in range(name):
+            before = room[len(room) - KEYS - other, 0]
+            order = 3 * order + np.int64(before >= key) + np.int64(before > key)
+    return order
+
+
+@njit(inline="always")
 def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
-    """Replace `made[at]` by the least of its images. The last two rows of `made` are used as room."""
+    """Replace `made[at]` by its representative: the least of the images whose keys are in the least order. The last rows are room."""
     if len(symmetry.images) == 0:
         return
-    least, image = len(made) - 1, len(made) - 2
+    order = _order_of_keys(made, at, symmetry, made)
+    begin, end = symmetry.first[order], symmetry.first[order + 1]
+    image, least = len(made) - IMAGE, len(made) - LEAST
     words = (len(units) + 1) // 2
-    for word in range(words):
-        made[least, word] = made[at, word]
-    for permutation in range(len(symmetry.images)):
-        _permute(made, at, permutation, symmetry, made, image, units)
-        if _order(made, image, made, least, units) < 0:
+    if end == begin + 1:
+        if symmetry.chosen[begin]:
+            _permute(made, at, symmetry.chosen[begin] - 1, symmetry, made, image, units)
+            for word in range(words):
+                made[at, word] = made[image, word]
+        return
+    for number in range(begin, end):
+        permutation = symmetry.chosen[number]
+        if permutation:
+            _permute(made, at, permutation - 1, symmetry, made, image, units)
+        else:
+            for word in range(words):
+                made[image, word] = made[at, word]
+        if number == begin or _order(made, image, made, least, units) < 0:
             for word in range(words):
                 made[least, word] = made[image, word]
     for word in range(words):
@@ -63,25 +116,38 @@ def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
 
 @njit(inline="always")
 def orbit_size(words: Any, at: int, symmetry: Any, room: Any, units: Any) -> int:
-    """How many states `words[at]` stands for. The last row of `room` is used."""
+    """How many states the representative `words[at]` stands for. The last rows of `room` are room.
+
+    A permutation that leaves it as it is leaves the order of its keys, too.
+    """
+    if len(symmetry.images) == 0:
+        return 1
+    order = _order_of_keys(words, at, symmetry, room)
+    begin, end = symmetry.first[order], symmetry.first[order + 1]
     unmoved = 1
-    for permutation in range(len(symmetry.images)):
-        _permute(words, at, permutation, symmetry, room, len(room) - 1, units)
-        unmoved += _order(room, len(room) - 1, words, at, units) == 0
+    if end > begin + 1:
+        unmoved = 0
+        for number in range(begin, end):
+            permutation = symmetry.chosen[number]
+            if permutation:
+                _permute(words, at, permutation - 1, symmetry, room, len(room) - IMAGE, units)
+                unmoved += _order(room, len(room) - IMAGE, words, at, units) == 0
+            else:
+                unmoved += 1
     return (len(symmetry.images) + 1) // unmoved
 
 
 @njit(cache=True, nogil=True)
-def orbit_sizes(rows: Any, begin: int, end: int, symmetry: Any, words: Any, room: Any, units: Any) -> int:
-    """How many states the rows begin..end stand for together."""
+def orbit_sizes(rows: Any, begin: int, end: int, symmetry: Any, room: Any, units: Any) -> int:
+    """How many states the rows begin..end, representatives all, stand for together."""
     total = 0
     for row in range(begin, end):
-        read_row(rows, row, words, 0, units)
-        total += orbit_size(words, 0, symmetry, room, units)
+        read_row(rows, row, room, 0, units)
+        total += orbit_size(room, 0, symmetry, room, units)
     return total
 
 
 @njit(cache=True, nogil=True)
-def representative(made: Any, symmetry: Any, units: Any) -> None:
-    """Replace `made[0]` by the least of its images; `made` has two more rows of room."""
-    make_representative(made, 0, symmetry, units)
+def representative(room: Any, symmetry: Any, units: Any) -> None:
+    """Replace `room[0]` by its representative; `room` has `SPARE` more rows."""
+    make_representative(room, 0, symmetry, units)

@@ -9,6 +9,7 @@ from numba import njit
 
 from explorer.kernels.intrinsics import lowest_bit, pext
 from explorer.program import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
+from explorer.widening import JUMP, KIND_AT, WIDE
 
 _WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
 _SHIFT_MASK = np.uint64((1 << SHIFT_FIELD) - 1)
@@ -18,23 +19,27 @@ _WIDTH_AT = np.uint64(WORD_FIELD + SHIFT_FIELD)
 _BRANCHES_AT = np.uint64(BRANCHES_FIELD)
 _NOT_NODE = np.uint64(NODE - 1)
 _TOP = np.uint64(63)
+_KIND_AT, _INSIDE = np.uint64(KIND_AT), np.uint64((1 << KIND_AT) - 1)
+_JUMP, _WIDE = np.uint64(JUMP), np.uint64(WIDE)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 class Trees(NamedTuple):
-    """The trees of a program, and a filter in front of them.
+    """The trees of a program, wide nodes over them, and a filter in front of them.
 
     Attributes:
         branches: the trees, see `explorer.program`.
-        masks: per chunk and word, the bits that the chunk gathers.
-        places: per chunk and word, where they go in the chunk's index.
+        roots, nodes, entries: the wide nodes, see `explorer.widening`.
+        chunks: per chunk, how its index is gathered, see `explorer.filters.gathering`.
         candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
             holds the trees that lead anywhere at all.
     """
 
     branches: Any
-    masks: Any
-    places: Any
+    roots: Any
+    nodes: Any
+    entries: Any
+    chunks: Any
     candidates: Any
 
 
@@ -56,6 +61,37 @@ def follow(words: Any, at: int, node: int) -> int:
 
 
 @njit(inline="always")
+def is_wide(entry: int) -> bool:
+    return entry >> _KIND_AT == _WIDE
+
+
+@njit(inline="always")
+def is_jump(entry: int) -> bool:
+    return entry >> _KIND_AT == _JUMP
+
+
+@njit(inline="always")
+def inside(entry: int) -> int:
+    """The branch, position or number that an entry holds besides its kind."""
+    return entry & _INSIDE
+
+
+@njit(inline="always")
+def gather(words: Any, at: int, gatherings: Any, number: int) -> int:
+    """An index made of bits of a state."""
+    low = pext(words[at, gatherings[number, 0]], gatherings[number, 1])
+    high = pext(words[at, gatherings[number, 2]], gatherings[number, 3])
+    return low | high << gatherings[number, 4]
+
+
+@njit(inline="always")
+def follow_wide(words: Any, at: int, entry: int, trees: Any) -> int:
+    """The entry that a state takes at a wide node."""
+    node = inside(entry)
+    return np.uint64(trees.entries[trees.nodes[node, 5] + gather(words, at, trees.nodes, node)])
+
+
+@njit(inline="always")
 def is_node(branch: int) -> bool:
     return branch >> _TOP != _ZERO
 
@@ -72,15 +108,12 @@ def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
 
 
 @njit(inline="always")
-def candidates_of(words: Any, at: int, group: int, trees: Any, units: Any) -> int:
+def candidates_of(words: Any, at: int, group: int, trees: Any) -> int:
     """The trees 64 * group .. 64 * group + 63 that may lead to something for a state, one bit each."""
-    last = len(trees.masks)
+    last = len(trees.chunks)
     left = trees.candidates[last, 0, group]
     for chunk in range(last):
-        index = np.uint64(0)
-        for word in range((len(units) + 1) // 2):
-            index |= pext(words[at, word], trees.masks[chunk, word]) << trees.places[chunk, word]
-        left &= trees.candidates[chunk, index, group]
+        left &= trees.candidates[chunk, gather(words, at, trees.chunks, chunk), group]
     return left
 
 

@@ -10,7 +10,7 @@ import pytest
 from explorer import local, oracle
 from explorer.system import System
 from explorer.verdict import Outcome
-from model.domain import Quantified, StepProperty, domain_of
+from model.domain import Invariant, Prospect, Quantified, StepProperty, domain_of
 
 
 @pytest.fixture(params=[local.explore, oracle.explore], ids=["local", "oracle"])
@@ -32,8 +32,9 @@ def system_of() -> Callable[..., System]:
             domain_of(type(initial[0]), bounds),
             initial,
             tuple(instance for action in actions for instance in action.instances(bounds)),
-            tuple(instance for instance in instances if not isinstance(instance.of, StepProperty)),
+            tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
             step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
+            prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
         )
 
     return build

@@ -94,6 +94,24 @@ def test_the_visited_set_finds_what_was_entered_and_nothing_else(states: list[tu
 
 
 @njit
+def entered(row: int, hashed: int, other: int, slots: int) -> tuple[int, int, bool, bool]:
+    bits = rows.row_bits(slots)
+    entry = rows.entry_of(row, hashed, bits)
+    return entry, rows.row_at(entry, bits), rows.may_be(entry, hashed, bits), rows.may_be(entry, other, bits)
+
+
+@given(data=st.data(), slots=st.integers(16, 2**32), hashed=WORD, other=WORD)
+def test_an_entry_of_the_visited_set_holds_a_row_and_as_much_of_a_hash_as_fits(data: Any, slots: int, hashed: int, other: int) -> None:
+    """The tag is the lower half of the hash without the bits that row numbers need, so it rules rows out but never the right one."""
+    row = data.draw(st.integers(0, min(slots + 2**16, 2**31) - 2))
+    entry, found, same, also = entered(row, np.uint64(hashed), np.uint64(other), slots)
+    row_bits = min(32, (slots + 2**16).bit_length())
+    assert entry != 0
+    assert (found, same) == (row, True)
+    assert also == (((hashed ^ other) & 2**32 - 1) >> row_bits == 0)
+
+
+@njit
 def applied(words: Any, effects: Any, made: Any) -> None:
     trees.apply(words, 0, 0, effects, made, 0, (0, 0, 0, 0))
 

@@ -30,6 +30,7 @@ from model.domain import (
     Limit,
     Maybe,
     OneOf,
+    Prospect,
     SequenceOf,
     SetOf,
     StepProperty,
@@ -517,6 +518,18 @@ def a_step_property(grammar: Grammar, number: int) -> StepProperty:
     return StepProperty(claim, {"p": Integers(0, 1)})
 
 
+def a_prospect(grammar: Grammar, actions: list[Action], number: int) -> Prospect:
+    goal = grammar.guard()
+    along = tuple(each for each in actions if grammar.chance())
+
+    def hope(state: Any, p: int) -> Any:
+        return bool(goal.get(state, p)) or Witness("not at {p}", p=p)
+
+    hope.__name__ = f"hope{number}"
+    note(f"hope{number}: {goal.text} along {', '.join(each.name for each in along)}")
+    return Prospect(hope, {"p": Integers(0, 1)}, along=along)
+
+
 @st.composite
 def systems(draw: Any) -> System:
     scalars = draw(st.lists(st.sampled_from(SCALARS), min_size=1, max_size=3))
@@ -531,18 +544,20 @@ def systems(draw: Any) -> System:
     actions = [an_action(grammar, struct, n) for n in range(draw(st.integers(2, 6)))]
     invariants = [an_invariant(grammar, n) for n in range(draw(st.integers(0, 2)))]
     steps = [a_step_property(grammar, n) for n in range(draw(st.integers(0, 2)))]
+    hopes = [a_prospect(grammar, actions, n) for n in range(draw(st.integers(0, 2)))]
     return System(
         struct,
         initial,
         tuple(instance for action in actions for instance in action.instances(None)),
         tuple(instance for invariant in invariants for instance in invariant.instances(None)),
         step_properties=tuple(instance for step in steps for instance in step.instances(None)),
+        prospects=tuple(instance for hope in hopes for instance in hope.instances(None)),
     )
 
 
 def finite(system: System) -> tuple[Budget, int]:
     """A depth at which the system has few enough states to explore, and how many it has up to there."""
-    bare = attrs.evolve(system, invariants=(), step_properties=())
+    bare = attrs.evolve(system, invariants=(), step_properties=(), prospects=())
     found = oracle.explore(bare, Budget(max_states=MOST_STATES))
     if found.reason:
         depth = max(0, len(found.levels) - 2)

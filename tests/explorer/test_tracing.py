@@ -1014,7 +1014,7 @@ def traced_successor(function: Callable[[Any], Any], state: Any, layout: Layout)
         return Cut(update.bounds)
     before = layout.pack(state)
     after = list(before)
-    written = [(leaf, raw) for leaf, raw in update.constants]
+    written = [*update.constants, *((leaf, 0) for leaf in update.cleared)]
     written += [(leaf, before[source.word] >> source.shift & source.mask) for leaf, source in update.copies]
     assert len({leaf for leaf, _ in written}) == len(written)
     for leaf, raw in written:

@@ -126,9 +126,8 @@ def test_a_memory_budget_is_kept_to_within_a_tenth(write_spec: Write) -> None:
         "except SystemExit as done: print(done.code, 1024 * int(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1]))"
     )
     spec = write_spec(bounds=LARGE)
-    ran = subprocess.run(
-        [sys.executable, "-c", code, "check", str(spec), "--memory", "500M", "--no-symmetry"], capture_output=True, text=True, check=True
-    )
+    options = ["--memory", "500M", "--no-symmetry", "--no-advice"]
+    ran = subprocess.run([sys.executable, "-c", code, "check", str(spec), *options], capture_output=True, text=True, check=True)
     exit_code, taken = map(int, ran.stdout.splitlines()[-1].split())
     assert exit_code == 3
     assert 0.6 * 500 * 2**20 < taken < 1.1 * 500 * 2**20
@@ -137,7 +136,7 @@ def test_a_memory_budget_is_kept_to_within_a_tenth(write_spec: Write) -> None:
 
 
 def test_running_out_of_memory_exits_3(write_spec: Write) -> None:
-    ran = in_another_process("check", write_spec(bounds=LARGE), "--memory", "300M")
+    ran = in_another_process("check", write_spec(bounds=LARGE), "--memory", "300M", "--no-advice")
     assert ran.returncode == 3, ran.stderr
     assert "unknown: ran out of memory; no violation so far" in ran.stdout
 
@@ -200,7 +199,7 @@ def test_a_memory_that_is_no_size_exits_2(highwater: Run, write_spec: Write, siz
     assert "4G" in result.stderr
 
 
-@pytest.mark.parametrize("size", ["4G", "4g", "4GB", "4GiB", "4096M", "0.5G", "4194304K", "4294967296", "1e10", "0.01T", " 4G "])
+@pytest.mark.parametrize("size", ["4G", "4g", "4GB", "4GiB", "4096M", "4.5G", "4194304K", "4294967296", "1e10", "0.01T", " 4G "])
 def test_a_memory_may_be_written_in_many_ways(highwater: Run, write_spec: Write, size: str) -> None:
     assert highwater("check", write_spec(), "--memory", size).exit_code == 0
 
@@ -528,7 +527,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_explored(
     def explore(*arguments: Any, **options: Any) -> None:
         raise AssertionError("it explores")
 
-    monkeypatch.setattr("highwater.check.check_spec", explore)
+    monkeypatch.setattr("highwater.claims.check_spec", explore)
     result = highwater("check", write_spec(), "--json", tmp_path / inside)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -543,17 +542,17 @@ def test_a_wrong_spec_leaves_an_older_report_alone(highwater: Run, write_spec: W
 
 
 def test_what_was_learned_before_an_error_is_told_and_written(highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: Any) -> None:
-    import highwater.check as check
+    import highwater.claims as claims
     from highwater.spec import SpecError
 
-    real = check.check_spec
+    real = claims.check_spec
 
     def explore(spec: Any, *arguments: Any, **options: Any) -> Any:
         if spec.name == "b":
             raise SpecError("b is too large")
         return real(spec, *arguments, **options)
 
-    monkeypatch.setattr(check, "check_spec", explore)
+    monkeypatch.setattr(claims, "check_spec", explore)
     report = tmp_path / "report.json"
     result = highwater("check", write_spec("a.toml"), write_spec("b.toml"), "--json", report)
     assert result.exit_code == 2
@@ -581,7 +580,7 @@ def damage(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
 
 
 def test_the_traces_of_a_report_are_shown(highwater: Run, report: Path) -> None:
-    result = highwater("trace", report)
+    result = highwater("trace", report, "--changes")
     assert result.exit_code == 0
     assert f"{VIOLATED.stem}: strong_isr is false after 9 steps" in result.stdout
     assert "no_leader: leader_in_isr is false after 0 steps" in result.stdout
@@ -591,11 +590,13 @@ def test_the_traces_of_a_report_are_shown(highwater: Run, report: Path) -> None:
 
 
 def test_a_trace_is_shown_as_it_was_when_it_was_found(highwater: Run, report: Path) -> None:
-    assert steps_in(highwater("trace", report, "--spec", VIOLATED.stem).stdout) == steps_in(highwater("check", VIOLATED).stdout)
+    assert steps_in(highwater("trace", report, "--changes", "--spec", VIOLATED.stem).stdout) == steps_in(
+        highwater("check", VIOLATED).stdout
+    )
 
 
 def test_the_trace_of_one_spec_is_shown(highwater: Run, report: Path) -> None:
-    result = highwater("trace", report, "--spec", "no_leader")
+    result = highwater("trace", report, "--changes", "--spec", "no_leader")
     assert result.exit_code == 0
     assert len(steps_in(result.stdout)) == 1
     assert VIOLATED.stem not in result.stdout
@@ -618,7 +619,7 @@ def test_a_report_without_any_trace_exits_2(highwater: Run, write_spec: Write, t
 
 @pytest.mark.parametrize("number", [0, 5, 9])
 def test_the_state_after_a_step_is_shown_in_full(highwater: Run, report: Path, number: int) -> None:
-    result = highwater("trace", report, "--spec", VIOLATED.stem, "--step", number)
+    result = highwater("trace", report, "--changes", "--spec", VIOLATED.stem, "--step", number)
     assert result.exit_code == 0
     shown, state = result.stdout.split(f"the state after step {number}\n")
     assert len(steps_in(shown)) == number + 1
@@ -713,7 +714,7 @@ def test_the_models_are_listed_with_their_variants_and_bounds(highwater: Run) ->
             assert name in result.stdout
             for field in definition.bounds.__attrs_attrs__:
                 meaning = f"{field.metadata['low']}..{field.metadata['high']}  {field.metadata['meaning']}"
-                assert f"    {field.name}  {meaning}\n" in result.stdout
+                assert f"    {field.name}  {meaning}" in result.stdout  # a default may follow
 
 
 def test_the_actions_are_listed_for_every_variant(highwater: Run) -> None:
@@ -874,7 +875,7 @@ def test_a_checkpoint_of_another_spec_is_refused(highwater: Run, tmp_path: Path,
     [
         (["--resume"], "--resume needs --checkpoint DIR"),
         (["--checkpoint", "snapshots", VIOLATED.parent], "name one spec"),
-        (["--checkpoint", "snapshots", "--engine", "python"], "by the local engine"),
+        (["--checkpoint", "snapshots", "--engine", "python"], "by the local engine or on Spark"),
         (["--json", "other.toml"], "--json would overwrite a spec"),
     ],
     ids=range(4),

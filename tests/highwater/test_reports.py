@@ -15,7 +15,7 @@ import jsonschema
 import pytest
 
 from explorer.verdict import Budget, Progress, Verdict
-from highwater.check import Engine, Result, check_spec
+from highwater.claims import Engine, Result, check_spec
 from highwater.reports import FORMAT, VERSION, ReportError, as_data, read_report, replay, report, write_report
 from highwater.spec import Spec, find_specs, load_spec
 from invariants.catalogue import PROPERTIES

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from highwater.check import Status, check_spec
+from highwater.claims import Status, check_spec
 from highwater.spec import find_specs, load_spec
 
 SPECS = Path(__file__).parents[2] / "specs"

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from explorer.layout import Layout
 from explorer.program import ActionProgram, Effects, InvariantProgram
+from explorer.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
 from highwater.spec import build_system
 from invariants.catalogue import PROPERTIES
@@ -34,9 +35,10 @@ def compiled(model: str, name: str) -> tuple[System, Layout, ActionProgram, Inva
     system = small_system(model, name)
     layout = Layout(system.domain)
     effects = Effects(layout.words)
-    actions = ActionProgram(layout, system.actions, effects, audit=10**9)
-    invariants = InvariantProgram(layout, system.invariants, effects, audit=10**9)
-    steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, effects, audit=10**9)
+    permutations = permutations_of(system, layout)
+    actions = ActionProgram(layout, system.actions, effects, 10**9, permutations)
+    invariants = InvariantProgram(layout, (*system.invariants, *system.prospects), effects, 10**9, permutations)
+    steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, effects, 10**9, permutations)
     return system, layout, actions, invariants, steps
 
 
@@ -71,7 +73,7 @@ def test_compiled_functions_give_what_direct_calls_give(model: str, name: str, c
             for number, step in enumerate(system.step_properties):
                 held = bool(judge(step, Transition(state, expected), system.transitions))
                 assert steps.evaluate(number, (*words, *found)) == held
-    for position, invariant in enumerate(system.invariants):
+    for position, invariant in enumerate((*system.invariants, *system.prospects)):
         assert invariants.evaluate(position, words) == bool(judge(invariant, state, system.domain))
 
 

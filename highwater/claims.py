@@ -9,16 +9,18 @@ from pathlib import Path
 import attrs
 
 from explorer.checkpoint import CheckpointError
+from explorer.schedule import with_fewest_switches
 from explorer.system import ModelError, line_of
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.spec import Spec, SpecError
 
 
 class Engine(Enum):
-    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler."""
+    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler. `SPARK`: on a Spark cluster."""
 
     LOCAL = "local"
     PYTHON = "python"
+    SPARK = "spark"
 
 
 class Status(Enum):
@@ -27,6 +29,20 @@ class Status(Enum):
     MET = "met"
     UNMET = "unmet"
     UNDECIDED = "undecided"
+
+
+class Mismatch(str):
+    """A difference from a claim, in words, that remembers the key of the spec which says otherwise."""
+
+    key: str
+
+    def __new__(cls, key: str, words: str) -> Mismatch:
+        mismatch = super().__new__(cls, words)
+        mismatch.key = key
+        return mismatch
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        return self.key, str(self)
 
 
 @attrs.frozen
@@ -43,7 +59,17 @@ class Result:
     spec: Spec
     outcome: Outcome
     status: Status
-    mismatches: tuple[str, ...]
+    mismatches: tuple[Mismatch, ...]
+
+    @property
+    def ok(self) -> bool:
+        """Whether the claim was met."""
+        return self.status is Status.MET
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came out."""
+        return self.outcome.verdict
 
     @property
     def violation(self) -> Violation | None:
@@ -61,11 +87,17 @@ def check_spec(
     keep_going: bool = False,
     workers: int | None = None,
     symmetry: bool = True,
-    checkpoint: Path | None = None,
+    checkpoint: Path | str | None = None,
     resume: bool = False,
+    coverage: bool = False,
+    master: str | None = None,
+    partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Result:
     """Explore one spec and compare with its claim. See `explorer.local.explore` for what the arguments mean.
+
+    Of the orders of a trace's steps, one with the fewest changes of actor is shown.
+    For `Engine.SPARK`, `spark.explore.explore` says it; the checkpoint may be a URI then, and `master` says where to run.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
@@ -78,6 +110,20 @@ def check_spec(
             from explorer import oracle
 
             outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going)
+        elif engine is Engine.SPARK:
+            from highwater import on_spark
+
+            outcome = on_spark.explore(
+                spec,
+                budget,
+                master=master,
+                partitions=partitions,
+                checkpoint=None if checkpoint is None else str(checkpoint),
+                resume=resume,
+                keep_going=keep_going,
+                symmetry=symmetry,
+                on_progress=on_progress,
+            )
         else:
             from explorer import local  # imports numba
 
@@ -89,16 +135,20 @@ def check_spec(
                 on_progress=on_progress,
                 workers=workers,
                 symmetry=symmetry,
-                checkpoint=checkpoint,
+                checkpoint=None if checkpoint is None else Path(checkpoint),
                 resume=resume,
+                coverage=coverage,
             )
+    except SpecError:
+        raise
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
     except Exception as error:  # what surrounds the model's functions: initial states, domains, witnesses
         if (at := line_of(error)) is None:
             raise
         raise SpecError(f"{spec.path}: the model raised {type(error).__name__}: {error}\n  {at}") from error
-    return judge_claim(spec, outcome)
+    violations = tuple(with_fewest_switches(system, violation) for violation in outcome.violations)
+    return judge_claim(spec, attrs.evolve(outcome, violations=violations))
 
 
 def judge_claim(spec: Spec, outcome: Outcome) -> Result:
@@ -112,18 +162,18 @@ def judge_claim(spec: Spec, outcome: Outcome) -> Result:
     stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS
     if found is not expect.verdict and not stronger:
         claimed = "a violation" if expect.verdict is Verdict.VIOLATED else f"the verdict {expect.verdict.value}"
-        return Result(spec, outcome, Status.UNMET, (f"expected {claimed}, but {_found(outcome)}",))
+        return Result(spec, outcome, Status.UNMET, (Mismatch("expect.verdict", f"expected {claimed}, but {_found(outcome)}"),))
     mismatches = []
     violation = next((found for found in outcome.violations if expect.property in (None, found.property)), None)
     if expect.property is not None and violation is None:
-        mismatches.append(f"expected {expect.property} to be violated, but {_found(outcome)} first")
+        mismatches.append(Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first"))
     comparisons = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
     if violation is not None:
         comparisons.append(("trace_length", violation.trace_length))
     for key, value in comparisons:
         expected = getattr(expect, key)
         if expected is not None and expected != value:
-            mismatches.append(f"expected {key} {expected:,}, but it is {value:,}")
+            mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
     return Result(spec, outcome, Status.UNMET if mismatches else Status.MET, tuple(mismatches))
 
 

@@ -1,0 +1,111 @@
+"""Checking from Python.
+
+    import highwater
+
+    result = highwater.check("specs/fencing/kip_320_keeps_committed_records_on_two_brokers.toml")
+    assert result.ok
+    result.verdict, result.outcome.distinct_states, result.violation
+
+A claim needs no file:
+
+    highwater.check(highwater.claim(model="reference", protocol={"variant": "kip-320"}, bounds={...}, check=["weak_isr"]))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from explorer.verdict import Budget, Verdict, Violation
+from highwater import own
+from highwater.claims import Engine, Result, Status, check_spec
+from highwater.spec import Spec, SpecError, find_specs, load_spec, make_spec
+from model.definition import Model
+from model.domain import Invariant, StepProperty, Witness, invariant, step_property
+
+__all__ = [
+    "Result",
+    "Spec",
+    "SpecError",
+    "Status",
+    "Verdict",
+    "Violation",
+    "Witness",
+    "check",
+    "check_all",
+    "claim",
+    "invariant",
+    "step_property",
+]
+
+
+def check(
+    spec: str | PathLike[str] | Spec,
+    *,
+    engine: str = "local",
+    max_depth: int | None = None,
+    max_states: int | None = None,
+    memory: int | None = None,
+    workers: int | None = None,
+    symmetry: bool = True,
+    keep_going: bool = False,
+    model_path: Iterable[str | PathLike[str]] = (),
+) -> Result:
+    """Check one claim: a spec file, or what `claim` made.
+
+    Args:
+        engine: "local", or "python" for the plain-Python engine.
+        max_depth, max_states, memory: when to stop early; None is never, for memory four fifths of the machine's.
+        workers: threads; one per processor if None.
+        symmetry: keep one state for all that differ by interchangeable names only.
+        keep_going: after a violation, go on until every state is seen.
+        model_path: folders with models of one's own.
+
+    Raises:
+        SpecError: the spec cannot be read or is wrong, or its model is.
+    """
+    own_folders(model_path)
+    if not isinstance(spec, Spec):
+        spec = load_spec(Path(spec))
+    budget = Budget(max_depth, max_states, memory)
+    return check_spec(spec, Engine(engine), budget, keep_going=keep_going, workers=workers, symmetry=symmetry)
+
+
+def check_all(*paths: str | PathLike[str], **options: Any) -> list[Result]:
+    """Check every claim in these files and below these folders, in order. Options are those of `check`.
+
+    Raises:
+        SpecError: a path does not exist, a folder holds no specs, or a spec is wrong.
+    """
+    return [check(path, **options) for path in find_specs(map(Path, paths))]
+
+
+def claim(
+    *, model: str | Model, bounds: Mapping[str, int], check: Iterable[str | Invariant | StepProperty], name: str = "claim", **keys: Any
+) -> Spec:
+    """A claim without a file. Keys are those of a spec file; models and properties may be given as themselves.
+
+    Raises:
+        SpecError: any of the keys or values is wrong.
+    """
+    given = {
+        **keys,
+        "model": model if isinstance(model, str) else own.reference_to(model),
+        "bounds": dict(bounds),
+        "check": [one if isinstance(one, str) else own.reference_to(one) for one in check],
+    }
+    return make_spec(name, given)
+
+
+def own_folders(folders: Iterable[str | PathLike[str]]) -> None:
+    """Look for models of one's own in these folders too.
+
+    Raises:
+        SpecError: one of them is no folder.
+    """
+    try:
+        own.search(map(Path, folders))
+    except NotADirectoryError as error:
+        raise SpecError(str(error)) from None

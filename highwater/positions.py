@@ -1,0 +1,61 @@
+"""Where things stand: the line of a key in a spec file, the line of a function, and how files are named in reports."""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from pathlib import Path
+from typing import Any
+
+
+def line_of_key(path: Path, key: str) -> int:
+    """The line of a spec file, counted from 1, on which the statement begins that gives a dotted key its value.
+
+    Of a key that the file leaves out, the closest table that should hold it; for one without any, and for a file that cannot be read,
+    the line of `check`, or else the first. Lines come from the TOML parser itself: statements end where a beginning of the file parses.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except (OSError, ValueError):
+        return 1
+    parts = key.split(".")
+    wanted = [tuple(parts[:length]) for length in range(len(parts), 0, -1)] + [("check",)]
+    found: dict[tuple[str, ...], int] = {}
+    begin = 0
+    for end in range(1, len(lines) + 1):
+        try:
+            data = tomllib.loads("\n".join(lines[:end]))
+        except ValueError:
+            continue
+        for keys in wanted:
+            if keys not in found and _holds(data, keys):
+                found[keys] = 1 + next(n for n in range(begin, end) if lines[n].strip() and not lines[n].lstrip().startswith("#"))
+        begin = end
+    return next((found[keys] for keys in wanted if keys in found), 1)
+
+
+def _holds(data: Any, keys: tuple[str, ...]) -> bool:
+    for key in keys:
+        if not isinstance(data, dict) or key not in data:
+            return False
+        data = data[key]
+    return True
+
+
+def line_of_function(function: Any) -> tuple[Path, int]:
+    """The file of a plain function, and its first line."""
+    code = function.__code__
+    return Path(code.co_filename), code.co_firstlineno
+
+
+def in_repository(path: Path) -> Path:
+    """A path as the repository's own tools name it: relative to GitHub's checkout, or else to the current folder, where it lies inside."""
+    for root in (os.environ.get("GITHUB_WORKSPACE"), os.getcwd()):
+        if root and Path(path).absolute().is_relative_to(Path(root).absolute()):
+            return Path(path).absolute().relative_to(Path(root).absolute())
+    return path
+
+
+def readable(path: object) -> str:
+    """A file's name as text, also where its bytes are no UTF-8."""
+    return os.fsencode(str(path)).decode("utf-8", "replace")

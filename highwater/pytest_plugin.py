@@ -1,0 +1,143 @@
+"""Specs as tests: `pytest --highwater specs/` collects every `.toml` file, and a claim that does not come out is a failure.
+
+The fixture `checker` is for properties of one's own over any model:
+
+    @invariant(broker=brokers)
+    def logs_are_short(cluster, broker): ...
+
+    def test_logs_are_short(checker):
+        checker.holds(logs_are_short, model="reference", protocol={"variant": "kip-320"}, bounds={...})
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from highwater.claims import Result
+    from model.domain import Invariant, StepProperty
+
+NOT_SPECS = ("pyproject.toml",)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("highwater", "claims about models")
+    group.addoption("--highwater", action="store_true", help="Collect .toml files as claims, and check each as a test.")
+    group.addoption("--highwater-max-states", type=int, metavar="N", help="Stop a claim's search when N states are stored.")
+    group.addoption(
+        "--highwater-workers", type=int, metavar="N", help="Threads per claim. [default: one per processor, or one under pytest-xdist]"
+    )
+    group.addoption("--highwater-model-path", action="append", default=[], metavar="DIR", help="Look for models of one's own in DIR too.")
+    parser.addini("highwater_model_path", "Folders, relative to the rootdir, with models of one's own.", type="paths", default=[])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "highwater: a claim in a spec file, collected with --highwater.")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if parent.config.getoption("highwater") and file_path.suffix == ".toml" and file_path.name not in NOT_SPECS:
+        return SpecFile.from_parent(parent, path=file_path)
+    return None
+
+
+class SpecFile(pytest.File):
+    """A spec file: one test, named after the claim."""
+
+    def collect(self) -> Iterable[pytest.Item]:
+        yield Claim.from_parent(self, name=self.path.stem)
+
+
+class Claim(pytest.Item):
+    """One claim as a test."""
+
+    def __init__(self, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.add_marker("highwater")
+
+    def runtest(self) -> None:
+        result = _check(self.config, self.path)
+        outcome = result.outcome
+        self.user_properties += [
+            ("verdict", outcome.verdict.value), ("distinct_states", outcome.distinct_states), ("depth", outcome.depth),
+        ]  # fmt: skip
+        if not result.ok:
+            raise ClaimNotMet(result)
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
+        from highwater.spec import SpecError
+
+        if isinstance(excinfo.value, ClaimNotMet | SpecError):
+            return str(excinfo.value)
+        return super().repr_failure(excinfo, *args)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, self.name
+
+
+class ClaimNotMet(Exception):
+    """A claim did not come out, or a budget ended the search before it could tell."""
+
+    def __init__(self, result: Result) -> None:
+        from highwater.positions import line_of_key
+        from highwater.terminal import plain_text
+
+        self.result = result
+        key = result.mismatches[0].key if result.mismatches else "expect.verdict"
+        path = result.spec.path
+        at = f"\n{path}:{line_of_key(path, key)}: {key}" if path.is_file() else ""
+        super().__init__(f"{result.spec.name}: {result.status.value}\n{plain_text(result)}{at}")
+
+
+def _workers(config: pytest.Config) -> int | None:
+    given = config.getoption("highwater_workers")
+    return given or (1 if os.environ.get("PYTEST_XDIST_WORKER") else None)
+
+
+def _check(config: pytest.Config, spec: Any) -> Result:
+    from highwater import api
+
+    folders = [*config.getoption("highwater_model_path"), *config.getini("highwater_model_path")]
+    result = api.check(spec, max_states=config.getoption("highwater_max_states"), workers=_workers(config), model_path=folders)
+    if result.outcome.reason == "interrupted":
+        raise KeyboardInterrupt
+    return result
+
+
+class Checker:
+    """What the fixture `checker` offers. Keys are those of a spec file; properties are functions or names."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def check(self, *properties: Invariant | StepProperty | str, **keys: Any) -> Result:
+        """What comes out, whatever it is."""
+        from highwater import api
+
+        return _check(self._config, api.claim(check=properties, **keys))
+
+    def holds(self, *properties: Invariant | StepProperty | str, **keys: Any) -> Result:
+        """Fail the test, with the shortest trace, unless all the properties hold within the bounds."""
+        return self._met(self.check(*properties, **{"expect": {"verdict": "holds"}, **keys}))
+
+    def violated(self, *properties: Invariant | StepProperty | str, **keys: Any) -> Result:
+        """Fail the test unless one of the properties is violated."""
+        return self._met(self.check(*properties, **{"expect": {"verdict": "violated"}, **keys}))
+
+    @staticmethod
+    def _met(result: Result) -> Result:
+        __tracebackhide__ = True
+        if not result.ok:
+            pytest.fail(str(ClaimNotMet(result)), pytrace=False)
+        return result
+
+
+@pytest.fixture
+def checker(request: pytest.FixtureRequest) -> Checker:
+    """Check properties of one's own over a model, in a test."""
+    return Checker(request.config)

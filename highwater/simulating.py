@@ -1,0 +1,109 @@
+"""Simulating a spec: random walks, the walk that violates a property made short, and both held against the claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from explorer.system import ModelError
+from explorer.verdict import Verdict, Violation
+from highwater.positions import readable
+from highwater.reports import SIMULATION, VERSION, as_data, steps_as_data
+from highwater.spec import Spec, SpecError
+from highwater.tables import did_you_mean
+
+
+@attrs.frozen
+class Simulated:
+    """What simulating a spec gave.
+
+    Attributes:
+        spec: the claim.
+        simulation: the walks, see `explorer.simulate.Simulation`.
+        shrunk: the violation made short, see `explorer.shrink.Shrunk`; None where there is none, or it was not asked for.
+    """
+
+    spec: Spec
+    simulation: Any
+    shrunk: Any
+
+    @property
+    def violation(self) -> Violation | None:
+        """The violation that was found, as short as it was made."""
+        return self.shrunk.violation if self.shrunk else self.simulation.violation
+
+    @property
+    def as_claimed(self) -> bool | None:
+        """Whether what was met agrees with the claim; None where a claimed violation was not met."""
+        expect = self.spec.file.expect
+        if self.violation is None:
+            return None if expect.verdict is Verdict.VIOLATED else True
+        return expect.verdict is Verdict.VIOLATED and expect.property in (None, self.violation.property)
+
+
+def simulate_spec(
+    spec: Spec,
+    walks: int | None,
+    depth: int,
+    seed: int,
+    seconds: float | None = None,
+    weights: Mapping[str, float] | None = None,
+    *,
+    shrink: bool = True,
+    workers: int | None = None,
+    coverage: bool = False,
+    on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
+) -> Simulated:
+    """Walk at random through what a spec speaks of; see `explorer.simulate.simulate` for what the arguments mean.
+
+    Raises:
+        SpecError: a weight names no action, or the model cannot be explored within these bounds, or is wrong in itself.
+    """
+    from explorer.shrink import shrink as make_short  # both import numba
+    from explorer.simulate import simulate
+
+    try:
+        system = spec.system()
+        names = list(dict.fromkeys(action.of.name for action in system.actions))
+        for name in weights or {}:
+            if name not in names:
+                raise SpecError(f'{spec.path}: --weight: "{name}" is no action{did_you_mean(name, names)}; allowed are {", ".join(names)}')
+        found = simulate(
+            system, walks=walks, depth=depth, seed=seed, seconds=seconds, weights=weights, check_deadlock=spec.check_deadlock,
+            workers=workers, coverage=coverage, on_progress=on_progress,
+        )  # fmt: skip
+        return Simulated(spec, found, make_short(system, found.violation) if shrink and found.violation else None)
+    except ModelError as error:
+        raise SpecError(f"{spec.path}: {error}") from error
+
+
+def simulation_report(found: Simulated) -> dict[str, Any]:
+    """What was found as JSON; `highwater trace` reads it as it reads the results of `check`."""
+    spec, made, violation = found.spec, found.simulation, found.violation
+    counts = ("seed", "walks", "depth", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound")
+    entry = {
+        "name": readable(spec.name),
+        "file": readable(spec.path),
+        "model": spec.file.model,
+        "protocol": as_data(spec.protocol),
+        "bounds": as_data(spec.bounds),
+        "check": list(spec.file.check),
+        "source": spec.file.source,
+        "as_claimed": found.as_claimed,
+        "verdict": "violated" if violation else "unknown",
+        "property": violation.property if violation else None,
+        "arguments": violation.arguments if violation else None,
+        "witness": violation.witness if violation else None,
+        "facts": as_data(violation.facts) if violation else None,
+        "trace_length": violation.trace_length if violation else None,
+        "walk_length": made.violation.trace_length if made.violation else None,
+        "minimal": found.shrunk.minimal.value if found.shrunk else None,
+        "simulation": {name: getattr(made, name) for name in counts},
+        "unreached": [attrs.asdict(missed) for missed in made.unreached],
+        "compiled_paths": made.compiled_paths,
+        "seconds": round(made.seconds, 6),
+        "trace": steps_as_data(spec.system(), violation.trace) if violation else None,
+    }
+    return {"format": SIMULATION, "version": VERSION, "results": [entry]}

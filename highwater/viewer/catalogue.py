@@ -1,0 +1,22 @@
+"""Drawings by the class of the states that they draw. A model without one is drawn from its domains."""
+
+from __future__ import annotations
+
+from highwater.viewer.picture import Drawing
+from highwater.viewer.pictures import controller, of_any_model, partition, reference
+from model.controller.state import Cluster as ControllerCluster
+from model.partition.state import Partition
+from model.reference.async_isr import Agreement
+from model.reference.state import Cluster
+
+DRAWINGS: dict[type, Drawing] = {
+    Cluster: reference.CLUSTER,
+    Agreement: reference.AGREEMENT,
+    Partition: partition.PARTITION,
+    ControllerCluster: controller.CONTROLLER,
+}
+
+
+def drawing_of(state: type) -> Drawing:
+    """How the states of a class are drawn."""
+    return DRAWINGS.get(state, of_any_model.DRAWING)

@@ -1,0 +1,203 @@
+"""`highwater trace`: show, replay, compare and export the counterexamples of a report."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from highwater.options import PATH, USAGE, complain, model_path
+
+_OUT = click.Path(path_type=Path, allow_dash=True)
+
+
+@click.command()
+@click.argument("path", metavar="FILE", type=PATH)
+@click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
+@click.option("--step", type=click.IntRange(min=0), metavar="N", help="Show the state after step N in full.")
+@click.option("--changes", is_flag=True, help="A line per step with all that it changed, as `check` prints it, instead of lanes.")
+@click.option("--replay", "only_replay", is_flag=True, help="Execute every step again and say whether the trace is good; show nothing.")
+@click.option("--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs highwater[tui]).")
+@click.option("--against", multiple=True, metavar="KEY=VALUE", help="Try the same steps under another protocol: protocol.variant=kip-279.")
+@click.option("--html", type=_OUT, metavar="OUT", help="Write one self-contained page.")
+@click.option("--itf", type=_OUT, metavar="OUT", help="Write the Informal Trace Format.")
+@click.option("--mermaid", type=_OUT, metavar="OUT", help="Write a Mermaid sequence diagram.")
+@click.option("--dot", type=_OUT, metavar="OUT", help="Write a Graphviz graph of what depends on what.")
+@click.option("--csv", type=_OUT, metavar="OUT", help="Write the steps as comma-separated values.")
+@model_path
+def trace(
+    path: Path,
+    name: str | None,
+    step: int | None,
+    changes: bool,
+    only_replay: bool,
+    interactive: bool,
+    against: tuple[str, ...],
+    **outputs: Path | None,
+) -> None:
+    """Show the counterexamples in FILE, a report written by `check --json`. Every step is executed again first.
+
+    OUT may be - for standard output.
+    """
+    from explorer.system import ModelError
+    from highwater.reports import ReportError, read_report
+
+    files = {kind: out for kind, out in outputs.items() if out is not None}
+    try:
+        entries = _chosen(path, name, read_report(path))
+        if (files or interactive) and len(entries) > 1:
+            raise ReportError(f"{path}: holds several traces; choose one with --spec: {', '.join(entry['name'] for entry in entries)}")
+        if files and (step is not None or changes or only_replay):
+            raise ReportError("--step, --changes and --replay show in the terminal; leave them out to write a file")
+        if against and set(files) - {"html"}:
+            raise ReportError("--against goes with --html or with the terminal only")
+        for kind, out in files.items():
+            _refuse_to_overwrite(path, kind, out)
+        if interactive:
+            _explore(entries[0])
+            return
+        for entry in entries:
+            if against:
+                _compare(entry, against, files.get("html"), step)
+            elif files:
+                _write(entry, files)
+            elif only_replay:
+                _replay(entry)
+            else:
+                _show(entry, step, changes=changes)
+    except (ReportError, ModelError) as error:
+        complain(error)
+        sys.exit(USAGE)
+
+
+def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    from highwater.reports import ReportError
+
+    found = [entry for entry in entries if entry.get("trace") and name in (None, entry.get("name"))]
+    if not found:
+        raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
+    return found
+
+
+def _refuse_to_overwrite(path: Path, kind: str, out: Path) -> None:
+    from highwater.reports import ReportError
+
+    if str(out) != "-" and (out.suffix == ".toml" or out.absolute() == path.absolute()):
+        raise ReportError(f"{out}: --{kind} would overwrite a spec or the report; name another file")
+
+
+def _headline(entry: dict[str, Any], violation: Any) -> Any:
+    from rich.text import Text
+
+    from highwater.visible import visible
+
+    length = violation.trace_length
+    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {length} steps")
+
+
+def _replay(entry: dict[str, Any]) -> None:
+    from highwater.reports import replay
+    from highwater.terminal import make_console
+
+    _, violation = replay(entry)
+    console = make_console()
+    headline = _headline(entry, violation)
+    console.print(headline.append(": replayed, every step and the violation are as the file says"))
+
+
+def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
+    from rich.text import Text
+
+    from highwater.reports import ReportError
+    from highwater.terminal import make_console, show_state, show_trace, show_witness
+    from highwater.viewer.gallery import story_of
+    from highwater.viewer.lanes import show_lanes
+    from highwater.visible import visible
+
+    story, console = story_of(entry), make_console()
+    violation, steps = story.violation, story.violation.trace
+    if step is not None and step >= len(steps):
+        raise ReportError(f"{entry['name']}: has no step {step}; the last is {len(steps) - 1}")
+    console.print(_headline(entry, violation))
+    if changes:
+        show_trace(console, story.system, steps if step is None else steps[: step + 1])
+    else:
+        show_lanes(console, story, step)
+    if step is None:
+        show_witness(console, violation)
+        for found in story.looked_at:
+            since = f"since step {found.since}" if found.since else "from the start"
+            console.print(Text(f"      {visible(f'{found.part} is {found.value}')} {since}", "dim"))
+    else:
+        meaning = story.scenes[step].meaning
+        if step:
+            console.print(Text(f"\n    {meaning.line}"))
+            console.print(Text(f"    {meaning.source}", "dim"))
+        console.print(f"\n    the state after step {step}")
+        show_state(console, story.system.domain, steps[step].state)
+    console.print()
+
+
+def _write(entry: dict[str, Any], files: dict[str, Path]) -> None:
+    from highwater.viewer.exports import EXPORTS
+    from highwater.viewer.gallery import story_of
+    from highwater.viewer.pages import trace_page
+
+    story = story_of(entry)
+    for kind, out in files.items():
+        _put(out, trace_page(story) if kind == "html" else EXPORTS[kind](story))
+
+
+def _put(out: Path, text: str) -> None:
+    from highwater.viewer.gallery import write_text
+
+    if str(out) == "-":
+        click.echo(text, nl=False)
+    else:
+        write_text(out, text)
+
+
+def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, step: int | None) -> None:
+    from rich.text import Text
+
+    from highwater.terminal import make_console
+    from highwater.viewer.comparison import Outcome, compare
+
+    comparison = compare(entry, against)
+    if out is not None:
+        from highwater.viewer.pages import compare_page
+
+        _put(out, compare_page(comparison))
+        return
+    console = make_console()
+    console.print(_headline(entry, comparison.story.violation))
+    console.print(Text(f"    {comparison.summary}"))
+    for number, row in enumerate(comparison.rows):
+        if step is not None and number != step:
+            continue
+        style = "" if row.outcome is Outcome.SAME else "bold red" if number == comparison.first else "red"
+        there = f" (there {row.action})" if row.action else ""
+        line = Text(
+            f"    {number:>3}  {row.outcome.value:<14} {row.ours.name or 'initial state'} {row.ours.shown_arguments}{there}".rstrip(), style
+        )
+        console.print(line)
+        if number == comparison.first or step is not None:
+            for difference in row.differences:
+                console.print(Text(f"           {difference}", "dim"))
+
+
+def _explore(entry: dict[str, Any]) -> None:
+    from highwater.reports import ReportError
+    from highwater.viewer.gallery import story_of
+
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        raise ReportError("--interactive needs a terminal")
+    try:
+        from highwater.viewer.interactive import Explorer
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != "textual":
+            raise
+        raise ReportError("--interactive needs the library textual; install it with: pip install 'highwater[tui]'") from None
+    Explorer(story_of(entry)).run()

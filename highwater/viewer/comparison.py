@@ -1,0 +1,188 @@
+"""One schedule under two protocols: the steps of a counterexample tried again where some rule of the protocol is another."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from explorer.system import Cut, System, successor
+from explorer.trace import changes
+from explorer.verdict import Step
+from highwater.reports import ReportError, Subject, as_data, replay, subject_of
+from highwater.spec import with_preset
+from highwater.tables import Wrong, did_you_mean
+from highwater.viewer.catalogue import drawing_of
+from highwater.viewer.picture import Drawing
+from highwater.viewer.story import Scene, Story, Telling
+from highwater.viewer.telling import in_words, other_properties, protocol_in_words, tell, tell_steps
+from model.domain import Instance
+
+MOST_NAMED = 3  # toggles that differ; where more do, the protocol's name says it better
+
+
+class Outcome(Enum):
+    """What a step of the schedule does under the other protocol."""
+
+    SAME = "same"
+    DIFFERS = "differs"
+    NOT_ENABLED = "not enabled"
+    CUT = "cut by bounds"
+    UNKNOWN = "no such action"
+
+
+@attrs.frozen
+class Row:
+    """One step of the schedule under both protocols.
+
+    Attributes:
+        outcome: what it does under the other protocol.
+        ours, theirs: the step under the protocol of the counterexample, and under the other. A step that does not happen changes nothing.
+        action: what stands for the step under the other protocol, where it has another name.
+        differences: how the states after the step differ.
+    """
+
+    outcome: Outcome
+    ours: Scene
+    theirs: Scene
+    action: str
+    differences: tuple[str, ...]
+
+
+@attrs.frozen
+class Comparison:
+    """A counterexample and its schedule under another protocol.
+
+    Attributes:
+        story: the counterexample.
+        protocol: the other protocol in words, and what of it is different.
+        rows: a step each, the initial states first.
+        first: the first step that is not the same; None where all are.
+        theirs: what the schedule looks like under the other protocol.
+    """
+
+    story: Story
+    protocol: str
+    difference: str
+    rows: tuple[Row, ...]
+    first: int | None
+    theirs: Telling
+
+    @property
+    def summary(self) -> str:
+        """The result in one sentence."""
+        name = self.story.violation.property
+        broken = name in self.rows[-1].theirs.violated
+        ever = next((row.theirs.number for row in self.rows if name in row.theirs.violated), None)
+        end = f"{name} holds after every step"
+        if ever is not None:
+            end = f"{name} is false all the same" if broken else f"{name} is false after step {ever}"
+        if self.first is None:
+            return f"Every step is the same with {self.difference}; {end}."
+        what = {
+            Outcome.DIFFERS: "is the first to do something else",
+            Outcome.NOT_ENABLED: "is the first that is not enabled",
+            Outcome.CUT: "is the first that the bounds cut",
+            Outcome.UNKNOWN: "is the first that has no counterpart",
+        }[self.rows[self.first].outcome]
+        return f"With {self.difference}, step {self.first} {what}; {end}."
+
+
+def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
+    """Replay a counterexample's schedule under another protocol.
+
+    Args:
+        entry: a report's entry with a trace.
+        against: what is different, such as `protocol.variant=kip-279` or `preset=kafka-2.1`.
+
+    Raises:
+        ReportError: the trace does not replay, or there is no such protocol.
+    """
+    system, violation = replay(entry)
+    subject = subject_of(entry)
+    story = tell(entry, system, violation, subject=subject)
+    other, toggles = _other(entry, subject, against)
+    if other.definition.state is not subject.definition.state:
+        raise ReportError(
+            f"--against: {in_words(toggles)} has states of another kind ({other.definition.state.__name__}); nothing to compare"
+        )
+    drawing = drawing_of(system.domain.cls)
+    trace, outcomes = _schedule(other.system, drawing, violation.trace)
+    telling = tell_steps(other.system, trace, drawing, other_properties(other))
+    rows = tuple(
+        Row(outcome, ours, theirs, theirs.name if theirs.name not in ("", ours.name) else "", _differences(system, a.state, b.state))
+        for outcome, ours, theirs, a, b in zip(outcomes, story.scenes, telling.scenes, violation.trace, trace, strict=True)
+    )
+    first = next((number for number, row in enumerate(rows) if row.outcome is not Outcome.SAME), None)
+    ours = as_data(subject.protocol)
+    difference = {key: value for key, value in as_data(other.protocol).items() if ours.get(key) != value}
+    named = next((text.partition("=")[2].strip() for text in against if text.startswith("preset")), entry.get("preset"))
+    words = protocol_in_words(other.model, other.protocol, named)
+    shown = words if len(difference) > MOST_NAMED else in_words(difference) or "the same protocol"
+    return Comparison(story, words, shown, rows, first, telling)
+
+
+def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -> tuple[Subject, dict[str, Any]]:
+    """The subject of an entry under the other protocol."""
+    model = subject.model
+    allowed = [f"protocol.{field.name}" for field in attrs.fields(model.protocol)] + (["preset"] if model.presets else [])
+    toggles, preset = dict(entry["protocol"]), None
+    for text in against:
+        key, equals, value = text.partition("=")
+        key = key.strip()
+        if not equals or key not in allowed:
+            hint = did_you_mean(key, allowed) if equals else ""
+            raise ReportError(f"--against: {text!r} is not KEY=VALUE with a key of this model{hint}; allowed keys are {', '.join(allowed)}")
+        if key == "preset":
+            preset = value.strip()
+        else:
+            toggles[key.removeprefix("protocol.")] = _value(value)
+    try:
+        if preset is not None:
+            changed = {key: toggles[key] for key in toggles if toggles[key] != entry["protocol"].get(key)}
+            toggles = with_preset(model, preset, changed)
+        return subject_of({**entry, "protocol": toggles}), toggles
+    except Wrong as wrong:
+        raise ReportError("\n".join(f"--against: {problem}" for problem in wrong.problems)) from None
+
+
+def _value(text: str) -> Any:
+    """A value as a spec file writes it; what is no TOML value is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text.strip()
+
+
+def _schedule(system: System, drawing: Drawing, trace: Sequence[Step]) -> tuple[list[Step], list[Outcome]]:
+    """The schedule under another protocol. Steps that do not happen are skipped."""
+    steps, outcomes = [Step(None, trace[0].state)], [Outcome.SAME]
+    if trace[0].state not in system.initial:
+        steps, outcomes = [Step(None, system.initial[0])], [Outcome.DIFFERS]
+    for number, step in enumerate(trace[1:], 1):
+        state = steps[-1].state
+        action = _counterpart(system, drawing, step.action)
+        after = successor(action, state, system.domain) if action else None
+        if after is None or isinstance(after, Cut):
+            steps.append(Step(None, state))
+            outcomes.append(Outcome.UNKNOWN if action is None else Outcome.NOT_ENABLED if after is None else Outcome.CUT)
+        else:
+            steps.append(Step(action, after))
+            ours = changes(system.domain, trace[number - 1].state, step.state)
+            outcomes.append(Outcome.SAME if changes(system.domain, state, after) == ours else Outcome.DIFFERS)
+    return steps, outcomes
+
+
+def _counterpart(system: System, drawing: Drawing, action: Instance) -> Instance | None:
+    """The action of the same name and arguments, or one that stands for it under this protocol."""
+    same = next((names for names in drawing.counterparts if action.of.name in names), frozenset())
+    fitting = [other for other in system.actions if dict(other.shown) == dict(action.shown)]
+    named = (other for names in ({action.of.name}, same) for other in fitting if other.of.name in names)
+    return next(named, None)
+
+
+def _differences(system: System, ours: Any, theirs: Any) -> tuple[str, ...]:
+    return tuple(f"{change.path}: {change.before} here, {change.after} there" for change in changes(system.domain, ours, theirs))

@@ -1,0 +1,63 @@
+"""Pages on disk: one per counterexample, and one of all verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from highwater.reports import ReportError, replay, subject_of
+from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
+from highwater.viewer.story import Story
+from highwater.viewer.telling import tell
+
+
+def story_of(entry: Mapping[str, Any]) -> Story:
+    """The story of the counterexample in a report's entry, every step executed again.
+
+    Raises:
+        ReportError: it does not replay.
+    """
+    system, violation = replay(entry)
+    return tell(entry, system, violation, subject=subject_of(entry))
+
+
+def prepare(folder: Path) -> None:
+    """Make the folder for pages, so that one learns before a long search that it cannot be made.
+
+    Raises:
+        ReportError: it cannot.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReportError(f"{folder}: cannot be made a folder for pages: {error.strerror}") from None
+
+
+def write_gallery(folder: Path, entries: Iterable[Mapping[str, Any]]) -> None:
+    """Write a page per counterexample and `index.html`, the page of all verdicts.
+
+    Raises:
+        ReportError: a file cannot be written.
+    """
+    prepare(folder)
+    rows: list[IndexRow] = []
+    for entry in entries:
+        page = ""
+        if entry.get("trace"):
+            page = page_name(entry["name"], [row.page for row in rows])
+            write_text(folder / page, trace_page(story_of(entry), "index.html"))
+        rows.append(IndexRow(entry, page))
+    write_text(folder / "index.html", index_page(rows))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file in UTF-8.
+
+    Raises:
+        ReportError: it cannot be written.
+    """
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,145 @@
+"""Counterexamples in a terminal: a line per step, a column per lane, and in it what the step changed there, in short.
+
+    L2          leads in leader epoch 2 (F follows, Z zombie leader)      r0₀         record r0 of leader epoch 0
+    [r0₀|r1₂]   a log; the high watermark is at the bar                   {0 1}       an ISR, where it changed or is not the true one
+    ◂3          reads the message that step 3 sent                        ✗3          loses it
+
+With colour, what changed is bold and what was cut away is struck out; without, `+` and `-` say so.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from highwater.viewer.picture import Badge, Chips, Tone
+from highwater.viewer.story import Cell, Fate, Scene, Story, Strip
+from highwater.visible import visible
+
+WIDTH, LONGEST_ACTION = 100, 26
+COLOURS = ("blue", "dark_orange", "green", "magenta", "yellow", "cyan", "red", "bright_black")
+ROLES = {Tone.LEADS: "bold blue", Tone.ZOMBIE: "bold red", Tone.DOWN: "red", Tone.IDLE: "dim"}
+HARD_SPACE = "\ue000"  # holds together what belongs to one log or set while lines are broken; a space in the end
+MOST_UNBROKEN = 3  # records of a log that are kept on one line
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def show_lanes(console: Console, story: Story, last: int | None = None) -> None:
+    """The steps of a counterexample up to `last`, or all."""
+    table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim", pad_edge=False)
+    table.add_column("", justify="right", style="dim", no_wrap=True)
+    table.add_column("", no_wrap=True, width=1)
+    table.add_column("step", no_wrap=True, max_width=LONGEST_ACTION, overflow="ellipsis")
+    for lane in story.lanes:
+        table.add_column(visible(lane), overflow="fold", min_width=4)
+    table.add_column("", overflow="fold", style="red")
+    coloured = console.color_system is not None
+    for scene in story.scenes[: None if last is None else last + 1]:
+        cells = [_cell(scene, lane, coloured=coloured) for lane in story.lanes]
+        table.add_row(str(scene.number), "*" if scene.distance == 1 else "", _action(scene), *cells, _falsehood(story, scene))
+    width = min(console.width, WIDTH) if console.is_terminal else WIDTH
+    page = Console(
+        width=width, file=io.StringIO(), color_system=console.color_system, force_terminal=coloured, highlight=False, emoji=False
+    )
+    page.print(table)
+    for line in page.file.getvalue().replace(HARD_SPACE, " ").splitlines():
+        console.print(Text.from_ansi(line.rstrip()) if coloured else Text(line.rstrip()))
+    legend = (
+        "* wrote what the property looked at; L leads F follows Z zombie; rN₀ record of leader epoch 0; | high watermark; "
+        "◂N reads from step N"
+    )
+    console.print(Text(legend if coloured else f"{legend}; + new - gone", "dim"))
+
+
+def unbroken(text: Text) -> Text:
+    """A text whose lines were broken already, or never will be."""
+    text.plain = text.plain.replace(HARD_SPACE, " ")
+    return text
+
+
+def _action(scene: Scene) -> Text:
+    """The action with those of its arguments that are not the actor, whose column tells."""
+    rest = " ".join(visible(value) for value in scene.arguments.values() if value != scene.actor)
+    name = visible(scene.name) or "initial state"
+    room = LONGEST_ACTION - len(rest) - 1
+    short = name if len(name) <= room else name[: max(8, room - 1)] + "…"
+    return Text.assemble((short, "bold"), f" {rest}".rstrip())
+
+
+def _falsehood(story: Story, scene: Scene) -> str:
+    return "false" if story.violation.property in scene.violated else ""
+
+
+def _cell(scene: Scene, lane: str, *, coloured: bool) -> Text:
+    cell = scene.cells[lane]
+    if not (cell.changed or lane == scene.lane or not scene.number or cell.is_witness):
+        return Text("")
+    return Text(" ").join(one for one in lane_words(cell, scene, lane, coloured=coloured) if one)
+
+
+def lane_words(cell: Cell, scene: Scene, lane: str, *, coloured: bool, everything: bool = False) -> Iterator[Text]:
+    """A lane in short: roles, logs, sets and other facts that changed or are wrong, or all of them, and messages."""
+    for number, badge in enumerate(cell.lane.badges):
+        yield _badge(badge, f"badge {number}" in cell.new and bool(scene.number), coloured=coloured)
+    for strip in cell.strips:
+        yield _log(strip, coloured=coloured)
+    for chips in cell.lane.chips:
+        if everything or not scene.number or chips.name in cell.new or chips.wrong:
+            named = len(cell.lane.chips) > 1
+            yield _chips(chips, chips.name in cell.new and bool(scene.number), named=named, coloured=coloured)
+    for fact in cell.lane.facts:
+        if everything or fact.name in cell.new:
+            yield Text(f"{visible(fact.name)} {visible(fact.value)}", "bold" if fact.name in cell.new else "")
+    for arrow in scene.ended:
+        if arrow.reader == lane:
+            stale = f"{HARD_SPACE}stale" if arrow.newest is not None else ""
+            lost = arrow.fate is Fate.DROPPED
+            yield Text(f"{'✗' if lost else '◂'}{arrow.sent}{stale}", "red" if lost else "yellow" if stale else "")
+
+
+def _badge(badge: Badge, is_new: bool, *, coloured: bool) -> Text:
+    plain = visible(badge.short or badge.text)
+    return Text(f"+{plain}" if is_new and not coloured else plain, f"{ROLES.get(badge.tone, '')} {'underline' if is_new else ''}".strip())
+
+
+def _chips(chips: Chips, is_new: bool, *, named: bool, coloured: bool) -> Text:
+    """A set; with the word that tells it from the lane's other sets, where it has several: `pending{0 1}`."""
+    word = visible(chips.name.removesuffix(" ISR")).replace(" ", HARD_SPACE) if named else ""
+    text = Text(f"{'+' if is_new and not coloured else ''}{word}{{", "underline" if is_new else "")
+    members = []
+    for member in sorted({*chips.members, *chips.wrong}, key=lambda member: (len(member), member)):
+        missing = member not in chips.members
+        style = "red strike" if missing else "red" if member in chips.wrong else ""
+        mark = "" if coloured or member not in chips.wrong else "-" if missing else "!"
+        members.append(Text(mark + re.sub(r"^b(?=\d+$)", "", visible(member)), style))
+    return text.append_text(Text(HARD_SPACE).join(members)).append("}")
+
+
+def _log(strip: Strip, *, coloured: bool) -> Text:
+    log = strip.log
+    gap = HARD_SPACE if sum(slot.block is not None for slot in strip.slots) <= MOST_UNBROKEN else " "
+    text = Text("[")
+    for slot in strip.slots:
+        if slot.offset == log.high_watermark:
+            text.append(_bar(strip, coloured=coloured), "bold")
+        if slot.block is None:
+            continue
+        if len(text) > 1 and not text.plain.endswith("|"):
+            text.append(gap)
+        epoch = "" if slot.block.epoch is None else str(slot.block.epoch).translate(SUBSCRIPTS)
+        mark = "" if coloured else {"new": "+", "gone": "-"}.get(slot.change, "")
+        style = COLOURS[slot.block.epoch % len(COLOURS)] if slot.block.epoch is not None else ""
+        style += {"new": " bold underline", "gone": " strike dim"}.get(slot.change, "") + (" reverse" if slot.diverges else "")
+        text.append(f"{mark}{visible(slot.block.text)}{epoch}{'' if coloured or not slot.diverges else '!'}", style.strip())
+    if log.high_watermark is not None and (not strip.slots or log.high_watermark > strip.slots[-1].offset):
+        text.append(_bar(strip, coloured=coloured), "bold")
+    return text.append("]")
+
+
+def _bar(strip: Strip, *, coloured: bool) -> str:
+    return "+|" if strip.high_watermark_changed and not coloured else "|"

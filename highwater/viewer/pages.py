@@ -1,0 +1,151 @@
+"""Counterexamples and verdicts as HTML: each page one file that needs nothing else, no network included."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import jinja2
+from markupsafe import Markup, escape
+
+from highwater.viewer.comparison import Comparison
+from highwater.viewer.story import Fate, Scene, Story, Strip
+from highwater.visible import visible
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def _visible(value: Any) -> Any:
+    """A text made safe to look at; markup, and what is no text, as it is."""
+    return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def trace_page(story: Story, index: str = "") -> str:
+    """The page of one counterexample.
+
+    Args:
+        index: the address of the page of all verdicts, relative to this one; none if empty.
+    """
+    shown = [name for name in story.properties if any(name in scene.violated for scene in story.scenes) or name in _checked(story)]
+    data = {
+        "arrows": [
+            {
+                "sent": arrow.sent,
+                "ended": arrow.ended,
+                "sender": arrow.message.sender or story.scenes[arrow.sent].lane or story.lanes[0],
+                "reader": arrow.reader or arrow.message.receiver,
+                "fate": {Fate.READ: "read", Fate.DROPPED: "dropped", Fate.IN_FLIGHT: "flying"}[arrow.fate],
+                "stale": arrow.newest is not None,
+            }
+            for arrow in story.arrows
+            if arrow.reader or arrow.message.receiver
+        ],
+        "reads": [sorted({step for steps in scene.reads.values() for step in steps}) for scene in story.scenes],
+        "slice": [scene.number for scene in story.scenes if scene.distance is not None],
+    }
+    steady = [name for name in story.properties if name not in shown]
+    return _render("trace.html", story=story, index=index, track=shown, steady=steady, needed=_needed(story.scenes), data=data)
+
+
+def _checked(story: Story) -> set[str]:
+    return {instance.of.name for instance in (*story.system.invariants, *story.system.step_properties)} | {story.violation.property}
+
+
+def _needed(scenes: Sequence[Scene]) -> list[list[int]]:
+    """For each step, the later steps that read what it wrote."""
+    needed: list[list[int]] = [[] for _ in scenes]
+    for scene in scenes:
+        for writer in sorted({step for steps in scene.reads.values() for step in steps}):
+            needed[writer].append(scene.number)
+    needed[0] = []
+    return needed
+
+
+def compare_page(comparison: Comparison) -> str:
+    """The page of one schedule under two protocols."""
+    return _render("compare.html", comparison=comparison)
+
+
+@attrs.frozen
+class IndexRow:
+    """A report's entry, and the address of the page of its counterexample, if it has one."""
+
+    entry: Mapping[str, Any]
+    page: str = ""
+
+
+def index_page(rows: Sequence[IndexRow]) -> str:
+    """The page of all verdicts of a run."""
+    statuses = [row.entry["status"] for row in rows]
+    counts = [(status, statuses.count(status)) for status in ("met", "unmet", "undecided") if status in statuses]
+    return _render("index.html", rows=rows, counts=counts)
+
+
+def page_name(name: str, taken: Iterable[str]) -> str:
+    """A file name for the page of a claim, made of letters, digits and hyphens, and not taken yet."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:120] or "claim"
+    candidates = (f"{plain}{'' if number == 1 else f'-{number}'}.html" for number in range(1, 1_000_000))
+    used = {other.lower() for other in taken} | {"index.html"}
+    return next(candidate for candidate in candidates if candidate.lower() not in used)
+
+
+def described(strip: Strip) -> str:
+    """A log in words, for who does not see it."""
+    log = strip.log
+    blocks = [
+        f"offset {slot.offset} {slot.block.text}"
+        + ("" if slot.block.epoch is None else f" epoch {slot.block.epoch}")
+        + {"new": " appended now", "gone": " cut away now"}.get(
+            slot.change, " committed" if slot.committed and log.high_watermark is not None else ""
+        )
+        + (" differs from the leader" if slot.diverges else "")
+        for slot in strip.slots
+        if slot.block
+    ]
+    high_watermark = "" if log.high_watermark is None else f", high watermark {log.high_watermark}"
+    return f"{log.name}: {', '.join(blocks) or 'empty'}{high_watermark}, log end {log.end}"
+
+
+def _breakable(name: str) -> Markup:
+    """A name that may be broken after its underscores."""
+    return Markup(str(escape(visible(name))).replace("_", "_<wbr>"))
+
+
+def _linked(text: Any) -> Markup:
+    """A text in which issues of Kafka and repositories on GitHub are links."""
+    shown = str(escape(visible(str(text))))
+    shown = re.sub(r"\b(KAFKA-\d+)\b", r'<a href="https://issues.apache.org/jira/browse/\1" rel="noreferrer">\1</a>', shown)
+    return Markup(re.sub(r"(?<![\w/.])(github\.com/[\w.-]+/[\w.-]*\w)", r'<a href="https://\1" rel="noreferrer">\1</a>', shown))
+
+
+def _environment() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        finalize=_visible,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "breakable": _breakable,
+        "linked": _linked,
+        "described": described,
+        "words": lambda name: name.replace("_", " "),
+    }
+    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
+    environment.globals |= {
+        "style": Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
+        "script": Markup(script),
+        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+    }
+    return environment
+
+
+def _render(template: str, **values: Any) -> str:
+    return _environment().get_template(template).render(values)

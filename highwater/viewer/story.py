@@ -1,0 +1,207 @@
+"""A counterexample as it is told: for each step who did what and why, what it changed in which lane, and which messages it sent and read.
+
+Pages, terminal and exports show a `Story`; `telling` makes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from explorer.system import System
+from explorer.trace import Change
+from explorer.verdict import Violation
+from highwater.viewer.picture import Block, Drawing, Lane, Log, Message
+
+
+class Fate(Enum):
+    """What became of a message."""
+
+    READ = "read"
+    DROPPED = "dropped"
+    IN_FLIGHT = "in flight"
+
+
+@attrs.frozen
+class Arrow:
+    """A message from the step that sent it to the step that read it or lost it.
+
+    Attributes:
+        message: what was sent.
+        sent, ended: steps; no end for a message that is in flight at the end.
+        fate: what became of it.
+        reader: the lane where it ended.
+        newest: the true leader epoch when it was read, if it was stale by then.
+    """
+
+    message: Message
+    sent: int
+    ended: int | None = None
+    fate: Fate = Fate.IN_FLIGHT
+    reader: str | None = None
+    newest: int | None = None
+
+
+@attrs.frozen
+class Slot:
+    """One offset of a log strip.
+
+    Attributes:
+        block: what stands there, or stood there before it was cut away; None where nothing does.
+        committed: below the high watermark, or in a log without one.
+        change: `new`, `gone` or empty.
+        diverges: the true leader's log has another record there.
+        is_witness: the witness speaks of this offset here.
+    """
+
+    offset: int
+    block: Block | None
+    committed: bool = False
+    change: str = ""
+    diverges: bool = False
+    is_witness: bool = False
+
+
+@attrs.frozen
+class Strip:
+    """A log, offset by offset, with what changed."""
+
+    log: Log
+    slots: tuple[Slot, ...]
+    high_watermark_changed: bool = False
+    end_changed: bool = False
+
+    @property
+    def changed(self) -> bool:
+        return self.high_watermark_changed or any(slot.change for slot in self.slots)
+
+
+@attrs.frozen
+class Cell:
+    """A lane after a step, and which of its parts the step changed. Parts are named `badge 0`, `ISR`, and so on."""
+
+    lane: Lane
+    strips: tuple[Strip, ...]
+    new: frozenset[str]
+    is_witness: bool = False
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.new) or any(strip.changed for strip in self.strips)
+
+
+@attrs.frozen
+class Meaning:
+    """What an action means, from its docstring."""
+
+    line: str = ""
+    sections: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def source(self) -> str:
+        return self.sections.get("Source", "")
+
+
+@attrs.frozen
+class Scene:
+    """One step.
+
+    Attributes:
+        number: 0 is the initial state.
+        name, arguments, actor: the action; empty for the initial state.
+        lane: where it happens.
+        meaning: from the action's docstring.
+        changes: the smallest parts of the state that it changed.
+        reads: the parts that it read, and the steps that had written them.
+        distance: how many reads lie between it and the violation; None where the violation does not depend on it.
+        cells: by lane.
+        sent, ended: messages.
+        violated: the properties that are false after it.
+    """
+
+    number: int
+    name: str
+    arguments: Mapping[str, str]
+    actor: str
+    lane: str
+    meaning: Meaning
+    changes: tuple[Change, ...]
+    reads: Mapping[str, tuple[int, ...]]
+    distance: int | None
+    cells: Mapping[str, Cell]
+    sent: tuple[Arrow, ...]
+    ended: tuple[Arrow, ...]
+    violated: frozenset[str]
+
+    @property
+    def sent_together(self) -> list[list[Arrow]]:
+        """The messages sent, those together that are called the same."""
+        together: dict[Any, list[Arrow]] = {}
+        for arrow in self.sent:
+            together.setdefault((arrow.message.kind, arrow.message.epoch, arrow.message.sender), []).append(arrow)
+        return list(together.values())
+
+    @property
+    def shown_arguments(self) -> str:
+        """The arguments in one line."""
+        return " ".join(f"{name}={value}" for name, value in self.arguments.items())
+
+
+@attrs.frozen
+class LookedAt:
+    """A part of the state that the violated property looked at: its value in the end, and the last step that changed it."""
+
+    part: str
+    value: str
+    since: int
+    lane: str
+
+
+@attrs.frozen
+class Story:
+    """A counterexample.
+
+    Attributes:
+        title: the claim.
+        entry: the report's entry.
+        violation: as it was found again.
+        lanes: from left to right.
+        scenes: a step each.
+        arrows: all messages.
+        properties: those that are followed along the trace: the violated one first, then the others that were checked, then all others.
+        looked_at: what the violated property looked at.
+        protocol, bounds: what was explored, in words.
+    """
+
+    title: str
+    entry: Mapping[str, Any]
+    system: System
+    violation: Violation
+    drawing: Drawing
+    lanes: tuple[str, ...]
+    scenes: tuple[Scene, ...]
+    arrows: tuple[Arrow, ...]
+    properties: tuple[str, ...]
+    looked_at: tuple[LookedAt, ...]
+    protocol: str
+    bounds: str
+
+    @property
+    def idle(self) -> list[Scene]:
+        """The steps that the violation does not depend on."""
+        return [scene for scene in self.scenes[1:] if scene.distance is None]
+
+
+@attrs.frozen
+class Telling:
+    """What a trace looks like, whether or not it ends in a violation. The attributes are those of `Story`."""
+
+    drawing: Drawing
+    lanes: tuple[str, ...]
+    scenes: tuple[Scene, ...]
+    arrows: tuple[Arrow, ...]
+    properties: tuple[str, ...]
+    looked_at: tuple[LookedAt, ...] = ()

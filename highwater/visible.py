@@ -1,0 +1,17 @@
+"""Text that may come from anywhere, made safe to look at."""
+
+from __future__ import annotations
+
+import unicodedata
+
+UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories of characters that are not seen, or that change how others are seen
+
+
+def visible(text: str) -> str:
+    """The text with its control characters, and what else cannot be seen, written out as `\\u001b`."""
+    return "".join(_spelt(c) if unicodedata.category(c) in UNSEEN else c for c in text)
+
+
+def _spelt(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

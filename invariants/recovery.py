@@ -1,0 +1,193 @@
+"""What should stay possible around the controller: that what was asked for can still complete, and that the cluster can still heal."""
+
+from __future__ import annotations
+
+from model.controller.definition import HEALING, RETURNS
+from model.controller.protocol import ControllerProtocol
+from model.controller.state import Cluster, Role
+from model.domain import Witness, prospect
+from model.log import brokers
+
+
+def _is_going_away(cluster: Cluster) -> bool:
+    return cluster.zk.deletion or not cluster.zk.assignment
+
+
+@prospect(along=HEALING + RETURNS)
+def a_leader_can_act(cluster: Cluster) -> bool | Witness:
+    """The partition can get a leader that acts in the current leader epoch, once every broker is back.
+
+    Kind: prospect.
+    When lost: nobody can write or read any more, until somebody repairs it by hand.
+    Source: L1; KIP-380, KAFKA-14808.
+    """
+    leadership = cluster.zk.leadership
+    if _is_going_away(cluster):
+        return True
+    if leadership is not None and leadership.leader is not None:
+        broker = cluster.brokers[leadership.leader]
+        if broker.leads and broker.leader_epoch == leadership.leader_epoch:
+            return True
+    return Witness("whatever the cluster does by itself, the partition gets no leader")
+
+
+@prospect(along=HEALING + RETURNS, broker=brokers)
+def assigned_brokers_can_take_their_role(cluster: Cluster, broker: int) -> bool | Witness:
+    """Every assigned broker can come to lead or follow in the current leader epoch, once every broker is back.
+
+    Kind: prospect.
+    When lost: the replica stays idle until the next election or restart.
+    Source: L2, L8; KIP-380, KAFKA-9769.
+    """
+    ours, leadership = cluster.brokers[broker], cluster.zk.leadership
+    if _is_going_away(cluster) or broker not in cluster.zk.assignment:
+        return True
+    if leadership is not None and ours.role in (Role.LEADER, Role.FOLLOWER) and ours.leader_epoch == leadership.leader_epoch:
+        return True
+    return Witness("whatever the cluster does by itself, b{broker} takes up no role", broker=broker)
+
+
+@prospect(along=HEALING + RETURNS, broker=brokers)
+def assigned_brokers_can_join_the_isr(cluster: Cluster, broker: int) -> bool | Witness:
+    """Every assigned broker can come to be in the ISR, once every broker is back.
+
+    Kind: prospect.
+    When lost: the partition stays under-replicated.
+    Source: L2; KIP-380.
+    """
+    leadership = cluster.zk.leadership
+    if _is_going_away(cluster) or broker not in cluster.zk.assignment or (leadership is not None and broker in leadership.isr):
+        return True
+    return Witness("whatever the cluster does by itself, b{broker} does not come into the ISR", broker=broker)
+
+
+@prospect(along=HEALING + RETURNS, broker=brokers)
+def unassigned_brokers_can_leave_the_isr(cluster: Cluster, broker: int) -> bool | Witness:
+    """Every broker that is not assigned can come to be out of the ISR, once every broker is back.
+
+    Kind: prospect.
+    When lost: the high watermark waits for it for ever.
+    Source: S16; KAFKA-9672.
+    """
+    leadership = cluster.zk.leadership
+    if _is_going_away(cluster) or broker in cluster.zk.assignment or leadership is None or broker not in leadership.isr:
+        return True
+    return Witness("whatever the cluster does by itself, b{broker} stays in the ISR without being assigned", broker=broker)
+
+
+@prospect(along=HEALING + RETURNS, broker=brokers)
+def unassigned_brokers_can_drop_their_replica(cluster: Cluster, broker: int) -> bool | Witness:
+    """Every broker that is not assigned can come to host no replica, once every broker is back.
+
+    Kind: prospect.
+    When lost: a stray replica takes up room for ever, and may meet a later topic of the same name.
+    Source: L6; KAFKA-13972.
+    """
+    if broker in cluster.zk.assignment or cluster.brokers[broker].log is None:
+        return True
+    return Witness("whatever the cluster does by itself, b{broker} keeps a replica that is not assigned to it", broker=broker)
+
+
+def _is_reassigned(cluster: Cluster) -> bool | Witness:
+    zk, target = cluster.zk, cluster.history.target
+    if _is_going_away(cluster) or not target or (zk.reassignment is None and frozenset(zk.assignment) == target):
+        return True
+    return Witness("whatever the cluster does by itself, the reassignment to {target} does not complete", target=sorted(target))
+
+
+@prospect(along=HEALING + RETURNS, needs=lambda bounds: bounds.reassignments)
+def reassignment_can_complete(cluster: Cluster) -> bool | Witness:
+    """The reassignment that was asked for last can complete, once every broker is back.
+
+    Kind: prospect.
+    When lost: it hangs, or was forgotten half-way.
+    Source: L6; KAFKA-4214, KAFKA-14808.
+    """
+    return _is_reassigned(cluster)
+
+
+@prospect(along=HEALING, needs=lambda bounds: bounds.reassignments)
+def reassignment_can_complete_without_returns(cluster: Cluster) -> bool | Witness:
+    """The reassignment that was asked for last can complete even if no broker comes back, as long as the new replicas and the leader live.
+
+    Kind: prospect.
+    When lost: it hangs until a dead broker is back, which may be the one that it is to replace.
+    Source: L6; KAFKA-19975.
+    """
+    reassignment, leadership = cluster.zk.reassignment, cluster.zk.leadership
+    if reassignment is not None and not all(cluster.brokers[replica].running for replica in reassignment.adding):
+        return True
+    if leadership is None or not any(cluster.brokers[member].running for member in leadership.isr):
+        return True
+    return _is_reassigned(cluster)
+
+
+def _is_deleted(cluster: Cluster) -> bool | Witness:
+    return not cluster.zk.deletion or Witness("whatever the cluster does by itself, the deletion does not complete")
+
+
+@prospect(along=HEALING + RETURNS, needs=lambda bounds: bounds.deletions)
+def deletion_can_complete(cluster: Cluster) -> bool | Witness:
+    """A deletion that was asked for can complete, once every broker is back.
+
+    Kind: prospect.
+    When lost: the topic is neither there nor gone, and its name cannot be used again.
+    Source: L7a; KAFKA-1681, KAFKA-6650.
+    """
+    return _is_deleted(cluster)
+
+
+@prospect(along=HEALING, needs=lambda bounds: bounds.deletions)
+def deletion_can_complete_without_returns(cluster: Cluster) -> bool | Witness:
+    """A deletion that was asked for can complete even if no broker comes back.
+
+    Kind: prospect.
+    When lost: known to be so wherever a deletion waits for every broker, as all releases with ZooKeeper do.
+    Source: L7b; KAFKA-10548.
+    """
+    return _is_deleted(cluster)
+
+
+@prospect(along=HEALING + RETURNS, broker=brokers)
+def metadata_can_converge(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
+    """Every broker can come to tell clients of the current leader and leader epoch, once every broker is back.
+
+    Kind: prospect.
+    When lost: clients of that broker are sent to where nobody serves them, or are fenced for ever.
+    Source: L8.
+    """
+    return _tells_the_truth(cluster, broker, protocol)
+
+
+@prospect(along=HEALING, broker=brokers)
+def metadata_can_converge_without_returns(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
+    """Every running broker can come to tell clients of the current leader and leader epoch even if no broker comes back.
+
+    Kind: prospect.
+    When lost: clients are fenced for as long as a reassignment waits for a dead broker.
+    Source: L8, L12; KAFKA-9212.
+    """
+    return not cluster.brokers[broker].running or _tells_the_truth(cluster, broker, protocol)
+
+
+def _tells_the_truth(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
+    leadership, known = cluster.zk.leadership, cluster.brokers[broker].metadata
+    if not protocol.update_metadata or _is_going_away(cluster) or leadership is None:
+        return True
+    if known is not None and known.leader == leadership.leader and known.leader_epoch == leadership.leader_epoch:
+        return True
+    return Witness("whatever the cluster does by itself, b{broker} tells clients what is not so any more", broker=broker)
+
+
+@prospect(along=HEALING + RETURNS)
+def a_controller_can_act(cluster: Cluster) -> bool | Witness:
+    """Somebody can act as controller under the current controller epoch.
+
+    Kind: prospect.
+    When lost: the cluster has an owner of the controller's node, and no controller.
+    Source: L9; KAFKA-13407.
+    """
+    owner = cluster.zk.controller
+    if owner is not None and cluster.controllers[owner].active and cluster.controllers[owner].epoch == cluster.zk.controller_epoch:
+        return True
+    return Witness("whatever the cluster does by itself, nobody acts as controller")

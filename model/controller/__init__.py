@@ -1,0 +1,1 @@
+"""Kafka's controller: its two state machines, and a cluster around them."""

@@ -1,0 +1,113 @@
+"""Creation and deletion of the topic.
+
+Source: kafka.controller.TopicDeletionManager (3.5, 0.10.2), KafkaController#onNewPartitionCreation (3.5).
+"""
+
+from __future__ import annotations
+
+from model.controller.machines import fenced, move_partition, move_replicas
+from model.controller.partition_states import PartitionState
+from model.controller.protocol import ControllerProtocol
+from model.controller.replica_states import ReplicaState
+from model.controller.requests import Batch
+from model.controller.state import Cluster, Context, Step, blank
+
+STARTED, SUCCESSFUL, INELIGIBLE = ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_INELIGIBLE
+
+
+def in_state(context: Context, state: ReplicaState) -> list[int]:
+    """The assigned replicas in a state, in the assignment's order."""
+    return [replica for replica in context.assignment if context.replicas[replica] is state]
+
+
+def create_partition(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """A controller that has read a new topic's assignment takes its partition and replicas online.
+
+    Source: kafka.controller.KafkaController#onNewPartitionCreation.
+    """
+    replicas = cluster.controllers[controller].assignment
+    cluster = move_partition(cluster, controller, PartitionState.NEW, protocol)
+    cluster = move_replicas(cluster, controller, replicas, ReplicaState.NEW, protocol)
+    cluster = move_partition(cluster, controller, PartitionState.ONLINE, protocol)
+    return move_replicas(cluster, controller, replicas, ReplicaState.ONLINE, protocol)
+
+
+def resume_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Go on with a deletion as far as it goes: complete it, retry what failed, or begin.
+
+    Source: kafka.controller.TopicDeletionManager#resumeDeletions (3.5), DeleteTopicsThread#doWork (0.10.2).
+    """
+    context = cluster.controllers[controller]
+    if not context.deleting:
+        return cluster
+    if _all_deleted(context, protocol):
+        return cluster.with_context(controller, step=Step.DELETE_LEADERSHIP)
+    if not in_state(context, STARTED):
+        eligible = not context.deletion_halted
+        if ineligible := in_state(context, INELIGIBLE):
+            cluster = move_replicas(cluster, controller, ineligible, ReplicaState.OFFLINE, protocol)
+        if eligible:
+            return begin_deletion(cluster, controller, protocol)
+    return cluster
+
+
+def _all_deleted(context: Context, protocol: ControllerProtocol) -> bool:
+    """Whether every replica is deleted; where dead brokers do not block, those that can be."""
+    waited_for = [replica for replica in context.assignment if protocol.dead_broker_blocks_deletion or context.is_online(replica)]
+    return all(context.replicas[replica] is SUCCESSFUL for replica in waited_for)
+
+
+def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Tell everybody that the topic goes away, and have every live replica delete its log.
+
+    Source: kafka.controller.TopicDeletionManager#onTopicDeletion, #onPartitionDeletion (3.5).
+    """
+    if not cluster.controllers[controller].deletion_begun:
+        cluster = move_partition(cluster, controller, PartitionState.OFFLINE, protocol)
+        cluster = move_partition(cluster, controller, PartitionState.NON_EXISTENT, protocol)
+        cluster = cluster.with_context(controller, deletion_begun=True)
+    batch = Batch(controller)
+    batch.tell_metadata(cluster)
+    cluster = batch.sent(cluster, protocol)
+    context = cluster.controllers[controller]
+    dead = [replica for replica in context.assignment if not context.is_online(replica)]
+    retried = [replica for replica in context.assignment if replica not in dead and context.replicas[replica] is not SUCCESSFUL]
+    cluster = move_replicas(cluster, controller, dead, INELIGIBLE, protocol)
+    cluster = move_replicas(cluster, controller, retried, ReplicaState.OFFLINE, protocol)
+    cluster = move_replicas(cluster, controller, retried, STARTED, protocol)
+    return cluster.with_context(controller, deletion_halted=True) if dead else cluster
+
+
+def fail_deletion(cluster: Cluster, controller: int, replicas: list[int], protocol: ControllerProtocol) -> Cluster:
+    """Replicas could not be deleted: halt the topic's deletion until further notice.
+
+    Source: kafka.controller.TopicDeletionManager#failReplicaDeletion (3.5).
+    """
+    if protocol.failed_deletion_becomes_ineligible:
+        cluster = move_replicas(cluster, controller, replicas, INELIGIBLE, protocol)
+    return resume_deletion(cluster.with_context(controller, deletion_halted=True), controller, protocol)
+
+
+def complete_deletion(cluster: Cluster, controller: int, step: Step, protocol: ControllerProtocol) -> Cluster:
+    """One step of clearing up: ZooKeeper's nodes go one after the other, and a crash may leave some.
+
+    Source: kafka.controller.TopicDeletionManager#completeDeleteTopic, kafka.zk.KafkaZkClient#deleteRecursive (3.5).
+    """
+    cluster = fenced(cluster, controller, protocol)
+    match step:
+        case Step.DELETE_LEADERSHIP:
+            deleted = in_state(cluster.controllers[controller], SUCCESSFUL)
+            cluster = move_replicas(cluster, controller, deleted, ReplicaState.NON_EXISTENT, protocol)
+            return cluster.with_zk(leadership=None).with_context(controller, step=Step.DELETE_TOPIC)
+        case Step.DELETE_TOPIC:
+            return cluster.with_zk(assignment=(), reassignment=None).with_context(controller, step=Step.DELETE_REQUEST)
+    return without_topic(cluster.with_zk(deletion=False), controller)
+
+
+def without_topic(cluster: Cluster, controller: int) -> Cluster:
+    """The controller forgets the topic: kafka.controller.ControllerContext#removeTopic."""
+    empty = blank(len(cluster.brokers))
+    return cluster.with_context(
+        controller, topic_id=0, assignment=(), leadership=None, reassignment=None, partition=empty.partition, replicas=empty.replicas,
+        deleting=False, deletion_begun=False, deletion_halted=False, answers=empty.answers, step=None,
+    )  # fmt: skip

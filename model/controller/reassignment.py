@@ -1,0 +1,201 @@
+"""Reassigning the partition: the published procedure of twelve steps, before each of which the controller may crash.
+
+| step here | numbers in 0.10.2 | in 3.5 | what it does |
+|---|---|---|---|
+| update assignment | 1 | U1, U2 | assignment in ZooKeeper = target + original replicas |
+| tell assignment | 2 | A1 | next leader epoch, LeaderAndIsr to all of them |
+| start replicas | 3 | A2 | new replicas become `NEW` |
+| (wait) | 4 | | until the replicas of the target are in the ISR |
+| move leader | 5, 6, 7 | B1, B2, B3 | new replicas become `ONLINE`; a leader in the target, or the next leader epoch, to the target |
+| stop replicas | 8 | B4 | removed replicas become `OFFLINE` and leave the ISR |
+| delete replicas | 9 | B5 | removed replicas become `NON_EXISTENT` and delete their logs |
+| narrow assignment | 10 | B6 | assignment in ZooKeeper = target |
+| close reassignment | 11 | B7 | the request goes away |
+| tell metadata | 12 | B8 | everybody learns; a deletion that had to wait goes on |
+
+Source: kafka.controller.KafkaController#onPartitionReassignment (0.10.2, 3.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from model.controller.deletion import resume_deletion
+from model.controller.elections import Strategy
+from model.controller.machines import bump_leader_epoch, fenced, move_partition, move_replicas, write_leadership
+from model.controller.partition_states import PartitionState
+from model.controller.protocol import Completion, ControllerProtocol, ReassignmentOrder
+from model.controller.replica_states import ReplicaState
+from model.controller.requests import Batch
+from model.controller.state import Cluster, Leadership, Mishap, Reassignment, Step
+
+BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT, Step.START_REPLICAS)
+END = (
+    Step.MOVE_LEADER, Step.STOP_REPLICAS, Step.DELETE_REPLICAS, Step.NARROW_ASSIGNMENT, Step.CLOSE_REASSIGNMENT, Step.TELL_METADATA,
+)  # fmt: skip
+
+_PUBLISHED = (BEGINNING, END)
+_MOVE, _STOP, _DELETE, _NARROW, _CLOSE, _TELL = END
+ORDERS: dict[ReassignmentOrder, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
+    ReassignmentOrder.PUBLISHED: _PUBLISHED,
+    ReassignmentOrder.WITHOUT_WAITING: (BEGINNING + END, END),
+    ReassignmentOrder.REPLICAS_FIRST: ((Step.START_REPLICAS, Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT), END),
+    ReassignmentOrder.STOPPING_FIRST: (BEGINNING, (_STOP, _DELETE, _MOVE, _NARROW, _CLOSE, _TELL)),
+    ReassignmentOrder.ASSIGNMENT_FIRST: (BEGINNING, (_MOVE, _NARROW, _STOP, _DELETE, _CLOSE, _TELL)),
+    ReassignmentOrder.CLOSING_FIRST: (BEGINNING, (_MOVE, _STOP, _DELETE, _CLOSE, _NARROW, _TELL)),
+}
+
+
+def step_after(step: Step, order: ReassignmentOrder) -> Step | None:
+    """The step that follows in the same phase, or None at the end of one."""
+    phase = next(phase for phase in ORDERS[order] if step in phase)
+    position = phase.index(step) + 1
+    return phase[position] if position < len(phase) else None
+
+
+def ordered(target: Iterable[int], others: Iterable[int]) -> tuple[int, ...]:
+    """The target's replicas, then the others that are not among them."""
+    target = tuple(target)
+    return target + tuple(replica for replica in others if replica not in target)
+
+
+def is_complete(reassignment: Reassignment, isr: frozenset[int], rule: Completion) -> bool:
+    """Whether enough replicas are in the ISR for the reassignment to complete.
+
+    Source: kafka.controller.KafkaController#isReassignmentComplete (3.5, ZooKeeper); PartitionReassignmentReplicas (3.5, 3.8, KRaft).
+    """
+    if not all(replica in isr for replica in reassignment.adding):
+        return False
+    if rule is Completion.ADDING_IN_ISR:
+        return True
+    if rule is Completion.NO_FEWER_THAN_BEFORE and len(reassignment.target) >= len(reassignment.origin):
+        return True
+    return all(replica in isr for replica in reassignment.target)
+
+
+def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Go on with the reassignment that the controller knows: from the start, or with its end if enough replicas are in the ISR.
+
+    Deletion has to wait meanwhile.
+    """
+    reassignment, leadership = cluster.controllers[controller].reassignment, cluster.zk.leadership
+    beginning, end = ORDERS[protocol.reassignment_order]
+    complete = leadership is not None and is_complete(reassignment, leadership.isr, protocol.completion)
+    return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=True)
+
+
+def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
+    """Take up a reassignment; one that was going on is overridden, and replicas that only that one wanted are stopped at once.
+
+    Source: kafka.controller.KafkaController#updateCurrentReassignment (3.5).
+    """
+    context = cluster.controllers[controller]
+    wanted = ordered(reassignment.target, (replica for replica in context.assignment if replica in reassignment.origin))
+    unneeded = [replica for replica in context.assignment if replica not in wanted]
+    cluster = cluster.with_context(controller, reassignment=reassignment)
+    if unneeded:
+        cluster = fenced(cluster, controller, protocol).with_zk(assignment=wanted).with_context(controller, assignment=wanted)
+        leads = context.leadership is not None and context.leadership.leader in unneeded
+        if leads and protocol.cancel_moves_leader_first:
+            cluster = move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.OFFLINE)
+        cluster = stop_replicas(cluster, controller, unneeded, protocol)
+        cluster = delete_replicas(cluster, controller, unneeded, protocol)
+        cluster = cluster.with_context(controller, assignment=wanted)
+    return go_on(cluster, controller, protocol)
+
+
+def removed_replicas(cluster: Cluster, controller: int) -> list[int]:
+    """The replicas that the reassignment takes away and that the state machine still knows."""
+    context = cluster.controllers[controller]
+    return [
+        replica
+        for replica in cluster.ids
+        if replica not in context.reassignment.target and context.replicas[replica] is not ReplicaState.NON_EXISTENT
+    ]
+
+
+def stop_replicas(cluster: Cluster, controller: int, replicas: list[int], protocol: ControllerProtocol) -> Cluster:
+    return move_replicas(cluster, controller, replicas, ReplicaState.OFFLINE, protocol)
+
+
+def delete_replicas(cluster: Cluster, controller: int, replicas: list[int], protocol: ControllerProtocol) -> Cluster:
+    """Have replicas delete their logs, without waiting for them.
+
+    Source: kafka.controller.KafkaController#stopRemovedReplicasOfReassignedPartition (3.5).
+    """
+    for state in (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL, ReplicaState.NON_EXISTENT):
+        cluster = move_replicas(cluster, controller, replicas, state, protocol)
+    return cluster
+
+
+def tell_assignment(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Write the next leader epoch and send it, with the assignment in memory, to all replicas of that.
+
+    Source: kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (3.5); until KAFKA-9212 the context kept the old epoch.
+    """
+    bumped = bump_leader_epoch(cluster, controller)
+    if bumped is None:
+        return cluster
+    known = cluster.controllers[controller].leadership
+    cluster = write_leadership(cluster, controller, bumped, protocol)
+    if not protocol.metadata_follows_epoch_bumps:
+        cluster = cluster.with_context(controller, leadership=known)
+    batch = Batch(controller)
+    batch.tell(cluster, cluster.controllers[controller].assignment, bumped)
+    return batch.sent(cluster, protocol)
+
+
+def move_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Steps 5 to 7: from here on the controller's assignment is the target, and the leader is told so.
+
+    Source: kafka.controller.KafkaController#moveReassignedPartitionLeaderIfRequired (3.5).
+    """
+    context = cluster.controllers[controller]
+    target = context.reassignment.target
+    cluster = move_replicas(cluster, controller, context.reassignment.adding, ReplicaState.ONLINE, protocol)
+    cluster = cluster.with_context(controller, assignment=target)
+    context = cluster.controllers[controller]
+    leader = None if context.leadership is None else context.leadership.leader
+    if leader in target and context.is_online(leader):
+        return tell_assignment(cluster, controller, protocol)
+    return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.REASSIGNMENT)
+
+
+def _note_fewer_copies(cluster: Cluster, before: Leadership | None, target_size: int, min_isr: int) -> Cluster:
+    """Note it if the removed replicas have left an ISR smaller than the one before, min.insync.replicas and the target all allow."""
+    after = cluster.zk.leadership
+    if before is None or after is None or len(after.isr) >= min(min_isr, target_size, len(before.isr)):
+        return cluster
+    return cluster.with_mishap(Mishap.FEWER_COPIES)
+
+
+def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, protocol: ControllerProtocol) -> Cluster:
+    """One step of the procedure, and what is next."""
+    context = cluster.controllers[controller]
+    reassignment = context.reassignment
+    cluster = cluster.with_context(controller, step=step_after(step, protocol.reassignment_order))
+    match step:
+        case Step.UPDATE_ASSIGNMENT:
+            wider = ordered(reassignment.target, context.assignment)
+            return fenced(cluster, controller, protocol).with_zk(assignment=wider).with_context(controller, assignment=wider)
+        case Step.TELL_ASSIGNMENT:
+            return tell_assignment(cluster, controller, protocol)
+        case Step.START_REPLICAS:
+            new = [replica for replica in reassignment.adding if context.replicas[replica] is ReplicaState.NON_EXISTENT]
+            return move_replicas(cluster, controller, new, ReplicaState.NEW, protocol)
+        case Step.MOVE_LEADER:
+            return move_leader(cluster, controller, protocol)
+        case Step.STOP_REPLICAS:
+            before = cluster.zk.leadership
+            cluster = stop_replicas(cluster, controller, removed_replicas(cluster, controller), protocol)
+            return _note_fewer_copies(cluster, before, len(reassignment.target), min_isr)
+        case Step.DELETE_REPLICAS:
+            return delete_replicas(cluster, controller, removed_replicas(cluster, controller), protocol)
+        case Step.NARROW_ASSIGNMENT:
+            return fenced(cluster, controller, protocol).with_zk(assignment=reassignment.target)
+        case Step.CLOSE_REASSIGNMENT:
+            return fenced(cluster, controller, protocol).with_zk(reassignment=None)
+    batch = Batch(controller)
+    batch.tell_metadata(cluster)
+    cluster = batch.sent(cluster, protocol).with_context(controller, reassignment=None, deletion_halted=False)
+    return resume_deletion(cluster, controller, protocol)

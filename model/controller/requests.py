@@ -1,0 +1,69 @@
+"""Requests of one pass of a controller, collected and sent: at most one of each kind for each broker, the last word wins.
+
+Source: kafka.controller.AbstractControllerBrokerRequestBatch (3.5).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from model.controller.protocol import ControllerProtocol
+from model.controller.state import DURING_DELETION, Cluster, Context, Kind, Leadership, Request
+from model.domain import evolve
+from model.log import NO_EPOCH
+
+
+def _request(kind: Kind, context: Context, leader: int | None, leader_epoch: int, *, delete: bool = False) -> Request:
+    """A request of a controller; the broker epoch is filled in when it is sent."""
+    nobody: frozenset[int] = frozenset()
+    return Request(kind, context.epoch, 0, context.topic_id, leader, leader_epoch, 0, nobody, nobody, delete)
+
+
+class Batch:
+    """What a controller is about to send. Requests to brokers that it holds for dead are dropped."""
+
+    def __init__(self, controller: int) -> None:
+        self._controller = controller
+        self._leader_and_isr: dict[int, Request] = {}
+        self._metadata: Request | None = None
+        self._stop: dict[int, Request] = {}
+
+    def tell(self, cluster: Cluster, replicas: Iterable[int], leadership: Leadership) -> None:
+        """LeaderAndIsr to replicas, and UpdateMetadata to every live broker."""
+        context = cluster.controllers[self._controller]
+        request = _request(Kind.LEADER_AND_ISR, context, leadership.leader, leadership.leader_epoch)
+        request = evolve(request, partition_epoch=leadership.partition_epoch, isr=leadership.isr, replicas=frozenset(context.assignment))
+        for replica in replicas:
+            self._leader_and_isr[replica] = request
+        self.tell_metadata(cluster)
+
+    def tell_metadata(self, cluster: Cluster) -> None:
+        """UpdateMetadata to every live broker: what the controller believes, or that the topic goes away."""
+        context = cluster.controllers[self._controller]
+        if context.leadership is None:
+            return
+        leader, epoch = (None, DURING_DELETION) if context.deleting else (context.leadership.leader, context.leadership.leader_epoch)
+        self._metadata = _request(Kind.UPDATE_METADATA, context, leader, epoch)
+
+    def stop(self, cluster: Cluster, replica: int, *, delete: bool) -> None:
+        """StopReplica to one replica, with the leader epoch that the controller knows; a topic that goes away overrides it."""
+        context = cluster.controllers[self._controller]
+        known = NO_EPOCH if context.leadership is None else context.leadership.leader_epoch
+        already = replica in self._stop and self._stop[replica].delete
+        self._stop[replica] = _request(
+            Kind.STOP_REPLICA, context, None, DURING_DELETION if context.deleting else known, delete=delete or already
+        )
+
+    def sent(self, cluster: Cluster, protocol: ControllerProtocol) -> Cluster:
+        """The cluster with all of it behind what is on its way already."""
+        controller = self._controller
+        context = cluster.controllers[controller]
+        metadata = self._metadata if protocol.update_metadata else None
+        for broker in cluster.ids:
+            requests = [self._leader_and_isr.get(broker), metadata, self._stop.get(broker)]
+            requests = [request for request in requests if request is not None]
+            if not requests or (epoch := context.live[broker]) is None:
+                continue
+            addressed = tuple(evolve(request, broker_epoch=epoch) for request in requests)
+            cluster = cluster.with_queue(controller, broker, cluster.queues[controller][broker] + addressed)
+        return cluster

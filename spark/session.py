@@ -1,0 +1,115 @@
+"""A Spark session as the search needs it, and in one line what is missing if there is none."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.sql import SparkSession
+
+OLDEST_JAVA = 17
+
+# What the search relies on, for its own session only: a task's number is its partition's, and blocks are large.
+SETTINGS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "32",
+}
+# What only a new Spark application can be given; each can be overridden by spark-submit --conf or spark-defaults.conf.
+DEFAULTS = {
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.shuffle.reduceLocality.enabled": "false",
+}
+
+
+SPARK_ERRORS = (PySparkException,)  # what a query that is wrong raises
+
+
+class ClusterError(Exception):
+    """Spark, or what it needs, is not there, or has failed. The message says what to do."""
+
+
+def session(master: str | None = None, name: str = "highwater", **more: str) -> SparkSession:
+    """The running Spark session, or a new one; with settings of its own, so that nobody else's are changed.
+
+    Args:
+        master: where to run, such as `local[2]` or `spark://host:7077`; where spark-submit or spark-defaults.conf say, or else
+            `local[*]`, if None.
+        more: settings for a new application.
+
+    Raises:
+        ClusterError: there is no Java, no Spark, or the master cannot be reached.
+    """
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it prints what is raised, too, with all of Java's frames
+    found = SparkSession.getActiveSession()
+    if found is None:
+        found = _start(master, name, more)
+    elif master is not None and found.sparkContext.master != master:
+        raise ClusterError(f"a Spark session runs on {found.sparkContext.master} already; stop it, or leave --master {master} out")
+    own = found.newSession()
+    for key, value in SETTINGS.items():
+        own.conf.set(key, value)
+    return own
+
+
+def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has started a Java machine already
+        refuse_without_java()
+    builder = SparkSession.builder.appName(name)
+    settings = dict(more)
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        master = master or os.environ.get("SPARK_MASTER") or "local[*]"
+        settings = DEFAULTS | settings
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on the executors, too, highwater is in this environment
+        if master.startswith("local"):  # works on machines that do not know their own name
+            settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    if master is not None:
+        builder = builder.master(master)
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except (PySparkException, PySparkRuntimeError) as error:
+        raise ClusterError(f"Spark does not start: {reason_of(error)}") from error
+    except Exception as error:  # py4j's, whose class is not to be imported for this
+        reason = "no master answers there" if "stopped SparkContext" in str(error) else reason_of(error)
+        raise ClusterError(f"Spark does not start on {master}: {reason}") from error
+
+
+def refuse_without_java() -> None:
+    """Refuse to go on without a Java that Spark runs on.
+
+    Raises:
+        ClusterError: there is none, or it is too old; names the command that installs it.
+    """
+    install = f"install it with: apt-get install openjdk-{OLDEST_JAVA}-jre-headless (or set JAVA_HOME)"
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    try:
+        shown = subprocess.run([java, "-version"], capture_output=True, text=True, check=True).stderr if java else ""
+    except (OSError, subprocess.CalledProcessError):
+        shown = ""
+    version = re.search(r'version "(\d+)', shown)
+    if version is None:
+        where = f"JAVA_HOME is {home}, where there is no working bin/java" if home else "there is no java on the PATH"
+        raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}; {install}")
+    if int(version[1]) < OLDEST_JAVA:
+        raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version[1]}; {install}")
+
+
+def reason_of(error: Exception) -> str:
+    """What of a long error says why: the first line, or of an error in Python on an executor the last one."""
+    java: Any = getattr(error, "java_exception", None)
+    lines = [line for line in (str(java.getMessage()) if java is not None else str(error)).splitlines() if line.strip()]
+    python = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
+    return (python[-1] if python else lines[0] if lines else type(error).__name__).strip()

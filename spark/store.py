@@ -1,0 +1,347 @@
+"""Levels on durable storage: Parquet parts, and manifests that say which parts there are.
+
+    manifest.json                  the spec, its hashes and the layout; written first, never changed
+    levels/00012/part-...parquet   rows: words, parent, action, depth, orbit
+    levels/00012.json              the level's parts with sizes and checksums, and all counts up to here
+    end.json                       that there are no more levels
+
+A level exists once its manifest does; parts that no manifest names are leftovers of what was killed. Every file is written under a name
+of its own and never changed, so the last whole level is there after a kill at any moment. A level's manifest holds the hash of the one
+before, so levels of two searches cannot be mixed. The folder is any URI that pyarrow can write to and that driver and executors all reach.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import fs
+
+from explorer.checkpoint import CheckpointError
+from explorer.parts import Counts
+
+FORMAT, VERSION = "highwater-levels", 1
+MANIFEST = "manifest.json"
+END = "end.json"
+
+
+@attrs.frozen
+class Part:
+    """A file of a level: its name below `levels/`, and what must be in it."""
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@attrs.frozen
+class Found:
+    """Where a violation was found: the row of a part of a level that violates the property."""
+
+    property: str
+    depth: int
+    part: int
+    row: int
+
+
+@attrs.frozen
+class Level:
+    """A whole level.
+
+    Attributes:
+        depth: how many actions deep.
+        parts: its files by partition; None where a partition has no rows. A level that the driver explored has one file.
+        states: how many states its rows stand for.
+        counts: what expanding all levels before it has counted.
+        found: violations found so far, in the order in which they are told.
+        paths: how many paths of functions were run in Python so far, in all processes.
+        visited: bytes of the visited sets.
+    """
+
+    depth: int
+    parts: tuple[Part | None, ...]
+    states: int
+    counts: Counts
+    found: tuple[Found, ...] = ()
+    paths: int = 0
+    visited: int = 0
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts if part)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts if part)
+
+
+class Levels:
+    """The folder of one search. It travels to executors by its URI alone."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self._last_hash = ""
+        try:
+            self._files, self._base = _file_system(uri)
+        except (pa.ArrowException, ValueError, OSError) as error:
+            raise CheckpointError(f"{uri}: cannot be used: {_first_line(error)}") from None
+
+    def __reduce__(self) -> Any:
+        return Levels, (self.uri,)
+
+    # The whole folder
+
+    def begin(self, header: dict[str, Any]) -> None:
+        """Make the folder and write the manifest.
+
+        Raises:
+            CheckpointError: it cannot be made, or holds a search already.
+        """
+        if self._exists(MANIFEST):
+            raise CheckpointError(f"{self.uri}: holds a search already; go on with it with --resume, or name another folder")
+        self._write(MANIFEST, _sealed({"format": FORMAT, "version": VERSION, **header})[0])
+
+    def header(self) -> dict[str, Any]:
+        """What the manifest says.
+
+        Raises:
+            CheckpointError: there is none, or it is damaged.
+        """
+        if not self._exists(MANIFEST):
+            raise CheckpointError(f"{self.uri}: holds no levels of a search (there is no {MANIFEST})")
+        header = self._sealed(MANIFEST)[0]
+        if (header.get("format"), header.get("version")) != (FORMAT, VERSION):
+            raise CheckpointError(f"{self.uri}/{MANIFEST}: was not written by this version of highwater with --engine spark")
+        return header
+
+    def refuse_unless_of(self, prints: dict[str, str]) -> None:
+        """Refuse levels of another search.
+
+        Raises:
+            CheckpointError: they are, with what differs.
+        """
+        found = self.header().get("fingerprint", {})
+        different = [what for what, value in prints.items() if found.get(what) != value]
+        if different:
+            raise CheckpointError(f"{self.uri}: is a checkpoint of another search: {different[0]} differ or have changed since")
+
+    def read(self) -> list[Level]:
+        """All whole levels, after looking whether every part is there in full.
+
+        Raises:
+            CheckpointError: a manifest or a part is missing, cut short or damaged.
+        """
+        levels: list[Level] = []
+        self._last_hash = ""
+        depths = self._depths()
+        for depth in range(max(depths, default=-1) + 1):
+            if depth not in depths:
+                raise CheckpointError(f"{self.uri}/{_level_file(depth)}: is missing; the checkpoint goes on to level {max(depths)}")
+            data, sealed = self._sealed(_level_file(depth))
+            if data["previous"] != self._last_hash:
+                raise CheckpointError(f"{self.uri}/{_level_file(depth)}: does not follow from the level before; two searches wrote here")
+            self._last_hash = sealed
+            levels.append(_level_from(data))
+        for level in levels:
+            self._refuse_unless_whole(level)
+        return levels
+
+    def parts_of(self, depth: int) -> tuple[Part | None, ...]:
+        """The parts of one level."""
+        return _level_from(self._sealed(_level_file(depth))[0]).parts
+
+    def commit(self, level: Level) -> None:
+        """Make a level exist.
+
+        Raises:
+            CheckpointError: its manifest cannot be written.
+        """
+        data = {
+            **attrs.asdict(level, filter=lambda field, _: field.name != "counts"),
+            "previous": self._last_hash,
+            "counts": {
+                **attrs.asdict(level.counts, filter=lambda field, _: field.name != "cut_steps"),
+                "cut_steps": [[sorted(bounds), count] for bounds, count in level.counts.cut_steps.items()],
+            },
+        }
+        text, self._last_hash = _sealed(data)
+        self._write(_level_file(level.depth), text)
+
+    def note_end(self, depth: int) -> None:
+        """Note that the level at that depth leads nowhere new: the levels are all there are."""
+        self._write(END, _sealed({"depth": depth})[0])
+
+    def ended(self, levels: Sequence[Level]) -> bool:
+        """Whether the levels are all there are."""
+        return self._exists(END) and self._sealed(END)[0].get("depth") == len(levels) - 1
+
+    def remove_leftovers(self, depth: int) -> None:
+        """Remove parts of the level after the last whole one."""
+        with contextlib.suppress(OSError):  # there are none, or they do no harm
+            self._files.delete_dir(self._path(f"levels/{depth:05d}"))
+
+    # Parts
+
+    def write_part(
+        self, depth: int, name: str, words: Sequence[np.ndarray], parents: np.ndarray, actions: np.ndarray, orbits: np.ndarray
+    ) -> Part:
+        """Write rows as a Parquet file under a name that nobody else uses."""
+        columns = {f"w{number}": column.view(np.int64) for number, column in enumerate(words)}
+        columns |= {"parent": parents, "action": actions.astype(np.int32), "depth": np.full(len(parents), depth, np.int32)}
+        columns["orbit"] = orbits.astype(np.int32)
+        sink = io.BytesIO()
+        pq.write_table(pa.table(columns), sink, compression="zstd", use_dictionary=["action", "depth", "orbit"], write_statistics=False)
+        data = sink.getbuffer()
+        file = f"{depth:05d}/{name}-{uuid.uuid4().hex[:12]}.parquet"
+        self._write(f"levels/{file}", data)
+        return Part(file, len(parents), len(data), hashlib.sha256(data).hexdigest())
+
+    def read_part(self, part: Part, columns: Sequence[str]) -> list[np.ndarray]:
+        """Some columns of a part.
+
+        Raises:
+            CheckpointError: the file is missing or damaged.
+        """
+        path = f"{self.uri}/levels/{part.file}"
+        try:
+            with self._files.open_input_stream(self._path(f"levels/{part.file}"), compression=None) as stream:
+                data = stream.read()
+        except FileNotFoundError:
+            raise CheckpointError(f"{path}: is missing from the checkpoint") from None
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be read: {_first_line(error)}") from None
+        if hashlib.sha256(data).hexdigest() != part.sha256:
+            raise CheckpointError(f"{path}: is damaged: its checksum does not match")
+        table = pq.read_table(pa.BufferReader(data), columns=list(columns))
+        return [table.column(name).to_numpy() for name in columns]
+
+    def words_of(self, part: Part, words: int) -> list[np.ndarray]:
+        """The columns of words of a part."""
+        return [column.view(np.uint64) for column in self.read_part(part, [f"w{number}" for number in range(words)])]
+
+    def locations(self, levels: Sequence[Level]) -> list[str]:
+        """The parts of levels as Spark names them."""
+        base = self.uri if "://" in self.uri else Path(self.uri).absolute().as_uri()
+        return [f"{base}/levels/{part.file}" for level in levels for part in level.parts if part]
+
+    def _refuse_unless_whole(self, level: Level) -> None:
+        parts = [part for part in level.parts if part]
+        for part, info in zip(parts, self._files.get_file_info([self._path(f"levels/{part.file}") for part in parts]), strict=True):
+            path = f"{self.uri}/levels/{part.file}"
+            if info.type != fs.FileType.File:
+                raise CheckpointError(f"{path}: is missing from the checkpoint")
+            if info.size != part.bytes:
+                raise CheckpointError(f"{path}: is cut short: {info.size:,} of {part.bytes:,} bytes")
+
+    # Files
+
+    def _path(self, name: str) -> str:
+        return f"{self._base}/{name}"
+
+    def _exists(self, name: str) -> bool:
+        try:
+            return self._files.get_file_info(self._path(name)).type == fs.FileType.File
+        except OSError as error:
+            raise CheckpointError(f"{self.uri}: cannot be read: {_first_line(error)}") from None
+
+    def _depths(self) -> set[int]:
+        found = self._files.get_file_info(fs.FileSelector(self._path("levels"), allow_not_found=True))
+        return {int(info.base_name[:-5]) for info in found if info.base_name.endswith(".json") and info.base_name[:-5].isdigit()}
+
+    def _sealed(self, name: str) -> tuple[dict[str, Any], str]:
+        """A manifest, and its hash."""
+        path = f"{self.uri}/{name}"
+        try:
+            with self._files.open_input_stream(self._path(name), compression=None) as stream:
+                sealed = json.loads(stream.read())
+            data, seal = sealed["data"], sealed["sha256"]
+        except OSError as error:
+            raise CheckpointError(f"{path}: cannot be read: {_first_line(error)}") from None
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise CheckpointError(f"{path}: is damaged, or no manifest of a search with --engine spark") from None
+        if not isinstance(data, dict) or _hash(data) != seal:
+            raise CheckpointError(f"{path}: is damaged: its checksum does not match")
+        return data, seal
+
+    def _write(self, name: str, data: Any) -> None:
+        """Write a file so that it is there whole or not at all."""
+        path = self._path(name)
+        try:
+            self._files.create_dir(path.rpartition("/")[0], recursive=True)
+            if isinstance(self._files, fs.LocalFileSystem):
+                _write_locally(Path(path), data)
+                return
+            temporary = f"{path}.{uuid.uuid4().hex[:12]}.tmp"
+            with self._files.open_output_stream(temporary, compression=None) as stream:
+                stream.write(data)
+            self._files.move(temporary, path)
+        except OSError as error:
+            raise CheckpointError(f"{self.uri}: cannot be written: {_first_line(error)}") from None
+
+
+def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
+    if "://" not in uri:
+        return fs.LocalFileSystem(), str(Path(uri).absolute())
+    scheme, _, rest = uri.partition("://")
+    files, base = fs.FileSystem.from_uri(f"{ {'s3a': 's3', 's3n': 's3'}.get(scheme, scheme) }://{rest}")  # Hadoop's names for S3
+    if not base.strip("/"):
+        raise ValueError("it names no folder")
+    return files, base.rstrip("/")
+
+
+def _write_locally(path: Path, data: Any) -> None:
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    with open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _level_file(depth: int) -> str:
+    return f"levels/{depth:05d}.json"
+
+
+def _level_from(data: dict[str, Any]) -> Level:
+    counts = dict(data["counts"])
+    cut_steps = Counter({frozenset(bounds): count for bounds, count in counts.pop("cut_steps")})
+    return Level(
+        data["depth"],
+        tuple(Part(**part) if part else None for part in data["parts"]),
+        data["states"],
+        Counts(**{**counts, "enabled": tuple(counts["enabled"])}, cut_steps=cut_steps),
+        tuple(Found(**found) for found in data["found"]),
+        data["paths"],
+        data["visited"],
+    )
+
+
+def _sealed(data: dict[str, Any]) -> tuple[bytes, str]:
+    seal = _hash(data)
+    return json.dumps({"sha256": seal, "data": data}).encode(), seal
+
+
+def _hash(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
+
+
+def _first_line(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,62 @@
+"""Shrunk traces violate the same property, are never longer, and are as short as they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from explorer import oracle
+from explorer.shrink import Minimal, shrink
+from explorer.simulate import simulate
+from explorer.system import judge_end, successor
+from explorer.verdict import DEADLOCK
+from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the_corner
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("properties", [(stays_off_the_corner,), (slowly_at_the_end,), ()], ids=["invariant", "step property", "deadlock"])
+def test_with_enough_states_a_shrunk_trace_is_a_shortest_one(properties: tuple, seed: int) -> None:
+    system = field(*properties)
+    found = simulate(system, walks=5000, depth=150, seed=seed, check_deadlock=not properties).violation
+    assert found is not None
+    shrunk = shrink(system, found)
+    shortest = oracle.explore(system, check_deadlock=not properties).violations[0]
+    assert shrunk.minimal is Minimal.GLOBALLY
+    assert (shrunk.violation.property, shrunk.violation.trace_length) == (found.property, shortest.trace_length)
+    assert shrunk.violation.trace_length <= found.trace_length
+
+
+@pytest.mark.parametrize("properties", [(stays_off_the_corner,), (slowly_at_the_end,), ()], ids=["invariant", "step property", "deadlock"])
+def test_with_few_states_no_step_can_be_left_out(properties: tuple) -> None:
+    system = field(*properties)
+    found = simulate(system, walks=5000, depth=150, seed=3, check_deadlock=not properties).violation
+    assert found is not None
+    shrunk = shrink(system, found, states=40)
+    trace = shrunk.violation.trace
+    assert shrunk.minimal is Minimal.LOCALLY
+    assert shrunk.stretch >= 2
+    assert len(trace) <= len(found.trace)
+    for left_out in range(1, len(trace)):
+        assert not violates(system, found.property, [step.action for n, step in enumerate(trace) if n not in (0, left_out)], trace[0].state)
+    assert violates(system, found.property, [step.action for step in trace[1:]], trace[0].state)
+
+
+def test_without_time_the_trace_is_a_violation_all_the_same() -> None:
+    system = field(stays_off_the_corner)
+    found = simulate(system, walks=5000, depth=150, seed=3).violation
+    assert found is not None
+    shrunk = shrink(system, found, seconds=0.0, states=40)
+    assert shrunk.minimal is Minimal.NOT
+    assert shrunk.violation.property == found.property
+
+
+def violates(system: object, name: str, actions: list, state: object) -> bool:
+    """Whether actions can be taken from a state and lead to a violation at their end."""
+    before = None
+    for action in actions:
+        before, state = state, successor(action, state, system.domain)
+        if not isinstance(state, system.domain.cls):
+            return False
+    if name == DEADLOCK:
+        return all(successor(action, state, system.domain) is None for action in system.actions)
+    properties = [each for each in (*system.invariants, *system.step_properties) if each.of.name == name]
+    return any(not judge_end(system, each, before, state) for each in properties)

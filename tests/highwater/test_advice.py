@@ -1,0 +1,67 @@
+"""After a budget ran out: what probes of smaller bounds say, held against what a full search finds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from highwater import advice, api
+
+Run = Callable[..., Result]
+Write = Callable[..., Path]
+KEYS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
+
+
+def claim(*sizes: int) -> api.Spec:
+    bounds = dict(zip(KEYS, sizes, strict=True))
+    return api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=bounds, check=["weak_isr"])
+
+
+@pytest.mark.parametrize(("sizes", "states_per_probe"), [((2, 2, 2, 2), 2_500), ((2, 2, 2, 3), 6_000), ((3, 1, 1, 2), 1_500)])
+def test_estimates_are_of_the_right_order(monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], states_per_probe: int) -> None:
+    monkeypatch.setattr(advice, "STATES_PER_PROBE", states_per_probe)
+    spec = claim(*sizes)
+    whole = api.check(spec).outcome.distinct_states
+    found = advice.advise(spec, api.check(spec, max_states=500).outcome)
+    assert found.estimates is not None
+    low, between, high = found.estimates
+    assert low <= between * 1.001 <= high * 1.002
+    assert whole / 4 < between < whole * 4
+    assert found.growths[0].factor == max(growth.factor for growth in found.growths)
+    assert found.fits
+
+
+def test_what_a_bound_multiplies_by_is_measured_and_not_guessed() -> None:
+    spec = claim(2, 2, 2, 2)
+    found = advice.advise(spec, api.check(spec, max_states=500).outcome)
+    by_bound = {growth.bound: growth for growth in found.growths}
+    epochs = by_bound["leader_epoch_max"]
+    assert (epochs.low, epochs.high, epochs.full) == (0, 1, 2)
+    for value, states in ((epochs.low, epochs.states_low), (epochs.high, epochs.states_high)):
+        assert api.check(claim(2, 2, 2, value), engine="python").outcome.distinct_states == states
+
+
+def test_symmetry_is_advised_where_it_was_left_out() -> None:
+    spec = claim(3, 1, 1, 1)
+    cut = api.check(spec, max_states=100).outcome
+    assert advice.advise(spec, cut, symmetry=False, seconds=0.5).symmetry == 6
+    assert advice.advise(spec, cut, symmetry=True, seconds=0.5).symmetry == 1
+
+
+def test_without_time_nothing_is_claimed() -> None:
+    spec = claim(2, 2, 2, 2)
+    found = advice.advise(spec, api.check(spec, max_states=500).outcome, seconds=0.0)
+    assert (found.estimates, found.probes) == (None, 0)
+
+
+def test_the_command_tells_it_once_a_budget_ran_out(highwater: Run, write_spec: Write) -> None:
+    bounds = dict(zip(KEYS, (2, 2, 2, 2), strict=True))
+    result = highwater("check", write_spec(bounds=bounds), "--max-states", 300)
+    assert result.exit_code == 3
+    assert "states in all: about " in result.stdout
+    assert "by one more: " in result.stdout
+    assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-states", 300, "--no-advice").stdout
+    assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-depth", 3).stdout

@@ -1,0 +1,274 @@
+"""Reports for CI: held to the published schemas, and to the lines that people wrote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+import xmlschema
+from click.testing import Result
+
+from highwater import github, junit, sarif
+from highwater.claims import Result as ClaimResult
+from highwater.claims import check_spec
+from highwater.positions import line_of_key
+from highwater.spec import find_specs, load_spec
+
+SCHEMAS = Path(__file__).parents[1] / "schemas"
+SPECS = Path(__file__).parents[2] / "specs"
+JUNIT = [xmlschema.XMLSchema(str(SCHEMAS / name)) for name in ("junit-ant.xsd", "junit-jenkins-10.xsd")]
+SARIF = json.loads((SCHEMAS / "sarif-2.1.0.json").read_text(encoding="utf-8"))
+
+Run = Callable[..., Result]
+Write = Callable[..., Path]
+
+SPEC = """\
+# Two lines
+# of comment, with check = in them
+model = "reference"
+protocol = { variant = "kip-320" }
+bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1 }
+check = [
+  "leader_in_isr",  # ] not the end
+  "weak_isr",
+]
+source = '''
+expect = "no"
+'''
+
+%s
+"""
+
+
+def spec_with(tmp_path: Path, expect: str) -> Path:
+    path = tmp_path / "claim.toml"
+    path.write_text(SPEC % expect, encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def unmet(write_spec: Write) -> list[ClaimResult]:
+    """A met claim, two unmet ones, one of them with a trace, and one undecided, under awkward names."""
+    from explorer.verdict import Budget
+
+    specs = [
+        load_spec(write_spec("fine.toml")),
+        load_spec(write_spec("a, b: 100% <b>|`x`.toml", check=["leader_in_isr"], expect={"verdict": "holds"})),
+        load_spec(write_spec("deep/counts.toml", expect={"distinct_states": 278, "depth": 4})),
+        load_spec(write_spec("deep/too_large.toml")),
+    ]
+    return [check_spec(spec, budget=Budget(max_states=20) if spec.name == "too_large" else Budget()) for spec in specs]
+
+
+# --- lines
+
+
+@pytest.mark.parametrize(
+    ("expect", "key", "line"),
+    [
+        ("", "expect.verdict", 6),
+        ("", "bounds.brokers", 5),
+        ("", "model", 3),
+        ("", "source", 10),
+        ('expect = { verdict = "violated", depth = 3 }', "expect.depth", 14),
+        ('expect = { verdict = "violated" }', "expect.depth", 14),
+        ('[expect]\nverdict = "violated"\n# why\n\ndepth = 3', "expect.depth", 18),
+        ('[expect]\nverdict = "violated"\n# why\n\ndepth = 3', "expect.verdict", 15),
+        ('[expect]\nverdict = "violated"', "expect.trace_length", 14),
+        ('expect.verdict = "violated"\nexpect.depth = 2', "expect.depth", 15),
+    ],
+)
+def test_a_key_is_found_on_the_line_where_its_statement_begins(tmp_path: Path, expect: str, key: str, line: int) -> None:
+    assert line_of_key(spec_with(tmp_path, expect), key) == line
+
+
+def test_windows_line_ends_do_not_move_lines(tmp_path: Path) -> None:
+    path = tmp_path / "claim.toml"
+    path.write_bytes((SPEC % "expect = { depth = 3 }").replace("\n", "\r\n").encode())
+    assert line_of_key(path, "expect.depth") == 14
+
+
+def test_a_file_that_is_gone_has_one_line(tmp_path: Path) -> None:
+    assert line_of_key(tmp_path / "gone.toml", "expect") == 1
+
+
+@pytest.mark.parametrize("path", find_specs([SPECS]), ids=lambda path: path.stem)
+def test_every_key_of_every_spec_is_on_its_line(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for key in ("model", "bounds", "check", "expect"):
+        assert lines[line_of_key(path, key) - 1].startswith(key)
+
+
+# --- JUnit
+
+
+@pytest.mark.parametrize("schema", JUNIT, ids=["ant", "jenkins"])
+def test_junit_reports_are_valid(tmp_path: Path, unmet: list[ClaimResult], schema: Any) -> None:
+    for results in ([], unmet):
+        junit.write_junit(tmp_path / "junit.xml", results)
+        schema.validate(str(tmp_path / "junit.xml"))
+
+
+def test_a_junit_report_counts_failures_and_errors_and_tells_the_trace(tmp_path: Path, unmet: list[ClaimResult]) -> None:
+    junit.write_junit(tmp_path / "junit.xml", unmet)
+    suites = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    counts = [(int(s.get("tests", 0)), int(s.get("failures", 0)), int(s.get("errors", 0))) for s in suites]
+    assert counts == [(2, 1, 0), (2, 1, 1)]
+    failures = {case.get("name"): case.find("failure") for case in suites.iter("testcase")}
+    assert failures["fine"] is None
+    violated = failures["a, b: 100% <b>|`x`"]
+    assert violated is not None
+    assert violated.get("type") == "expect.verdict"
+    assert "0    initial state" in (violated.text or "")
+    assert "leader_in_isr is false: there is no leader" in (violated.text or "")
+    error = next(suites.iter("error"))
+    assert error.get("type") == "max-states"
+
+
+def test_what_xml_cannot_hold_is_replaced(tmp_path: Path, write_spec: Write) -> None:
+    result = check_spec(load_spec(write_spec("bell\x07.toml", check=["leader_in_isr"])))
+    junit.write_junit(tmp_path / "junit.xml", [result])
+    assert next(ElementTree.parse(tmp_path / "junit.xml").iter("testcase")).get("name") == "bell\ufffd"
+
+
+# --- SARIF
+
+
+def test_sarif_reports_are_valid_and_point_at_the_broken_expectation(unmet: list[ClaimResult]) -> None:
+    log = json.loads(json.dumps(sarif.sarif(unmet)))
+    jsonschema.Draft4Validator(SARIF).validate(log)
+    found = log["runs"][0]["results"]
+    assert [(f["ruleId"], f["level"]) for f in found] == [
+        ("leader_in_isr", "error"),
+        ("expect.distinct_states", "error"),
+        ("expect.depth", "error"),
+        ("undecided", "warning"),
+    ]
+    rules = log["runs"][0]["tool"]["driver"]["rules"]
+    assert [rules[f["ruleIndex"]]["id"] for f in found] == [f["ruleId"] for f in found]
+    assert len({f["partialFingerprints"]["claim/v1"] for f in found}) == 4
+    for finding, result in zip(found, [unmet[1], unmet[2], unmet[2], unmet[3]], strict=True):
+        line = finding["locations"][0]["physicalLocation"]["region"]["startLine"]
+        text = result.spec.path.read_text(encoding="utf-8").splitlines()[line - 1]
+        assert text.startswith(('"expect"', '"check"'))
+
+
+def test_a_trace_in_sarif_names_the_function_of_each_step() -> None:
+    spec = load_spec(SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml")
+    import attrs
+
+    wrong = attrs.evolve(spec, file=attrs.evolve(spec.file, expect=type(spec.file.expect)()))
+    log = json.loads(json.dumps(sarif.sarif([check_spec(wrong)])))
+    jsonschema.Draft4Validator(SARIF).validate(log)
+    steps = log["runs"][0]["results"][0]["codeFlows"][0]["threadFlows"][0]["locations"]
+    assert len(steps) == 12
+    place = steps[1]["location"]["physicalLocation"]
+    assert place["artifactLocation"]["uri"].endswith("model/reference/controlling.py")
+    source = (SPECS.parent / "model" / "reference" / "controlling.py").read_text(encoding="utf-8").splitlines()
+    assert "elect_leader" in "".join(source[place["region"]["startLine"] - 1 : place["region"]["startLine"] + 2])
+
+
+def test_files_inside_the_checkout_are_named_relative_to_it(monkeypatch: pytest.MonkeyPatch, unmet: list[ClaimResult]) -> None:
+    path = unmet[2].spec.path
+    monkeypatch.setenv("GITHUB_WORKSPACE", str(path.parents[1]))
+    log = sarif.sarif([unmet[2]])
+    assert log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "deep/counts.toml"
+    assert github.annotations([unmet[2]])[0].startswith("::error file=deep/counts.toml,line=")
+
+
+# --- GitHub
+
+
+def test_annotations_name_file_line_and_title_and_escape_what_would_end_them(unmet: list[ClaimResult]) -> None:
+    lines = github.annotations(unmet)
+    assert [line.split(" ")[0] for line in lines] == ["::error", "::error", "::error", "::warning"]
+    assert ",title=a%2C b%3A 100%25 <b>|`x`::expected the verdict holds" in lines[0]
+    assert "%0Aleader_in_isr is false: there is no leader" in lines[0]
+    assert all(len(line.splitlines()) == 1 for line in lines)
+
+
+def test_the_step_summary_has_a_table_of_claims_and_the_trace(unmet: list[ClaimResult]) -> None:
+    text = github.summary(unmet)
+    assert "## Highwater: 1 of 4 claims met" in text
+    assert "| ❌ unmet | a, b: 100% \\<b\\>\\|\\`x\\` |" in text
+    assert "| step | who | action | what changes |" in text
+    assert text.index("unmet") < text.index("✅")
+
+
+def test_a_step_summary_stays_below_what_github_takes(unmet: list[ClaimResult], monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = github.summary(unmet)
+    monkeypatch.setattr(github, "LARGEST_SUMMARY", len(whole.encode()) - 10)
+    assert "1 more did not fit" in github.summary(unmet)
+
+
+# --- from the command line
+
+
+def test_one_run_writes_all_reports(highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = tmp_path / "summary.md"
+    summary.write_text("before\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    files = {kind: tmp_path / f"report.{kind}" for kind in ("json", "junit", "sarif")}
+    options = [word for kind, path in files.items() for word in (f"--{kind}", path)]
+    result = highwater("check", write_spec(expect={"distinct_states": 1}), *options, "--github")
+    assert result.exit_code == 1
+    assert "::error file=" in result.stdout
+    assert summary.read_text(encoding="utf-8").startswith("before\n## Highwater")
+    assert json.loads(files["json"].read_text())["summary"]["unmet"] == 1
+    assert len(json.loads(files["sarif"].read_text())["runs"][0]["results"]) == 1
+    assert ElementTree.parse(files["junit"]).getroot().find("testsuite") is not None
+
+
+def test_outside_of_github_the_missing_summary_is_told(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    result = highwater("check", write_spec(), "--github")
+    assert result.exit_code == 0
+    assert "GITHUB_STEP_SUMMARY is not set" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--junit", "claim.toml"), "--junit would overwrite a spec"),
+        (("--junit", "no/such/folder/j.xml"), "cannot be written"),
+        (("--sarif", "same", "--junit", "same"), "would write the same file"),
+    ],
+)
+def test_reports_that_cannot_be_written_are_refused_before_anything_runs(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
+) -> None:
+    path = write_spec()
+    monkeypatch.chdir(tmp_path)
+    result = highwater("check", path, *options)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert words in result.stderr
+
+
+def test_a_wrong_spec_is_annotated_too(highwater: Run, write_spec: Write) -> None:
+    result = highwater("check", write_spec(sauce="x"), "--github")
+    assert result.exit_code == 2
+    assert result.stdout.startswith("::error title=highwater::")
+    assert "unknown key" in result.stdout
+
+
+def test_progress_in_a_log_is_plain_lines_even_where_colour_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    from explorer.verdict import Progress
+    from highwater import terminal
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", -1.0)
+    log = io.StringIO()
+    console = terminal.make_console(stderr=True)
+    console.file = log
+    with terminal.Live(console, "claim") as live:
+        for depth in (1, 2):
+            live(Progress(depth, 10, 20, 30, 4, 0.5, 100, True))
+    assert [line.split("  ")[0] for line in log.getvalue().splitlines()] == ["claim: depth 1", "claim: depth 2"]
+    assert "\x1b" not in log.getvalue()

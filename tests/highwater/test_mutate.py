@@ -1,0 +1,184 @@
+"""Rules are switched off one by one, and what becomes of each is told and held against what the spec declares."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+
+import attrs
+import pytest
+from click.testing import Result
+
+from explorer.verdict import Budget
+from highwater import SpecError, api
+from highwater.mutate import Fate, Mutation, mutate
+from highwater.spec import Mutations
+from model.definition import Definition, Model, NoToggles
+from model.domain import Integers, action, evolve, invariant, within
+
+Run = Callable[..., Result]
+Write = Callable[..., Path]
+
+
+class Speed(Enum):
+    """How far a step goes."""
+
+    SLOW = "slow"
+    FAST = "fast"
+    WILD = "wild"
+
+
+@attrs.frozen
+class Rules:
+    """`stops` keeps the counter below 4, `ignored` does nothing, `even` keeps it even without anybody caring."""
+
+    stops: bool = True
+    ignored: bool = False
+    even: bool = True
+    loud: bool = attrs.field(default=False, metadata={"meaning": "configuration: how it sounds"})
+    speed: Speed = Speed.SLOW
+
+
+@attrs.frozen
+class Count:
+    value: int = within(Integers(0, 20))
+
+
+@action(actor="counter")
+def step(state: Count, protocol: Rules) -> Count | None:
+    by = {Speed.SLOW: 2, Speed.FAST: 4, Speed.WILD: 100}[protocol.speed] if protocol.even else 1
+    if protocol.stops and state.value + by > 4:
+        return None
+    return None if state.value >= 8 else evolve(state, value=state.value + by)
+
+
+@invariant()
+def stays_small(state: Count) -> bool:
+    return state.value <= 4
+
+
+@invariant()
+def stays_even(state: Count) -> bool:
+    return state.value % 2 == 0
+
+
+@attrs.frozen
+class NoBounds:
+    """Nothing is bounded."""
+
+
+def define(protocol: Rules) -> Definition:
+    if protocol.speed is Speed.WILD:
+        raise ValueError("too wild")
+    return Definition(NoBounds, Count, lambda bounds: [Count(0)], (step,), properties=(stays_small, stays_even))
+
+
+MODEL = Model("counter", "Counts.", Rules, define)
+
+
+def fates(**keys: object) -> list[Mutation]:
+    return mutate(api.claim(model=MODEL, bounds={}, **{"check": ["stays_small"], **keys}), workers=1)[1]
+
+
+def test_each_other_value_of_each_toggle_is_a_mutation_with_its_fate() -> None:
+    found = {each.key: (each.fate, each.ok) for each in fates()}
+    assert found == {
+        "stops=false": (Fate.CAUGHT, True),
+        "ignored=true": (Fate.NO_EFFECT, True),
+        "even=false": (Fate.UNDEFENDED, False),
+        "speed=fast": (Fate.UNDEFENDED, False),
+        "speed=wild": (Fate.REFUSED, True),
+    }
+    caught = fates()[0]
+    assert caught.violation is not None
+    assert (caught.violation.property, caught.violation.trace_length) == ("stays_small", 3)
+
+
+def test_another_property_may_defend_a_rule() -> None:
+    assert {each.key: each.fate for each in fates(check=["stays_small", "stays_even"])}["even=false"] is Fate.CAUGHT
+
+
+def test_what_is_declared_must_be_so() -> None:
+    found = {each.key: each.ok for each in fates(mutate={"undefended": ["ignored=true", "even=false", "stops=false", "speed=fast"]})}
+    assert found == {"stops=false": False, "ignored=true": True, "even=false": True, "speed=fast": True, "speed=wild": True}
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ({"mutate": {"undefended": ["sped=fast"]}}, "is no mutation of this protocol; allowed are stops=false, ignored=true"),
+        ({"protocol": {"stops": False}, "expect": {"verdict": "violated"}}, "its verdict is violated"),
+        ({"mutate": {"undefined": []}}, "mutate.undefined: unknown key"),
+    ],
+)
+def test_what_cannot_be_mutated_is_refused(keys: dict, words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        fates(**keys)
+
+
+def test_a_protocol_without_toggles_has_no_rule_to_switch_off() -> None:
+    plain = Model("plain", "", NoToggles, lambda protocol: define(Rules()))
+    with pytest.raises(SpecError, match="no rule that could be switched off"):
+        mutate(api.claim(model=plain, bounds={}, check=["no_deadlock"]))
+
+
+def test_rules_can_be_named() -> None:
+    spec = api.claim(model=MODEL, bounds={}, check=["stays_small"])
+    assert [each.key for each in mutate(spec, workers=1, rules=["speed"])[1]] == ["speed=fast", "speed=wild"]
+    with pytest.raises(SpecError, match='"sped" is no rule of this protocol') as refused:
+        mutate(spec, rules=["sped"])
+    assert '(did you mean "speed"?); allowed are stops, ignored, even, speed' in str(refused.value)
+
+
+def test_a_search_that_ran_out_is_unknown() -> None:
+    spec = api.claim(model="reference", protocol={"variant": "kip-320"}, check=["weak_isr"],
+                     bounds={"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1})  # fmt: skip
+    _, found = mutate(spec, Budget(max_states=480), workers=1)
+    assert Fate.UNKNOWN in {each.fate for each in found}
+
+
+def test_the_command_prints_a_table_and_exits_by_what_is_declared(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+    bounds = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
+    report = tmp_path / "mutations.json"
+    result = highwater("mutate", write_spec(bounds=bounds), "--json", report)
+    assert result.exit_code == 1
+    assert "kip-320 → truncate-to-high-watermark  caught         weak_isr after 8 steps" in result.stdout
+    assert "1 of 4 mutations caught; 3 not as declared" in result.stdout
+    assert '    undefended = [\n        "variant=kip-101",\n' in result.stdout
+    data = json.loads(report.read_text(encoding="utf-8"))
+    assert [each["fate"] for each in data] == ["caught", "undefended", "undefended", "undefended", "another model"]
+    declared = [f"variant={each['after']}" for each in data if each["fate"] == "undefended"]
+    declaring = write_spec(bounds=bounds, mutate={"undefended": declared})
+    assert highwater("mutate", declaring).exit_code == 0
+    assert highwater("check", declaring).exit_code == 0
+    assert highwater("mutate", declaring, "--every-property").exit_code == 0
+    stale = highwater("mutate", write_spec(bounds=bounds, mutate={"undefended": [*declared, "variant=truncate-to-high-watermark"]}))
+    assert stale.exit_code == 1
+    assert '"variant=truncate-to-high-watermark" is declared undefended, but is caught' in stale.stdout
+    assert highwater("mutate", write_spec(bounds=bounds, mutate={"undefended": declared}), "--max-states", 480).exit_code == 3
+
+
+def test_a_spec_that_does_not_hold_is_refused(highwater: Run, write_spec: Write) -> None:
+    result = highwater("mutate", write_spec(check=["leader_in_isr"], expect={"verdict": "violated"}))
+    assert result.exit_code == 2
+    assert "rules are switched off in a spec that holds; its verdict is violated" in result.stderr
+
+
+def test_declared_rules_are_a_table_of_texts() -> None:
+    assert Mutations().undefended == ()
+
+
+def test_an_interrupt_ends_it(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    from highwater import mutate as module
+
+    real = module.check_spec
+
+    def interrupted(*arguments: object, **options: object) -> object:
+        result = real(*arguments, **options)
+        return attrs.evolve(result, outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=api.Verdict.UNKNOWN, violations=()))
+
+    monkeypatch.setattr(module, "check_spec", interrupted)
+    result = highwater("mutate", write_spec())
+    assert (result.exit_code, result.stderr) == (130, "interrupted\n")

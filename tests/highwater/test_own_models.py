@@ -1,0 +1,195 @@
+"""Models and properties of one's own: where they are looked for, and what is said of those that are wrong."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import Result
+
+from highwater import SpecError, api
+from highwater.init import SCAFFOLD, scaffold_files, write_scaffold
+from highwater.positions import line_of_key
+from model.domain import Witness, invariant
+from model.reference.state import brokers
+
+Run = Callable[..., Result]
+QUICK = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
+
+
+@pytest.fixture(autouse=True)
+def forget(tmp_path: Path) -> Iterator[None]:
+    """Folders that a test brought in, and the modules from there."""
+    path = list(sys.path)
+    yield
+    for name, module in list(sys.modules.items()):
+        if (getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
+            del sys.modules[name]
+    sys.path[:] = path
+
+
+@pytest.fixture
+def lock(tmp_path: Path) -> Path:
+    """A scaffolded model."""
+    write_scaffold(tmp_path / "lock")
+    return tmp_path / "lock"
+
+
+# --- init
+
+
+def test_the_scaffold_is_written_once_and_its_claims_come_out(highwater: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    assert highwater("init", folder).exit_code == 0
+    assert {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()} == set(scaffold_files())
+    result = highwater("check", folder / "specs", "--model-path", folder)
+    assert result.exit_code == 0, result.output
+    assert "2 claims: 2 met" in result.stdout
+    again = highwater("init", folder)
+    assert again.exit_code == 2
+    assert "there already; nothing was written" in again.stderr
+
+
+def test_init_does_not_write_into_a_file(highwater: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    result = highwater("init", tmp_path / "file" / "mine")
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+
+
+def test_a_trace_of_ones_own_model_replays(highwater: Run, lock: Path, tmp_path: Path) -> None:
+    report = tmp_path / "report.json"
+    highwater("check", lock / "specs", "--model-path", lock, "--json", report)
+    result = highwater("trace", report, "--model-path", lock)
+    assert result.exit_code == 0
+    assert "writes_never_go_back is false: the last write came with token 1, after one with token 2" in result.stdout
+
+
+# --- where modules come from
+
+
+def test_the_current_folder_is_not_searched_unless_it_is_named(highwater: Run, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(lock)
+    result = highwater("check", "specs")
+    assert result.exit_code == 2
+    assert "model: there is no module lock_service; the current folder is searched only with --model-path ." in result.stderr
+    assert highwater("check", "specs", "--model-path", ".").exit_code == 0
+
+
+def test_python_m_does_not_bring_the_current_folder_in(lock: Path) -> None:
+    command = [sys.executable, "-m", "highwater.cli", "check", "specs"]
+    ran = subprocess.run(command, cwd=lock, capture_output=True, text=True, check=False)
+    assert ran.returncode == 2
+    assert "there is no module lock_service" in ran.stderr
+
+
+def test_a_folder_of_ones_own_comes_after_what_is_installed(highwater: Run, lock: Path) -> None:
+    (lock / "attrs.py").write_text("raise RuntimeError('this is not attrs')", encoding="utf-8")
+    assert highwater("check", lock / "specs", "--model-path", lock).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("nowhere:MODEL", "there is no module nowhere; install it, or name its folder with --model-path"),
+        ("nowhere.at.all:MODEL", "there is no module nowhere"),
+        ("lock_service:MODLE", 'lock_service has no MODLE (did you mean "MODEL"?); allowed are MODEL'),
+        ("lock_service:Bounds", "Bounds in lock_service is a type, no Model; allowed are MODEL"),
+        ("lock_service:", 'is not of the form "package.module:NAME"'),
+        ("lock service:MODEL", 'is not of the form "package.module:NAME"'),
+        ("lock_service:MODEL:x", 'is not of the form "package.module:NAME"'),
+        ("broken:MODEL", "broken cannot be imported: ZeroDivisionError: division by zero at "),
+        ("needy:MODEL", "needy cannot be imported: No module named 'no_such_library'"),
+        ("empty:MODEL", "empty has no MODEL; there is no Model in "),
+        ("defineless:MODEL", "defineless cannot be defined: KeyError: 'x' at "),
+    ],
+)
+def test_a_model_that_is_wrong_is_told_with_file_and_key(highwater: Run, lock: Path, model: str, words: str) -> None:
+    (lock / "broken.py").write_text("MODEL = 1 / 0\n", encoding="utf-8")
+    (lock / "needy.py").write_text("import no_such_library\n", encoding="utf-8")
+    (lock / "empty.py").write_text("", encoding="utf-8")
+    text = "from model.definition import Model, NoToggles\nMODEL = Model('defineless', '', NoToggles, lambda protocol: {}['x'])\n"
+    (lock / "defineless.py").write_text(text, encoding="utf-8")
+    spec = lock / "claim.toml"
+    spec.write_text(f'model = "{model}"\nbounds = {{}}\ncheck = ["x"]\n', encoding="utf-8")
+    result = highwater("check", spec, "--model-path", lock)
+    assert result.exit_code == 2
+    assert f"{spec}: model: " in result.stderr
+    assert words in result.stderr
+
+
+def test_a_folder_that_does_not_exist_is_told(highwater: Run, lock: Path) -> None:
+    result = highwater("check", lock / "specs", "--model-path", lock / "no")
+    assert result.exit_code == 2
+    assert "--model-path needs a folder that exists" in result.stderr
+
+
+# --- properties of one's own, over a shipped model
+
+
+@invariant(broker=brokers)
+def logs_are_empty(cluster: object, broker: int) -> bool | Witness:
+    """A property that does not hold."""
+    return not cluster.replicas[broker].log or Witness("b{broker} has a record", broker=broker)
+
+
+def test_a_spec_may_name_a_property_in_a_module(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
+    source = Path(__file__).read_text(encoding="utf-8")
+    (tmp_path / "my_properties.py").write_text(
+        "from model.domain import Witness, invariant\nfrom model.reference.state import brokers\n\n"
+        + source[source.index("@invariant") : source.index("def test_a_spec_may_name")],
+        encoding="utf-8",
+    )
+    keys = {"check": ["weak_isr", "my_properties:logs_are_empty"]}
+    path = write_spec(**keys, expect={"verdict": "violated", "property": "logs_are_empty", "trace_length": 3})
+    result = highwater("check", path, "--model-path", tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "logs_are_empty is false: b0 has a record" in result.stdout
+    assert highwater("check", write_spec(check=["my_properties:nothing"]), "--model-path", tmp_path).exit_code == 2
+
+
+def test_two_properties_of_one_name_are_refused() -> None:
+    @invariant()
+    def weak_isr(cluster: object) -> bool:
+        return True
+
+    with pytest.raises(SpecError, match="2 different properties are named weak_isr"):
+        api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=QUICK, check=["weak_isr", weak_isr])
+
+
+# --- from Python
+
+
+def test_check_takes_a_file_or_a_claim(root: Path) -> None:
+    path = root / "specs" / "fencing" / "kip_320_keeps_committed_records_on_two_brokers.toml"
+    result = api.check(str(path))
+    assert (result.ok, result.verdict, result.outcome.distinct_states) == (True, api.Verdict.HOLDS, 957)
+    keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
+    violated = api.check(api.claim(check=[logs_are_empty], **keys))
+    assert violated.status is api.Status.UNMET
+    assert violated.violation is not None
+    assert violated.violation.witness == "b0 has a record"
+    assert api.check(api.claim(check=["weak_isr"], **keys), max_states=5).status is api.Status.UNDECIDED
+    assert api.check(api.claim(check=["weak_isr"], **keys), engine="python").outcome.distinct_states == 277
+
+
+def test_check_all_takes_folders(root: Path) -> None:
+    results = api.check_all(root / "specs" / "elections", workers=1)
+    assert [result.ok for result in results] == [True, True]
+
+
+def test_a_wrong_claim_is_refused_with_its_key() -> None:
+    with pytest.raises(SpecError, match=r"claim: bounds\.brokers: 0 is out of range"):
+        api.claim(model="reference", protocol={"variant": "kip-320"}, bounds={**QUICK, "brokers": 0}, check=["weak_isr"])
+    with pytest.raises(SpecError, match="no such file"):
+        api.check_all("nowhere.toml")
+
+
+def test_the_scaffold_is_what_the_readme_of_the_scaffold_lists() -> None:
+    text = (SCAFFOLD / "README.md").read_text(encoding="utf-8")
+    for path in scaffold_files():
+        assert path.name in ("README.md", "pytest.ini") or path.name in text or path.parent.name in text
+    assert line_of_key(SCAFFOLD / "specs" / "fencing_keeps_late_writers_out.toml", "model") == 2

@@ -1,0 +1,86 @@
+"""The command `simulate`, as people meet it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+from click.testing import Result
+
+Run = Callable[..., Result]
+Write = Callable[..., Path]
+
+SCHEMA = json.loads((Path(__file__).parent / "simulation.schema.json").read_text(encoding="utf-8"))
+FAILING = {
+    "protocol": {"variant": "truncate-to-high-watermark"},
+    "bounds": {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2},
+}
+
+
+def test_a_violating_walk_is_shrunk_shown_written_and_replays(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+    spec, report = write_spec(**FAILING, expect={"verdict": "violated"}), tmp_path / "report.json"
+    result = highwater("simulate", spec, "--seed", 1, "--depth", 40, "--json", report)
+    assert result.exit_code == 0, result.output
+    told = re.match(
+        r"ok  claim\n    violated: weak_isr by walk (\d+) after (\d+) steps \(as claimed\); shrunk to 8, and there is no shorter one\n",
+        result.stdout,
+    )
+    assert told is not None, result.stdout
+    assert "weak_isr is false: offset 0 is below the high watermark" in result.stdout
+    data = json.loads(report.read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(SCHEMA).validate(data)
+    entry = data["results"][0]
+    assert (entry["trace_length"], entry["minimal"]) == (8, "globally")
+    assert [str(entry["simulation"]["walk"]), str(entry["walk_length"])] == list(told.groups())
+    traced = highwater("trace", report)
+    assert traced.exit_code == 0
+    assert traced.stdout.startswith("claim: weak_isr is false after 8 steps")
+    again = highwater("simulate", spec, "--seed", 1, "--depth", 40, "--no-shrink", "--workers", 1)
+    assert "violated: weak_isr by walk {} after {} steps (as claimed)\n".format(*told.groups()) in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("keys", "exit_code", "words"),
+    [
+        ({}, 0, "no violation met; what random walks did not meet may still be there"),
+        ({"check": ["leader_in_isr"]}, 1, "FAILED  claim"),
+        ({"expect": {"verdict": "violated"}}, 3, "undecided  claim"),
+    ],
+)
+def test_what_is_met_is_held_against_the_claim(
+    highwater: Run, write_spec: Write, tmp_path: Path, keys: dict, exit_code: int, words: str
+) -> None:
+    report = tmp_path / "report.json"
+    result = highwater("simulate", write_spec(**keys), "--walks", 300, "--json", report)
+    assert result.exit_code == exit_code
+    assert words in result.stdout
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(report.read_text(encoding="utf-8")))
+
+
+def test_coverage_and_weights_are_told(highwater: Run, write_spec: Write) -> None:
+    result = highwater("simulate", write_spec(), "--walks", 300, "--coverage", "--weight", "elect-leader=0")
+    assert result.exit_code == 0
+    assert "never taken: elect_leader" in result.stdout
+    assert "never ran: in " in result.stdout
+    assert highwater("simulate", write_spec(), "--seconds", "0.1").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--weight", "elect_leadr=2"), '"elect_leadr" is no action (did you mean "elect_leader"?); allowed are elect_leader, '),
+        (("--weight", "elect_leader=-1"), "is not an action and a weight of 0 or more"),
+        (("--weight", "elect_leader"), "is not an action and a weight of 0 or more"),
+        (("--seed", "-1"), "Invalid value for '--seed'"),
+        (("--walks", "0"), "Invalid value for '--walks'"),
+        (("--json", "claim.toml"), "--json would overwrite a spec"),
+    ],
+)
+def test_bad_options_are_refused(highwater: Run, write_spec: Write, options: tuple[str, ...], words: str) -> None:
+    result = highwater("simulate", write_spec(), *options)
+    assert result.exit_code == 2
+    assert words in result.stderr

@@ -1,0 +1,334 @@
+"""Pages in a real browser: Debian's chromium, without a window, driven by chromedriver."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+from highwater.claims import check_spec
+from highwater.reports import entry_of
+from highwater.spec import load_spec
+from highwater.viewer.comparison import compare
+from highwater.viewer.gallery import write_gallery
+from highwater.viewer.pages import compare_page, trace_page
+from highwater.viewer.story import Story
+
+SPECS = Path(__file__).parents[3] / "specs"
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+THERE = bool(BROWSER and DRIVER) or os.environ.get("HIGHWATER_BROWSER") == "required"  # where they must be, their lack is an error
+pytestmark = pytest.mark.skipif(not THERE, reason="chromium and chromedriver are not installed")
+
+Page = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1400,1000"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def entry() -> dict[str, Any]:
+    return entry_of(check_spec(load_spec(SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml")))
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory, entry: dict[str, Any], long_story: Story, toy_story: Story) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    write_gallery(folder, [entry])
+    found = {"index": folder / "index.html", "kip_101": folder / f"{entry['name']}.html"}
+    texts = {
+        "long": trace_page(long_story),
+        "toy": trace_page(toy_story),
+        "compare": compare_page(compare(entry, ["protocol.variant=kip-279"])),
+    }
+    for name, text in texts.items():
+        found[name] = folder / f"made-{name}.html"
+        found[name].write_text(text, encoding="utf-8")
+    return found
+
+
+@pytest.fixture
+def page(chromium: webdriver.Chrome, files: dict[str, Path]) -> Iterator[Page]:
+    """Opens a page at a width; afterwards nothing may have been complained of, and nothing loaded but the file itself."""
+
+    def load(
+        name: str, fragment: str = "", *, width: int = 1400, height: int = 1000, dark: bool = False, media: str = ""
+    ) -> webdriver.Chrome:
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+        chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        features = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        chromium.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features, "media": media})
+        chromium.get("about:blank")
+        chromium.get(files[name].as_uri() + fragment)
+        return chromium
+
+    yield load
+    assert [entry for entry in chromium.get_log("browser") if entry["level"] != "DEBUG"] == []
+    messages = (json.loads(entry["message"])["message"] for entry in chromium.get_log("performance"))
+    urls = {m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"}
+    assert {url.partition(":")[0] for url in urls} <= {"file", "about", "data"}
+
+
+def selected(browser: webdriver.Chrome) -> int:
+    (row,) = browser.find_elements(By.CSS_SELECTOR, "tr[aria-selected=true]")
+    return int(row.get_attribute("data-step"))
+
+
+def press(browser: webdriver.Chrome, *keys: str) -> None:
+    browser.switch_to.active_element.send_keys(*keys)
+
+
+@pytest.mark.parametrize("name", ["kip_101", "long", "toy", "compare", "index"])
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_a_page_is_no_wider_than_the_window(page: Page, name: str, width: int, dark: bool) -> None:
+    browser = page(name, width=width, dark=dark)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
+@pytest.mark.parametrize("name", ["kip_101", "compare"])
+def test_keys_step_through(page: Page, name: str) -> None:
+    browser = page(name)
+    assert selected(browser) == 11
+    for keys, step in (
+        ([Keys.HOME], 0),
+        ([Keys.ARROW_DOWN, Keys.ARROW_DOWN], 2),
+        (["j"], 3),
+        ([Keys.ARROW_UP], 2),
+        (["k"], 1),
+        ([Keys.ARROW_UP, Keys.ARROW_UP], 0),
+        ([Keys.END], 11),
+        ([Keys.ARROW_DOWN], 11),
+    ):
+        press(browser, *keys)
+        assert selected(browser) == step
+        assert browser.execute_script("return location.hash") == f"#step={step}"
+        assert browser.switch_to.active_element.get_attribute("data-step") == str(step)
+
+
+def test_keys_step_along_a_lane(page: Page) -> None:
+    browser = page("kip_101", "#step=4")
+    for key, step in (("n", 5), ("n", 8), ("n", 8), ("p", 5), ("p", 4), ("p", 4)):
+        press(browser, key)
+        assert selected(browser) == step
+
+
+@pytest.mark.parametrize(("fragment", "step"), [("#step=0", 0), ("#step=7", 7), ("#step=999", 11), ("#step=x", 11), ("#<b>", 11), ("", 11)])
+def test_a_permalink_selects_its_step(page: Page, fragment: str, step: int) -> None:
+    browser = page("kip_101", fragment)
+    assert selected(browser) == step
+    (details,) = [d for d in browser.find_elements(By.CSS_SELECTOR, "#panel > section") if d.is_displayed()]
+    assert details.find_element(By.TAG_NAME, "h2").text.startswith(f"Step {step}")
+
+
+def test_a_link_to_a_step_selects_it(page: Page) -> None:
+    browser = page("kip_101")
+    browser.find_element(By.CSS_SELECTOR, ".looked a[href='#step=5']").click()
+    assert selected(browser) == 5
+
+
+def test_a_step_far_away_is_scrolled_to(page: Page) -> None:
+    browser = page("long", "#step=40")
+    inside = "const r = document.getElementById('row-40').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight"
+    assert browser.execute_script(inside)
+
+
+def test_a_click_selects_a_step(page: Page) -> None:
+    browser = page("kip_101", "#step=0")
+    browser.find_element(By.CSS_SELECTOR, "#row-2 th").click()
+    assert selected(browser) == 2
+
+
+def test_search_marks_what_it_finds_and_enter_goes_through_it(page: Page) -> None:
+    browser = page("kip_101", "#step=0")
+    press(browser, "/")
+    box = browser.switch_to.active_element
+    assert box.get_attribute("id") == "search"
+    box.send_keys("advance_high")
+    assert browser.find_element(By.ID, "found").text == "1 found"
+    assert [row.get_attribute("data-step") for row in browser.find_elements(By.CSS_SELECTOR, "tr.match")] == ["8"]
+    box.send_keys(Keys.ENTER)
+    assert selected(browser) == 8
+    box.clear()
+    box.send_keys("presumed leader appends")  # the meaning of the two writes
+    box.send_keys(Keys.ENTER)
+    assert selected(browser) == 10
+    box.send_keys(Keys.ENTER)
+    assert selected(browser) == 5
+    box.send_keys(Keys.ESCAPE)
+    assert browser.find_elements(By.CSS_SELECTOR, "tr.match") == []
+    assert browser.switch_to.active_element.get_attribute("data-step") == "5"
+
+
+def test_search_finds_claims_in_the_index(page: Page) -> None:
+    browser = page("index")
+    press(browser, "/")
+    press(browser, "nothing like that")
+    assert browser.find_element(By.ID, "found").text == "0 found"
+
+
+def test_causes_dim_what_the_selected_step_does_not_depend_on(page: Page) -> None:
+    browser = page("kip_101", "#step=7")
+    press(browser, "c")
+    causes = [int(row.get_attribute("data-step")) for row in browser.find_elements(By.CSS_SELECTOR, "tr.cause")]
+    assert causes == [1, 2, 3, 4, 5, 6, 7]
+    faded = browser.execute_script("return getComputedStyle(document.querySelector('#row-9 > td')).opacity")
+    assert float(faded) < 0.5
+    press(browser, "c")
+    assert browser.execute_script("return getComputedStyle(document.querySelector('#row-9 > td')).opacity") == "1"
+
+
+def test_messages_are_arrows_that_end_in_the_row_and_lane_of_their_reader(page: Page) -> None:
+    browser = page("toy")
+    data = json.loads(browser.find_element(By.ID, "data").get_attribute("textContent"))
+    groups = browser.find_elements(By.CSS_SELECTOR, "#arrows > g")
+    assert len(groups) == len(data["arrows"]) > 2
+    for arrow, group in zip(data["arrows"], groups, strict=True):
+        assert arrow["fate"] in group.get_attribute("class").split()
+        if arrow["fate"] == "read":
+            tip = group.find_element(By.TAG_NAME, "polygon").rect
+            cell = browser.find_element(By.CSS_SELECTOR, f"#row-{arrow['ended']} td[data-name='{arrow['reader']}']").rect
+            assert cell["y"] <= tip["y"] <= cell["y"] + cell["height"]
+            assert cell["x"] - 12 <= tip["x"] <= cell["x"] + cell["width"]
+
+
+def test_lost_messages_are_crossed_out(page: Page) -> None:
+    browser = page("long")
+    data = json.loads(browser.find_element(By.ID, "data").get_attribute("textContent"))
+    lost = sum(arrow["fate"] == "dropped" for arrow in data["arrows"])
+    assert lost > 0
+    assert len(browser.find_elements(By.CSS_SELECTOR, "#arrows > g.dropped")) == lost
+    assert not browser.find_elements(By.CSS_SELECTOR, "#arrows > g.dropped polygon")
+
+
+def test_the_theme_can_be_chosen(page: Page) -> None:
+    browser = page("kip_101")
+
+    def paper() -> str:
+        return browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+
+    light = paper()
+    button = browser.find_element(By.ID, "theme")
+    button.click()
+    assert (button.text, paper()) == ("theme: light", light)
+    button.click()
+    assert button.text == "theme: dark"
+    assert paper() != light
+    button.click()
+    assert (button.text, paper()) == ("theme: system", light)
+
+
+def test_the_systems_dark_mode_is_followed(page: Page) -> None:
+    papers = {page("kip_101", dark=dark).execute_script("return getComputedStyle(document.body).backgroundColor") for dark in (False, True)}
+    assert len(papers) == 2
+
+
+CONTRAST = """
+const linear = (v) => (v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+const shade = (text) => {
+  const [r, g, b] = text.match(/[\\d.]+/g).map((v) => linear(v / 255));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const behind = (e) => {
+  for (; e; e = e.parentElement) {
+    const colour = getComputedStyle(e).backgroundColor;
+    if (!/, 0\\)$|transparent/.test(colour)) return colour;
+  }
+  return getComputedStyle(document.body).backgroundColor;
+};
+const bad = [];
+let looked = 0;
+for (const e of document.querySelectorAll(ELEMENTS)) {
+  const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+  if (!own || !e.checkVisibility({ opacityProperty: true, visibilityProperty: true })) continue;
+  if (e.closest(".hidden, .gone, .idle, .ghost, .empty")) continue;
+  looked += 1;
+  const [a, b] = [shade(getComputedStyle(e).color), shade(behind(e))].sort((x, y) => y - x);
+  if ((a + 0.05) / (b + 0.05) < 4.5) bad.push([e.className, e.textContent.trim().slice(0, 30), getComputedStyle(e).color, behind(e)]);
+}
+return [looked, bad];
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("name", ["kip_101", "compare", "index"])
+def test_text_stands_out_from_what_is_behind_it(page: Page, name: str, dark: bool) -> None:
+    looked, bad = page(name, dark=dark).execute_script(CONTRAST.replace("ELEMENTS", json.dumps("body *")))
+    assert looked > 15
+    assert bad == []
+
+
+def test_records_stand_out_from_their_leader_epochs_colour(page: Page) -> None:
+    for dark in (False, True):
+        looked, bad = page("kip_101", dark=dark).execute_script(CONTRAST.replace("ELEMENTS", json.dumps(".slot *")))
+        assert looked > 10
+        assert bad == []
+
+
+def test_every_control_has_a_name_and_rows_their_roles(page: Page) -> None:
+    browser = page("kip_101")
+    tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    nodes = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in tree if not n.get("ignored")]
+    controls = [(role, name) for role, name in nodes if role in ("button", "searchbox", "link", "grid", "toolbar", "complementary", "list")]
+    assert all(name for role, name in controls if role != "list"), controls
+    assert sum(role == "row" for role, _ in nodes) == 13 + 3  # lane names and twelve steps; the changes of the selected one
+    logs = [name for role, name in nodes if role == "list" and name.startswith("log: ")]
+    assert any("offset 0 r0 epoch 0 committed" in name for name in logs)
+
+
+def test_a_phone_shows_only_lanes_that_changed_and_a_step_on_request(page: Page) -> None:
+    browser = page("kip_101", width=390, height=844)
+    assert not browser.find_element(By.ID, "panel").is_displayed()
+    shown = [td.get_attribute("data-name") for td in browser.find_elements(By.CSS_SELECTOR, "#row-5 td[data-name]") if td.is_displayed()]
+    assert shown == ["b0"]
+    browser.find_element(By.CSS_SELECTOR, "#row-5 .action").click()
+    assert browser.find_element(By.ID, "panel").is_displayed()
+    browser.find_element(By.ID, "close").click()
+    assert not browser.find_element(By.ID, "panel").is_displayed()
+
+
+def test_in_print_there_are_the_steps_and_no_controls(page: Page) -> None:
+    browser = page("kip_101", media="print")
+    assert not browser.find_element(By.ID, "search").is_displayed()
+    assert not browser.find_element(By.ID, "panel").is_displayed()
+    assert len([row for row in browser.find_elements(By.CSS_SELECTOR, "tr[data-step]") if row.is_displayed()]) == 12
+
+
+def test_a_comparison_marks_its_first_difference(page: Page) -> None:
+    browser = page("compare")
+    browser.find_element(By.ID, "first").click()
+    assert selected(browser) == 11
+    (row,) = browser.find_elements(By.CSS_SELECTOR, "tr.first")
+    assert row.get_attribute("data-step") == "11"
+    (details,) = [d for d in browser.find_elements(By.CSS_SELECTOR, ".differences > div") if d.is_displayed()]
+    assert "b1.log: [] here, [r0@e0] there" in details.text
+
+
+def test_a_page_of_sixty_steps_and_five_brokers_shows_all_of_it(page: Page, long_story: Story) -> None:
+    browser = page("long")
+    rows = browser.find_elements(By.CSS_SELECTOR, "tr[data-step]")
+    assert len(rows) == len(long_story.scenes) > 60
+    press(browser, Keys.HOME)
+    heads = [th.text for th in browser.find_elements(By.CSS_SELECTOR, "thead th") if th.is_displayed()]
+    assert heads[:7] == ["step", "controller", "b0", "b1", "b2", "b3", "b4"]
+    press(browser, Keys.END)
+    top = browser.execute_script("return document.querySelector('thead th').getBoundingClientRect().bottom")
+    row = browser.execute_script("return document.querySelector('tr.last').getBoundingClientRect().top")
+    assert 0 < top <= row  # lane names stay in sight

@@ -1,0 +1,217 @@
+"""Exports: what other tools read must be what they expect, and mean what the trace means."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import itf_py
+import jsonschema
+import networkx
+import pytest
+
+from highwater.claims import check_spec
+from highwater.reports import as_data, entry_of
+from highwater.spec import load_spec
+from highwater.viewer.exports import EXPORTS, dot, itf, mermaid, steps_csv
+from highwater.viewer.gallery import story_of
+from highwater.viewer.story import Fate, Story
+
+SPECS = Path(__file__).parents[3] / "specs"
+
+# The Informal Trace Format as https://apalache-mc.org/docs/adr/015adr-trace.html describes it.
+EXPRESSIONS: dict[str, Any] = {
+    "expression": {
+        "anyOf": [
+            {"type": "string"},
+            {"type": "boolean"},
+            {"type": "integer", "minimum": -(2**53) + 1, "maximum": 2**53 - 1},
+            {"type": "array", "items": {"$ref": "#/$defs/expression"}},
+            {"$ref": "#/$defs/special"},
+            {"$ref": "#/$defs/record"},
+        ]
+    },
+    "special": {
+        "type": "object",
+        "minProperties": 1,
+        "maxProperties": 1,
+        "additionalProperties": False,
+        "properties": {
+            "#bigint": {"type": "string", "pattern": "^-?[0-9]+$"},
+            "#tup": {"type": "array", "items": {"$ref": "#/$defs/expression"}},
+            "#set": {"type": "array", "items": {"$ref": "#/$defs/expression"}},
+            "#map": {
+                "type": "array",
+                "items": {"type": "array", "minItems": 2, "maxItems": 2, "items": {"$ref": "#/$defs/expression"}},
+            },
+        },
+    },
+    "record": {"type": "object", "propertyNames": {"not": {"pattern": "^#"}}, "additionalProperties": {"$ref": "#/$defs/expression"}},
+}
+ITF_SCHEMA = {
+    "type": "object",
+    "required": ["vars", "states"],
+    "additionalProperties": False,
+    "properties": {
+        "#meta": {"type": "object"},
+        "params": {"type": "array", "items": {"type": "string"}},
+        "vars": {"type": "array", "items": {"type": "string"}},
+        "states": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"#meta": {"type": "object"}},
+                "patternProperties": {"^[^#]": {"$ref": "#/$defs/expression"}},
+                "additionalProperties": False,
+            },
+        },
+        "loop": {"type": "integer"},
+    },
+    "$defs": EXPRESSIONS,
+}
+
+
+@pytest.fixture(scope="module")
+def kip_101() -> Story:
+    return story_of(entry_of(check_spec(load_spec(SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml"))))
+
+
+@pytest.fixture(params=["kip_101", "toy_story", "long_story", "any_story"])
+def story(request: pytest.FixtureRequest) -> Story:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def hostile(toy_story: Story) -> Story:
+    """A story whose title and witness mean something to every format."""
+    text = 'a"b\\n; #35; -->>\nend\n<b> %% \x1b[31m } ]'
+    return attrs.evolve(
+        toy_story, title=text, violation=attrs.evolve(toy_story.violation, witness=text), entry={**toy_story.entry, "file": text}
+    )
+
+
+# --- ITF
+
+
+def test_itf_is_what_its_description_says(story: Story) -> None:
+    data = json.loads(itf(story))
+    jsonschema.Draft202012Validator(ITF_SCHEMA).validate(data)
+    for number, state in enumerate(data["states"]):
+        assert set(data["vars"]) == set(state) - {"#meta"}
+        assert state["#meta"]["index"] == number
+
+
+def test_the_schema_of_itf_refuses_what_is_not_itf() -> None:
+    validator = jsonschema.Draft202012Validator(ITF_SCHEMA)
+    for value in (None, 1.5, 2**60, {"#set": 3}, {"#other": []}, {"#map": [[1]]}, {"#set": [], "x": 1}):
+        assert not validator.is_valid({"vars": ["x"], "states": [{"x": value}]})
+
+
+def test_a_reader_of_itf_reads_it(story: Story) -> None:
+    trace = itf_py.trace_from_json(json.loads(itf(story)))
+    assert len(trace.states) == len(story.scenes)
+    assert trace.vars == list(story.system.domain.fields)
+
+
+def test_itf_says_what_the_states_are(kip_101: Story) -> None:
+    last = itf_py.trace_from_json(json.loads(itf(kip_101))).states[-1].values
+    state = kip_101.violation.trace[-1].state
+    assert last["next_record_id"] == state.next_record_id
+    assert last["quorum"].isr == frozenset({"b0", "b1"})
+    assert (last["quorum"].leader, last["replicas"]["b0"].high_watermark) == ("b0", 1)
+    assert [record.id for record in last["replicas"]["b0"].log] == [record["id"] for record in as_data(state)["replicas"][0]["log"]]
+
+
+def test_hostile_text_stays_text_in_itf(hostile: Story) -> None:
+    data = json.loads(itf(hostile))
+    jsonschema.Draft202012Validator(ITF_SCHEMA).validate(data)
+    assert data["#meta"]["source"] == hostile.entry["file"]
+
+
+# --- Mermaid
+
+LINE = re.compile(
+    r"    (participant L\d+ as (?P<name>.+)|L\d+(->>|--x)L\d+: (?P<message>.+)|Note over L\d+(,L\d+)?: (?P<note>.+))"
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("which", ["kip_101", "long_story", "any_story", "hostile"])
+def test_every_line_of_a_mermaid_diagram_is_a_participant_a_message_or_a_note(which: str, request: pytest.FixtureRequest) -> None:
+    story = request.getfixturevalue(which)
+    first, *rest = mermaid(story).splitlines()
+    assert first == "sequenceDiagram"
+    for line in rest:
+        match = LINE.fullmatch(line)
+        assert match, line
+        text = match["name"] or match["message"] or match["note"]
+        assert re.fullmatch(r"([\w .,:()=+→-]|#\d+;)+", text), text
+
+
+def test_mermaid_shows_every_message_that_ended_and_crosses_out_the_lost_ones(long_story: Story) -> None:
+    text = mermaid(long_story)
+    assert text.count("->>") == sum(arrow.fate is Fate.READ for arrow in long_story.arrows)
+    assert text.count("--x") == sum(arrow.fate is Fate.DROPPED for arrow in long_story.arrows) > 0
+
+
+# --- Graphviz
+
+
+def test_dot_is_a_graph_whose_edges_join_steps(story: Story) -> None:
+    text = dot(story)
+    assert text.startswith("digraph trace {")
+    nodes = set(re.findall(r"^ +(s\d+|violation) \[", text, re.MULTILINE))
+    edges = re.findall(r"^ +(s\d+) -> (s\d+|violation) \[", text, re.MULTILINE)
+    assert nodes == {"violation", *(f"s{scene.number}" for scene in story.scenes[1:])}
+    graph = networkx.DiGraph(edges)
+    assert set(graph) <= nodes
+    assert networkx.is_directed_acyclic_graph(graph)
+
+
+@pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
+@pytest.mark.parametrize("which", ["kip_101", "toy_story", "hostile"])
+def test_graphviz_reads_it(which: str, request: pytest.FixtureRequest) -> None:
+    text = dot(request.getfixturevalue(which))
+    ran = subprocess.run(["dot", "-Tplain"], input=text, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "Error" not in ran.stderr
+
+
+def test_hostile_text_stays_inside_its_quotes_in_dot(hostile: Story) -> None:
+    outside = re.sub(r'"(\\.|[^"\\])*"', "", dot(hostile))
+    assert '"' not in outside
+    assert "<b>" not in outside
+
+
+# --- CSV
+
+
+def test_csv_has_a_row_per_step(story: Story) -> None:
+    rows = list(csv.DictReader(io.StringIO(steps_csv(story), newline="")))
+    assert [row["step"] for row in rows] == [str(scene.number) for scene in story.scenes]
+    assert [row["action"] for row in rows] == [scene.name for scene in story.scenes]
+    assert [row["actor"] for row in rows] == [scene.actor for scene in story.scenes]
+    assert story.violation.property in rows[-1]["false"]
+
+
+def test_csv_holds_nothing_that_a_spreadsheet_computes(long_story: Story) -> None:
+    scenes = [attrs.evolve(scene, name="=1+1", actor="@x", arguments={"-2": "+3"}) for scene in long_story.scenes]
+    rows = list(csv.reader(io.StringIO(steps_csv(attrs.evolve(long_story, scenes=tuple(scenes))), newline="")))
+    assert not [value for row in rows[1:] for value in row if value[:1] in ("=", "+", "-", "@")]
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_exports_hold_no_control_characters(hostile: Story, kind: str) -> None:
+    assert not set(EXPORTS[kind](hostile)) & {"\x1b", "\x00"}
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_a_trace_without_steps_is_exported(make_spec: Callable[..., Any], kind: str) -> None:
+    assert EXPORTS[kind](story_of(entry_of(check_spec(make_spec(check=["leader_in_isr"])))))

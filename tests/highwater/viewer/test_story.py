@@ -1,0 +1,291 @@
+"""Stories: messages from sender to reader, what changed in which lane, and what the property looked at."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from explorer.system import System, successor
+from explorer.verdict import Step, Violation
+from highwater.claims import Engine, check_spec
+from highwater.reports import entry_of
+from highwater.spec import load_spec
+from highwater.viewer.catalogue import drawing_of
+from highwater.viewer.gallery import story_of
+from highwater.viewer.pages import trace_page
+from highwater.viewer.picture import Tone
+from highwater.viewer.pictures import of_any_model
+from highwater.viewer.story import Fate, Story
+from highwater.viewer.telling import lane_of_part, meaning_of, protocol_in_words, tell, tell_steps
+from model.catalogue import MODELS
+from model.reference.controlling import become_leader
+from tests import small_models
+
+SPECS = Path(__file__).parents[3] / "specs"
+
+
+@pytest.fixture(scope="module")
+def kip_101() -> Story:
+    return story_of(entry_of(check_spec(load_spec(SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml"))))
+
+
+def test_a_message_goes_from_the_step_that_sent_it_to_the_step_that_read_it(kip_101: Story) -> None:
+    arrows = [(a.message.kind, a.message.epoch, a.sent, a.ended, a.reader, a.fate) for a in kip_101.arrows]
+    assert arrows == [
+        ("LeaderAndIsr", 0, 1, 4, "b0", Fate.READ),
+        ("LeaderAndIsr", 0, 1, 6, "b1", Fate.READ),
+        ("LeaderAndIsr", 1, 2, 9, "b1", Fate.READ),
+        ("LeaderAndIsr", 2, 3, 11, "b1", Fate.READ),
+    ]
+
+
+def test_a_message_is_stale_where_the_leader_epoch_is_further_when_it_is_read(kip_101: Story) -> None:
+    assert [arrow.newest for arrow in kip_101.arrows] == [2, 2, 2, None]
+
+
+def test_what_the_property_looked_at_says_since_when(kip_101: Story) -> None:
+    assert [(found.part, found.value, found.since, found.lane) for found in kip_101.looked_at] == [
+        ("quorum.isr", "{b0 b1}", 0, "controller"),
+        ("b0.leader", "b0", 4, "b0"),
+        ("b0.log", "[r0@e0]", 5, "b0"),
+        ("b0.high_watermark", "1", 8, "b0"),
+        ("b1.log", "[]", 11, "b1"),
+    ]
+
+
+def test_truncated_records_are_gone_for_one_step(kip_101: Story) -> None:
+    (strip,) = kip_101.scenes[11].cells["b1"].strips
+    assert [(slot.offset, slot.block.text, slot.change) for slot in strip.slots] == [(0, "r0", "gone"), (1, "r1", "gone")]
+    (strip,) = kip_101.scenes[10].cells["b1"].strips
+    assert [(slot.block.text, slot.change, slot.committed) for slot in strip.slots] == [("r0", "", False), ("r1", "new", False)]
+
+
+def test_the_high_watermark_parts_committed_from_open_records(kip_101: Story) -> None:
+    (before,), (after,) = (kip_101.scenes[number].cells["b0"].strips for number in (7, 8))
+    assert [slot.committed for slot in before.slots if slot.block] == [False]
+    assert [slot.committed for slot in after.slots if slot.block] == [True]
+    assert (before.high_watermark_changed, after.high_watermark_changed) == (False, True)
+
+
+def test_a_leader_that_another_epoch_has_replaced_is_a_zombie(kip_101: Story) -> None:
+    tones = [scene.cells["b0"].lane.badges[0].tone for scene in kip_101.scenes]
+    assert tones == [Tone.IDLE] * 4 + [Tone.ZOMBIE] * 8
+
+
+def test_only_lanes_that_a_step_changes_are_marked(kip_101: Story) -> None:
+    changed = [{lane for lane, cell in scene.cells.items() if cell.changed} for scene in kip_101.scenes]
+    assert changed == [set(), *[{"controller"}] * 3, {"b0"}, {"b0"}, {"b1"}, {"b1"}, {"b0"}, {"b1"}, {"b1"}, {"b1"}]
+
+
+def test_the_witness_is_at_the_offset_and_in_the_lanes_that_the_property_looked_at(kip_101: Story) -> None:
+    last = kip_101.scenes[-1]
+    assert {lane for lane, cell in last.cells.items() if cell.is_witness} == {"controller", "b0", "b1"}
+    assert [slot.is_witness for slot in last.cells["b1"].strips[0].slots] == [True, False]
+    assert not any(cell.is_witness for scene in kip_101.scenes[:-1] for cell in scene.cells.values())
+
+
+def test_every_property_of_the_model_is_followed_and_the_violated_one_comes_first(kip_101: Story) -> None:
+    assert kip_101.properties[0] == "strong_isr"
+    assert "leader_in_isr" in kip_101.properties
+    assert [scene.number for scene in kip_101.scenes if "leader_in_isr" in scene.violated] == [0]
+    assert [scene.number for scene in kip_101.scenes if "strong_isr" in scene.violated] == [11]
+
+
+def test_an_action_means_what_its_docstring_says() -> None:
+    meaning = meaning_of(become_leader)
+    assert meaning.line == "A replica reads a request that makes it leader."
+    assert meaning.source == "BecomeLeader; kafka.cluster.Partition#makeLeader (0.11)."
+    assert list(meaning.sections) == ["Actor", "Enabled", "Effect", "Source"]
+
+
+def test_sections_of_several_lines_are_whole() -> None:
+    from model.reference.fenced import fenced_expand_isr
+
+    assert meaning_of(fenced_expand_isr).sections["Enabled"].endswith("that high watermark has reached the leader's own epoch.")
+
+
+@pytest.mark.parametrize(
+    ("part", "lane"),
+    [("b1.log", "b1"), ("leader.offsets[b2]", "b2"), ("quorum.isr", "controller"), ("b10.log", "b10"), ("b1.offsets[x]", "b1")],
+)
+def test_a_part_of_the_state_belongs_to_the_lane_that_it_names(part: str, lane: str) -> None:
+    assert lane_of_part(part, ("controller", "b0", "b1", "b2", "b10")) == lane
+
+
+# --- messages in slots
+
+
+def test_a_slot_that_moves_up_is_the_same_message(toy_story: Story) -> None:
+    spans = [(a.message.kind, a.message.receiver, a.sent, a.ended, a.fate) for a in toy_story.arrows]
+    assert ("LeaderAndIsr", "b0", 1, 2, Fate.READ) in spans
+    assert ("LeaderAndIsr", "b1", 1, 4, Fate.READ) in spans
+    assert len({(a.message.key, a.sent) for a in toy_story.arrows}) == len(toy_story.arrows)
+    for arrow in toy_story.arrows:
+        inside = range(arrow.sent, arrow.ended if arrow.ended is not None else len(toy_story.scenes))
+        states = [step.state for step in toy_story.violation.trace]
+        assert all(arrow.message.key in states[number].packets for number in inside)
+        assert arrow.ended is None or arrow.message.key not in states[arrow.ended].packets
+
+
+def test_messages_that_are_never_read_are_in_flight_at_the_end(toy_story: Story) -> None:
+    flying = {arrow.message.key for arrow in toy_story.arrows if arrow.fate is Fate.IN_FLIGHT}
+    assert flying == set(toy_story.violation.trace[-1].state.packets)
+
+
+def test_what_the_network_loses_is_dropped_and_the_rest_is_read(long_story: Story) -> None:
+    fates = {arrow.fate: 0 for arrow in long_story.arrows}
+    for arrow in long_story.arrows:
+        fates[arrow.fate] += 1
+        if arrow.ended is not None:
+            assert (long_story.scenes[arrow.ended].name == "lose") == (arrow.fate is Fate.DROPPED)
+            assert arrow.reader == arrow.message.receiver
+    assert set(fates) == set(Fate)
+
+
+def test_steps_that_the_violation_does_not_depend_on_have_no_distance(long_story: Story) -> None:
+    assert 0 < len(long_story.idle) < len(long_story.scenes) - 1
+    assert all(scene.distance is None for scene in long_story.idle)
+
+
+# --- models without a drawing
+
+
+def test_a_model_without_a_drawing_gets_a_lane_per_broker_from_its_domains(any_story: Story) -> None:
+    assert any_story.drawing is of_any_model.DRAWING
+    assert any_story.lanes == ("cluster", "b0", "b1", "b2")
+    last = any_story.scenes[-1].cells
+    states = any_story.violation.trace[-1].state
+    for broker, node in enumerate(states.nodes):
+        (strip,) = last[f"b{broker}"].strips
+        assert strip.log.high_watermark == node.high_watermark
+        assert [(block.text, block.epoch) for block in strip.log.blocks] == [(f"r{e.id}", e.leader_epoch) for e in node.log]
+    assert [chips.members for chips in last["cluster"].lane.chips] == [("b0", "b1", "b2")]
+
+
+def test_records_with_a_sender_or_receiver_are_messages_in_any_model(any_story: Story) -> None:
+    assert any_story.arrows
+    assert {arrow.message.kind for arrow in any_story.arrows} <= {"append", "leader and isr"}
+    assert all(arrow.message.receiver in any_story.lanes for arrow in any_story.arrows)
+    assert all(arrow.message.sender in any_story.lanes for arrow in any_story.arrows if arrow.message.kind == "append")
+
+
+CASES = [(model, name) for model, name in small_models.CASES if name != "kafka-2.1"]
+
+
+@pytest.mark.parametrize(("model", "name"), CASES, ids=lambda value: value)
+def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> None:
+    system, dice = small_models.small_system(model, name), random.Random(0)
+    drawing = drawing_of(system.domain.cls)
+    assert drawing is not of_any_model.DRAWING
+    for _ in range(6):
+        trace = [Step(None, dice.choice(system.initial))]
+        for _ in range(25):
+            after = ((a, successor(a, trace[-1].state, system.domain)) for a in dice.sample(system.actions, len(system.actions)))
+            found = next(((a, state) for a, state in after if isinstance(state, system.domain.cls)), None)
+            if found is None:
+                break
+            trace.append(Step(*found))
+        telling = tell_steps(system, trace, drawing)
+        for scene, step in zip(telling.scenes, trace, strict=True):
+            picture = drawing.draw(system.domain, step.state)
+            assert tuple(picture.lanes) == telling.lanes
+            assert {m.sender for m in picture.messages} | {m.receiver for m in picture.messages} <= {*telling.lanes, None}
+            assert len({message.key for message in picture.messages}) == len(picture.messages)
+            assert scene.lane in (*telling.lanes, "")
+            if scene.actor in telling.lanes:
+                assert scene.lane == scene.actor
+        for arrow in telling.arrows:
+            assert arrow.ended is None or arrow.ended > arrow.sent
+            assert arrow.message.receiver in (None, arrow.reader) or arrow.fate is Fate.IN_FLIGHT
+
+
+PARTITION = """
+model = "partition"
+preset = "kafka-0.10.2"
+bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1, fetch_steps = 3, process_crashes = 1 }
+check = ["candidates_are_complete"]
+expect = { verdict = "violated" }
+"""
+
+
+@pytest.fixture(scope="module")
+def partition_story(tmp_path_factory: pytest.TempPathFactory) -> Story:
+    path = tmp_path_factory.mktemp("spec") / "partition.toml"
+    path.write_text(PARTITION, encoding="utf-8")
+    return story_of(entry_of(check_spec(load_spec(path), Engine.PYTHON)))
+
+
+def test_a_fetch_goes_to_the_leader_and_its_response_comes_back_however_late(partition_story: Story) -> None:
+    arrows = [arrow for arrow in partition_story.arrows if arrow.message.kind in ("Fetch", "FetchResponse")]
+    assert [(a.message.kind, a.message.sender, a.message.receiver, a.message.epoch, a.fate, a.newest) for a in arrows] == [
+        ("Fetch", "b1", "b0", 0, Fate.READ, None),
+        ("FetchResponse", "b0", "b1", 0, Fate.READ, 1),  # b1 leads by then
+        ("Fetch", "b0", "b1", 1, Fate.READ, None),
+        ("FetchResponse", "b1", "b0", 1, Fate.IN_FLIGHT, None),
+    ]
+    assert arrows[0].ended == arrows[1].sent
+    served = partition_story.scenes[arrows[0].ended]
+    assert (served.name, served.actor, served.lane) == ("serve_fetch", "leader", "b0")
+
+
+def test_an_election_is_a_message_to_all_that_each_reads_once(partition_story: Story) -> None:
+    read = [(a.message.epoch, a.reader) for a in partition_story.arrows if a.message.kind == "LeaderAndIsr"]
+    assert sorted(read) == [(1, "b0"), (1, "b1")]
+
+
+def test_what_clients_were_promised_stands_in_a_lane_of_its_own(partition_story: Story) -> None:
+    (exposed,) = partition_story.scenes[-1].cells["clients"].strips
+    state = partition_story.violation.trace[-1].state
+    assert [block.text for block in exposed.log.blocks] == [f"r{record.id}" for record in state.clients.exposed] == ["r0"]
+
+
+def test_a_protocol_is_told_by_the_preset_that_it_differs_least_from(partition_story: Story) -> None:
+    assert partition_story.protocol == "kafka-0.10.2"
+    model = MODELS["partition"]
+    changed = attrs.evolve(model.presets["repaired"], fence_fetch=False)
+    assert protocol_in_words(model, changed) == "repaired, fence_fetch false"
+    assert protocol_in_words(model, changed, "kafka-4.1").startswith("kafka-4.1, fence_fetch false")
+    assert "initial_isr" not in partition_story.bounds
+    assert "process_crashes 1" in partition_story.bounds
+
+
+def test_async_isr_shows_beliefs_beside_the_truth(make_spec: Callable[..., Any]) -> None:
+    path = SPECS / "isr_agreement" / "two_brokers_agree_on_the_isr.toml"
+    system = load_spec(path).system()
+    state = system.initial[0]
+    shrunk = next(a for a in system.actions if str(a) == "controller_shrinks_isr(broker b1)").apply(state)
+    picture = drawing_of(type(state)).draw(system.domain, shrunk)
+    (belief,) = picture.lanes["b0"].chips
+    assert (belief.members, belief.truth, belief.wrong) == (("b0", "b1"), ("b0",), frozenset({"b1"}))
+
+
+def test_a_story_of_a_trace_without_steps_can_be_told(make_spec: Callable[..., Any]) -> None:
+    story = story_of(entry_of(check_spec(make_spec(check=["leader_in_isr"]))))
+    assert [scene.number for scene in story.scenes] == [0]
+    assert story.scenes[0].violated >= {"leader_in_isr"}
+
+
+def test_a_story_of_a_deadlock_can_be_told(make_spec: Callable[..., Any]) -> None:
+    story = story_of(entry_of(check_spec(make_spec(check=["no_deadlock"]))))
+    assert "no_deadlock" in story.scenes[-1].violated
+    assert story.looked_at
+
+
+def test_telling_uses_the_drawing_that_is_given(toy: Callable[..., tuple[System, Violation]]) -> None:
+    system, violation = toy(20)
+    story = tell({"name": "x", "protocol": {}, "bounds": {}, "model": "toy"}, system, violation, drawing=of_any_model.DRAWING)
+    assert story.lanes[0] == "cluster"
+
+
+def test_a_violation_that_the_end_of_the_trace_does_not_show_is_told_without_causes(toy: Callable[..., tuple[System, Violation]]) -> None:
+    system, violation = toy(20)
+    other = attrs.evolve(violation, property="something_about_the_whole_graph")
+    story = tell({"name": "x", "protocol": {}, "bounds": {}, "model": "toy"}, system, other)
+    assert story.looked_at == ()
+    assert "something_about_the_whole_graph" in story.scenes[-1].violated
+    assert "Which steps it depends on cannot be told." in trace_page(story)

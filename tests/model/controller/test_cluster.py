@@ -1,0 +1,245 @@
+"""The cluster around the state machines: what Kafka's sources and tests say of single events, and that both engines see it alike."""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from explorer import local, oracle
+from explorer.system import System
+from highwater.spec import build_system
+from invariants.catalogue import PROPERTIES
+from model.controller import brokers, controlling
+from model.controller.brokers import ClientError, metadata_error, produce_error
+from model.controller.definition import ACTIONS, define
+from model.controller.partition_states import PartitionState
+from model.controller.protocol import PRESETS, REPAIRED, DeadReplicaAtStartup
+from model.controller.replica_states import ReplicaState
+from model.controller.state import Cluster, ControllerBounds, Kind, Metadata, Role, Step
+from tests.model.controller.walk import BY_NAME, Walk, bounds
+
+
+def test_a_new_topic_is_led_by_its_first_replica() -> None:
+    walk = Walk(established=0, brokers=3, replication_factor=2)("is_elected", controller=0)("creates_topic")("notices_topic", controller=0)
+    assert (walk.leadership.leader, walk.leadership.isr, walk.leadership.leader_epoch) == (0, {0, 1}, 0)
+    assert walk.context.replicas == (ReplicaState.ONLINE, ReplicaState.ONLINE, ReplicaState.NON_EXISTENT)
+    walk.deliver_all()
+    assert [broker.role for broker in walk.cluster.brokers] == [Role.LEADER, Role.FOLLOWER, Role.NONE]
+
+
+def test_a_new_topic_without_live_replicas_stays_new_until_one_is_back() -> None:
+    walk = Walk(established=0, replication_factor=1)("broker_crashes", broker=0)("is_elected", controller=0)("creates_topic")
+    walk("notices_topic", controller=0)
+    assert (walk.leadership, walk.context.partition) == (None, PartitionState.NEW)
+    walk("broker_starts", broker=0)("notices_brokers", controller=0)
+    assert (walk.leadership.leader, walk.context.partition) == (0, PartitionState.ONLINE)
+
+
+def test_a_follower_that_dies_costs_a_leader_epoch_and_a_partition_epoch() -> None:
+    walk = Walk()("broker_crashes", broker=1)("notices_brokers", controller=0)
+    assert walk.leadership == attrs.evolve(walk.leadership, leader=0, isr=frozenset({0}), leader_epoch=1, partition_epoch=1)
+
+
+def test_a_leader_that_dies_is_replaced_in_one_leader_epoch_and_then_leaves_nothing_to_write() -> None:
+    walk = Walk()("broker_crashes", broker=0)("notices_brokers", controller=0)
+    assert (walk.leadership.leader, walk.leadership.isr, walk.leadership.leader_epoch) == (1, {1}, 1)
+
+
+def test_a_replica_outside_the_isr_dies_without_a_write_and_its_peers_are_told_again() -> None:
+    walk = Walk(brokers=3, replication_factor=3)("shrinks_isr", leader=0, follower=2)("broker_crashes", broker=2)
+    before = walk.leadership
+    walk("notices_brokers", controller=0)
+    assert walk.leadership == before
+    assert [request.kind for request in walk.cluster.queues[0][1]] == [Kind.LEADER_AND_ISR]
+
+
+def test_the_last_isr_member_stays_in_the_isr_and_leads_again() -> None:
+    walk = Walk(replication_factor=1)("broker_crashes", broker=0)("notices_brokers", controller=0)
+    assert (walk.leadership.leader, walk.leadership.isr, walk.context.partition) == (None, {0}, PartitionState.OFFLINE)
+    walk("broker_starts", broker=0)("notices_brokers", controller=0)
+    assert (walk.leadership.leader, walk.leadership.leader_epoch) == (0, 2)
+
+
+@pytest.mark.parametrize(("rule", "epochs"), [(DeadReplicaAtStartup.OFFLINE, 2), (DeadReplicaAtStartup.INELIGIBLE, 1)])
+def test_a_crash_of_controller_and_leader_together_costs_two_leader_epochs_since_2_3(rule: DeadReplicaAtStartup, epochs: int) -> None:
+    walk = Walk(attrs.evolve(REPAIRED, dead_replica_at_startup=rule), controller_epoch_max=2)
+    walk("broker_crashes", broker=0)("controller_crashes", controller=0)("is_elected", controller=0)
+    assert (walk.leadership.leader, walk.leadership.leader_epoch) == (1, epochs)
+
+
+@pytest.mark.parametrize(("clean", "elected"), [(True, None), (False, 1)])
+def test_only_an_unclean_election_elects_outside_the_isr(clean: bool, elected: int | None) -> None:
+    walk = Walk(attrs.evolve(REPAIRED, unclean_election=not clean))("shrinks_isr", leader=0, follower=1)
+    walk("broker_crashes", broker=0)("notices_brokers", controller=0)
+    assert walk.leadership.leader == elected
+
+
+def test_a_preferred_election_is_not_held_where_the_preferred_replica_leads() -> None:
+    walk = Walk()("asks_for_preferred_leader")("elects_preferred_leader", controller=0)
+    assert walk.leadership.leader_epoch == 0
+    assert not walk.cluster.zk.preferred_election
+
+
+def test_a_broker_that_shuts_down_is_replaced_and_leaves_the_isr() -> None:
+    walk = Walk()("shuts_broker_down", controller=0, broker=0)
+    assert (walk.leadership.leader, walk.leadership.isr) == (1, {1})
+    told = [broker for broker in (0, 1) if walk.cluster.queues[0][broker]]
+    assert told == [0, 1], "the leaving broker is told, too"
+
+
+def test_a_deletion_stops_every_replica_then_deletes_it_and_then_clears_up() -> None:
+    walk = Walk()("asks_for_deletion")("notices_deletion", controller=0)
+    assert walk.context.partition is PartitionState.NON_EXISTENT
+    assert walk.context.replicas == (ReplicaState.DELETION_STARTED,) * 2
+    assert [(request.kind, request.delete) for request in walk.cluster.queues[0][1]] == [
+        (Kind.STOP_REPLICA, False),
+        (Kind.STOP_REPLICA, True),
+    ]
+    walk.deliver_all()("reads_answer", controller=0, broker=0)("reads_answer", controller=0, broker=1)
+    assert walk.context.step is Step.DELETE_LEADERSHIP
+    walk.steps()
+    assert (walk.cluster.zk.assignment, walk.cluster.zk.leadership, walk.cluster.zk.deletion) == ((), None, False)
+    assert walk.context.topic_id == 0
+    assert not walk.cluster.history.illegal_edges
+
+
+def test_a_deletion_waits_for_a_dead_broker_and_ineligible_replicas_are_retried_when_it_is_back() -> None:
+    walk = Walk()("broker_crashes", broker=1)("notices_brokers", controller=0)("asks_for_deletion")("notices_deletion", controller=0)
+    assert walk.context.replicas == (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_INELIGIBLE)
+    assert walk.context.deletion_halted
+    walk.deliver_all()("reads_answer", controller=0, broker=0)
+    assert walk.context.replicas == (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.OFFLINE)
+    walk("broker_starts", broker=1)("notices_brokers", controller=0)
+    assert walk.context.replicas == (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_STARTED)
+    walk.deliver_all()("reads_answer", controller=0, broker=1).steps()
+    assert not walk.cluster.zk.deletion
+
+
+def test_a_deletion_waits_for_a_reassignment() -> None:
+    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
+    walk("asks_for_deletion")("notices_deletion", controller=0)
+    assert walk.context.replicas == (ReplicaState.ONLINE, ReplicaState.NEW)
+    walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0).steps()
+    assert walk.context.replicas == (ReplicaState.NON_EXISTENT, ReplicaState.DELETION_STARTED)
+
+
+def reassigned(walk: Walk) -> Walk:
+    return walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0).steps()
+
+
+def test_moving_a_single_replica_costs_three_leader_epochs() -> None:
+    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
+    assert walk.leadership.leader_epoch == 1
+    assert walk.cluster.zk.assignment == (1, 0)
+    reassigned(walk)
+    assert (walk.leadership.leader, walk.leadership.isr, walk.leadership.leader_epoch) == (1, {1}, 3)
+    assert (walk.cluster.zk.assignment, walk.cluster.zk.reassignment) == ((1,), None)
+    assert walk.cluster.brokers[0].log is None
+
+
+def test_moving_a_single_replica_costs_one_more_leader_epoch_if_it_stalled() -> None:
+    walk = Walk(replication_factor=1)("broker_crashes", broker=1)("notices_brokers", controller=0)
+    walk("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
+    assert walk.leadership.leader_epoch == 1
+    walk("broker_starts", broker=1)("notices_brokers", controller=0).steps()
+    assert reassigned(walk).leadership.leader_epoch == 4
+
+
+def test_a_removed_replica_does_not_wait_for_its_broker() -> None:
+    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
+    walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0)
+    while walk.context.step is not Step.NARROW_ASSIGNMENT:
+        walk("takes_step", controller=0)
+    assert walk.context.replicas[0] is ReplicaState.NON_EXISTENT
+    assert walk.cluster.brokers[0].log is not None
+
+
+def test_a_reassignment_for_a_topic_that_is_being_deleted_is_refused() -> None:
+    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("asks_for_deletion")("notices_deletion", controller=0)
+    walk("notices_reassignment", controller=0)
+    assert walk.cluster.zk.reassignment is None
+    assert walk.context.step is None
+
+
+def test_a_deposed_controller_finds_out_by_its_first_write() -> None:
+    walk = Walk(controllers=2, controller_epoch_max=2)("controller_is_deposed", controller=0)("is_elected", controller=1)
+    walk("broker_crashes", broker=1)("notices_brokers", controller=0)
+    assert not walk.cluster.controllers[0].active
+    assert walk.leadership.leader_epoch == 0
+
+
+def test_a_stopped_leader_stays_leader_until_it_is_told_to_delete() -> None:
+    walk = Walk()("asks_for_deletion")("notices_deletion", controller=0)("receives", controller=0, broker=0)
+    assert walk.cluster.brokers[0].leads
+    walk("receives", controller=0, broker=0)
+    assert (walk.cluster.brokers[0].role, walk.cluster.brokers[0].log) == (Role.NONE, None)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "live", "assignment", "error"),
+    [
+        (None, {0, 1}, {0, 1}, ClientError.UNKNOWN_TOPIC_OR_PARTITION),
+        (Metadata(None, 1), {0, 1}, {0, 1}, ClientError.LEADER_NOT_AVAILABLE),
+        (Metadata(0, 1), {1}, {0, 1}, ClientError.LEADER_NOT_AVAILABLE),
+        (Metadata(1, 1), {1}, {0, 1}, ClientError.REPLICA_NOT_AVAILABLE),
+        (Metadata(1, 1), {0, 1}, {0, 1}, ClientError.NONE),
+    ],
+)
+def test_what_a_metadata_response_says(metadata: Metadata | None, live: set, assignment: set, error: ClientError) -> None:
+    broker = attrs.evolve(Walk().cluster.brokers[0], metadata=metadata)
+    assert metadata_error(broker, frozenset(live), frozenset(assignment)) is error
+
+
+def test_only_the_leader_takes_writes() -> None:
+    walk = Walk(brokers=3)
+    assert [produce_error(broker) for broker in walk.cluster.brokers[:2]] == [ClientError.NONE, ClientError.NOT_LEADER_OR_FOLLOWER]
+    stranger = attrs.evolve(walk.cluster.brokers[2], metadata=None)
+    assert produce_error(stranger) is ClientError.UNKNOWN_TOPIC_OR_PARTITION
+
+
+@pytest.mark.parametrize(
+    ("given", "wrong"),
+    [
+        ({"replication_factor": 3}, "replication_factor 3 is more than brokers 2"),
+        ({"target_size": 3}, "target_size 3 is more than brokers 2"),
+        ({"topics_max": 0}, "established 1 needs topics_max"),
+    ],
+)
+def test_bounds_that_contradict_each_other_are_refused(given: dict[str, int], wrong: str) -> None:
+    with pytest.raises(ValueError, match=wrong):
+        bounds(**given)
+
+
+def system(preset: str, **given: int) -> System:
+    definition = define(PRESETS[preset])
+    chosen = ControllerBounds(brokers=2, replication_factor=2, leader_epoch_max=4, partition_epoch_max=5, **given)
+    return build_system(definition, PRESETS[preset], chosen, PROPERTIES[Cluster])
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"broker_crashes": 1, "deletions": 1},
+        {"established": 0, "controllers": 2, "controller_crashes": 1, "controller_epoch_max": 2},
+        {"reassignments": 1, "target_size": 1, "shrinks": 1},
+    ],
+    ids=lambda given: "-".join(given),
+)
+def test_both_engines_see_the_same_cluster(preset: str, given: dict[str, int]) -> None:
+    whole = system(preset, **given)
+    both = [engine.explore(whole, keep_going=True) for engine in (local, oracle)]
+    for name in ("verdict", "levels", "generated", "enabled", "bounds_cut", "violations"):
+        assert getattr(both[0], name) == getattr(both[1], name)
+
+
+def test_every_action_says_who_acts_when_and_what_for() -> None:
+    for action in ACTIONS:
+        assert "Actor:" in action.function.__doc__, action.name
+        assert "Enabled:" in action.function.__doc__, action.name
+
+
+def test_every_action_is_listed_once() -> None:
+    declared = {value.name for module in (brokers, controlling) for value in vars(module).values() if type(value) is type(ACTIONS[0])}
+    assert declared == set(BY_NAME)
+    assert len(BY_NAME) == len(ACTIONS)

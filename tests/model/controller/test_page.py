@@ -1,0 +1,102 @@
+"""What docs/controller.md shows of the model is the model: diagrams and tables from the edges, and a walk that was really taken.
+
+HIGHWATER_WRITE_DOCS=1 writes the page's generated parts anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from explorer.trace import changes
+from highwater.spec import toggles_of
+from model.controller import partition_states, replica_states
+from model.controller.edges import mermaid, table
+from model.controller.protocol import PRESETS, REPAIRED
+from model.controller.state import Cluster
+from model.domain import domain_of
+from tests.model.controller.walk import Walk
+
+PAGE = Path(__file__).parents[3] / "docs" / "controller.md"
+
+
+def diagram(edges: tuple) -> str:
+    return f"```mermaid\n{mermaid(edges)}```\n\n{table(edges)}"
+
+
+def presets() -> str:
+    """Where the presets differ from the repaired protocol."""
+    fixed = toggles_of(REPAIRED)
+    others = {name: toggles_of(protocol) for name, protocol in PRESETS.items()}
+    lines = ["| toggle | " + " | ".join(f"`{name}`" for name in others) + " |", "|---|" + "---|" * len(others)]
+    for toggle, value in fixed.items():
+        row = [str(toggles[toggle]).lower() for toggles in others.values()]
+        if any(each != str(value).lower() for each in row):
+            lines.append(f"| `{toggle}` | " + " | ".join(row) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def walkthrough() -> str:
+    """The single replica of a partition moves from b0 to b1; every step with what it changes."""
+    walk = Walk(replication_factor=1)
+    domain = domain_of(Cluster, walk.bounds)
+    lines = ["```"]
+
+    def take(name: str, **arguments: object) -> None:
+        before, step = walk.cluster, walk.cluster.controllers[0].step
+        walk(name, **arguments)
+        title = f"{name} ({step.value})" if name == "takes_step" else name + (f" b{arguments['broker']}" if "broker" in arguments else "")
+        told = [str(change) for change in changes(domain, before, walk.cluster) if not change.path.startswith(("spent", "history"))]
+        lines.append(title)
+        lines.extend(f"    {each}" for each in told)
+
+    def deliver() -> None:
+        for broker in (0, 1):
+            while walk.cluster.queues[0][broker]:
+                take("receives", controller=0, broker=broker)
+
+    take("asks_for_reassignment", target=(1,))
+    take("notices_reassignment", controller=0)
+    while walk.context.step is not None:
+        take("takes_step", controller=0)
+        deliver()
+    take("expands_isr", leader=0, follower=1)
+    take("notices_caught_up_replicas", controller=0)
+    while walk.context.step is not None:
+        take("takes_step", controller=0)
+        deliver()
+    return "\n".join([*lines, "```"]) + "\n"
+
+
+PARTS = {
+    "replica states": lambda: diagram(replica_states.EDGES),
+    "partition states": lambda: diagram(partition_states.EDGES),
+    "presets": presets,
+    "walk": walkthrough,
+}
+
+
+def part_of(page: str, name: str) -> re.Match:
+    found = re.search(rf"<!-- {name} -->\n(.*?)<!-- end -->\n", page, re.DOTALL)
+    assert found, f"docs/controller.md has no part <!-- {name} --> ... <!-- end -->"
+    return found
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_the_page_shows_the_model_as_it_is(name: str) -> None:
+    page, wanted = PAGE.read_text(encoding="utf-8"), PARTS[name]()
+    if os.environ.get("HIGHWATER_WRITE_DOCS"):
+        found = part_of(page, name)
+        PAGE.write_text(page[: found.start(1)] + wanted + page[found.end(1) :], encoding="utf-8")
+        page = PAGE.read_text(encoding="utf-8")
+    assert part_of(page, name)[1] == wanted
+
+
+def test_every_claim_that_the_page_names_exists() -> None:
+    specs = PAGE.parents[1] / "specs"
+    named = re.findall(r"\[`([a-z_/]+)`\]", PAGE.read_text(encoding="utf-8"))
+    assert len(named) > 30
+    assert not [name for name in named if not (specs / f"{name}.toml").exists()]

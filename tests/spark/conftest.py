@@ -1,0 +1,26 @@
+"""What the tests on Spark share."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+pytest.importorskip("pyspark")
+sys.path.insert(0, str(Path(__file__).parent))  # the toys
+
+
+@pytest.fixture
+def told() -> Callable[..., dict[str, Any]]:
+    """All that an outcome says that does not depend on how the search was done, each violation by its property and length."""
+
+    def told(outcome: Any) -> dict[str, Any]:
+        how = {"compiled_paths", "seconds", "memory", "words", "bits", "violations"}
+        found = {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
+        return found | {"violations": {violation.property: violation.trace_length for violation in outcome.violations}}
+
+    return told

@@ -1,0 +1,146 @@
+"""A search on Spark tells what the search on one machine tells, however it is cut into partitions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import toys
+
+from explorer import local, oracle
+from explorer.checkpoint import CheckpointError
+from explorer.system import ModelError, successor
+from explorer.verdict import Budget, Progress, Verdict
+from spark import explore as search
+from spark.explore import explore
+from spark.session import ClusterError
+
+KIP_101 = functools.partial(toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2)
+
+
+@pytest.fixture
+def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No level is small enough for the driver."""
+    monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 0)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "symmetry"), [(3, True), pytest.param(1, True, marks=pytest.mark.slow), pytest.param(5, False, marks=pytest.mark.slow)]
+)
+def test_everything_that_is_told_is_that_of_the_local_engine(
+    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, partitions: int, symmetry: bool
+) -> None:
+    make = functools.partial(toys.reference, "kip-320-first-try")
+    outcome = explore(make, spark=spark, partitions=partitions, symmetry=symmetry, keep_going=True, check_deadlock=True)
+    assert told(outcome) == told(local.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
+
+
+def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
+    spark: Any, told: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a violation at the end, whose trace leads back through both."""
+    monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 300)
+    seen: list[Progress] = []
+    outcome = explore(KIP_101, spark=spark, partitions=2, on_progress=seen.append)
+    expected = local.explore(KIP_101())
+    assert told(outcome) == told(expected)
+    assert outcome.violations[0].witness
+    jobs = [progress.more for progress in seen if progress.level_ended]
+    assert ["shuffle" in job for job in jobs] == [False] * 9 + [True] * 3
+    assert "spill" in jobs[9]
+
+
+def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_cluster: None) -> None:
+    make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
+    outcome = explore(make, spark=spark, partitions=3, keep_going=True)
+    expected = oracle.explore(make(), keep_going=True)
+    assert {v.property: v.trace_length for v in outcome.violations} == {v.property: v.trace_length for v in expected.violations}
+    for violation in outcome.violations:
+        before, *steps = violation.trace
+        assert before.state in make().initial
+        for step in steps:
+            assert successor(step.action, before.state, make().domain) == step.state
+            before = step
+
+
+def test_a_depth_limit_ends_it_there(told: Callable[..., Any], tmp_path: Path) -> None:
+    outcome = explore(toys.grid, Budget(max_depth=2), spark=None, checkpoint=str(tmp_path))
+    assert told(outcome) == told(local.explore(toys.grid(), Budget(max_depth=2)))
+    assert outcome.verdict is Verdict.HOLDS_TO_DEPTH
+
+
+def test_a_model_that_raises_on_an_executor_is_reported_as_on_one_machine(spark: Any, all_on_the_cluster: None) -> None:
+    with pytest.raises(ModelError) as expected:
+        local.explore(toys.raises())
+    with pytest.raises(ModelError) as raised:
+        explore(toys.raises, spark=spark, partitions=2)
+    assert str(raised.value) == str(expected.value)
+    assert "ZeroDivisionError" in str(raised.value)
+
+
+def test_executors_with_another_model_are_refused(spark: Any, all_on_the_cluster: None, tmp_path: Path) -> None:
+    """The driver makes a system once, then one with fewer properties is what executors make."""
+    with pytest.raises(ModelError, match="another version of highwater or of the model than the driver: the properties differ"):
+        explore(functools.partial(changing, str(tmp_path)), spark=spark, partitions=2)
+
+
+def changing(folder: str) -> Any:
+    """Another system each time it is made in another process."""
+    made = Path(folder) / "made"
+    names = ("the_middle_is_not_reached",) if not made.exists() else ()
+    made.touch()
+    return toys.grid(names)
+
+
+def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
+    spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spark.cluster.REPORTS_IN_SPARK", "nothing such")
+    with pytest.raises(ClusterError, match=r"(?s)gave up on level 1: .*levels up to 0 are whole .*--resume"):
+        explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
+
+
+# In the driver alone: no job is worth starting, so these need no session
+
+
+@pytest.mark.parametrize("variant", ["kip-101", "kip-279", "kip-320", "truncate-to-high-watermark", "async-isr"])
+@pytest.mark.parametrize("symmetry", [False, True])
+def test_small_searches_need_no_job(told: Callable[..., Any], tmp_path: Path, variant: str, symmetry: bool) -> None:
+    make = functools.partial(toys.reference, variant)
+    outcome = explore(make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True, check_deadlock=True)
+    assert told(outcome) == told(local.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
+
+
+@pytest.mark.parametrize("most", [1, 2, 5, 30, 34, 35, 36, 1000])
+def test_a_limit_of_states_ends_the_search_after_the_level_that_goes_beyond_it(tmp_path: Path, most: int) -> None:
+    """The verdict is that of the local engine, also where the limit is just what there is."""
+    assert local.explore(toys.grid()).distinct_states == 36
+    outcome = explore(toys.grid, Budget(max_states=most), spark=None, checkpoint=str(tmp_path))
+    expected = local.explore(toys.grid(), Budget(max_states=most))
+    assert (outcome.verdict, outcome.reason) == (expected.verdict, expected.reason)
+    whole = local.explore(toys.grid()).levels
+    assert outcome.levels == whole[: len(outcome.levels)]
+    assert sum(outcome.levels[:-1]) <= most
+    assert (outcome.verdict is Verdict.UNKNOWN) == (sum(outcome.levels) > most)
+
+
+def test_an_interrupt_ends_with_what_was_learned(tmp_path: Path) -> None:
+    def interrupt(progress: Progress) -> None:
+        if progress.depth == 4:
+            raise KeyboardInterrupt
+
+    outcome = explore(toys.grid, spark=None, checkpoint=str(tmp_path), on_progress=interrupt)
+    assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
+    assert outcome.levels == local.explore(toys.grid()).levels[:5]
+
+
+def test_a_cluster_without_a_folder_that_all_reach_is_refused() -> None:
+    class Remote:
+        class sparkContext:
+            master = "spark://somewhere:7077"
+
+    with pytest.raises(CheckpointError, match="needs --checkpoint URI"):
+        explore(toys.grid, spark=Remote())

@@ -1,0 +1,62 @@
+"""What is missing is said in one line, with the command that installs it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spark.session import ClusterError, reason_of, refuse_without_java
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Put a java that says this on the PATH, and no other."""
+
+    def put(shown: str | None, code: int = 0) -> None:
+        monkeypatch.delenv("JAVA_HOME", raising=False)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        if shown is not None:
+            (tmp_path / "java").write_text(f"#!/bin/sh\necho '{shown}' >&2\nexit {code}\n")
+            (tmp_path / "java").chmod(0o755)
+
+    return put
+
+
+@pytest.mark.parametrize("version", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19 LTS', 'openjdk version "25-ea"'])
+def test_java_17_and_newer_are_taken(java, version: str) -> None:
+    java(version)
+    refuse_without_java()
+
+
+@pytest.mark.parametrize("version", ['java version "1.8.0_401"', 'openjdk version "11.0.2" 2019-01-15'])
+def test_an_older_java_is_refused(java, version: str) -> None:
+    java(version)
+    with pytest.raises(ClusterError, match=r"needs Java 17 or newer, and .* is Java \d+; .*apt-get install openjdk-17-jre-headless"):
+        refuse_without_java()
+
+
+@pytest.mark.parametrize(("shown", "code"), [(None, 0), ("cannot run", 1), ("nonsense", 0)])
+def test_no_java_is_explained(java, shown: str | None, code: int) -> None:
+    java(shown, code)
+    with pytest.raises(ClusterError) as raised:
+        refuse_without_java()
+    assert "there is no java on the PATH" in str(raised.value)
+    assert "apt-get install openjdk-17-jre-headless" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_java_home_without_java_is_named(java, monkeypatch: pytest.MonkeyPatch) -> None:
+    java('openjdk version "17"')
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    with pytest.raises(ClusterError, match="JAVA_HOME is /nowhere"):
+        refuse_without_java()
+
+
+def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
+    text = (
+        "Job aborted\nAn exception was thrown from the Python worker:\nTraceback:\n  File x\nModuleNotFoundError: No module named 'spark'\n"
+    )
+    assert reason_of(RuntimeError(text)) == "ModuleNotFoundError: No module named 'spark'"
+    assert reason_of(RuntimeError("first\nsecond")) == "first"
+    assert reason_of(RuntimeError()) == "RuntimeError"

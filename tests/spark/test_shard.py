@@ -1,0 +1,151 @@
+"""Whatever happens to a shard, it ends with the rows of the committed levels, each once: it is a cache."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import toys
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from explorer.parts import Counts, PartEngine, Visited
+from spark.level import Block, Expanded, admit_blocks, expand_part
+from spark.shard import Shard, digests_of
+from spark.store import Level, Levels
+
+PARTITIONS = 3
+
+
+@pytest.fixture(scope="module")
+def engine() -> PartEngine:
+    return PartEngine(toys.grid(), symmetry=False)
+
+
+def admit_level(engine: PartEngine, levels: Levels, shards: Path, committed: list[Level], partition: int, blocks: list[Block]) -> Any:
+    """What a task does: catch up, admit, note."""
+    parts_of = [level.parts for level in committed]
+    last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
+    shard = Shard(shards / str(partition), engine.units)
+    try:
+        behind = shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
+        found = admit_blocks(engine, shard, blocks, levels, len(committed), partition, ())
+        shard.note(last, found.part)
+        return found, behind
+    finally:
+        shard.close()
+
+
+def initial_blocks(engine: PartEngine) -> list[Block]:
+    rows = engine.representative_rows(engine.system.initial)
+    width, blocks = len(engine.units), []
+    for partition in range(PARTITIONS):
+        own = engine.owned(rows, partition, PARTITIONS).reshape(-1, width)
+        records = np.concatenate([own, np.zeros((len(own), 2), np.uint32)], axis=1)
+        blocks.append(Block(partition, 0, 0, np.ascontiguousarray(records).reshape(-1)))
+    return blocks
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(choices=st.data())
+def test_attempts_that_fail_repeat_or_move_change_nothing(engine: PartEngine, tmp_path_factory: Any, choices: Any) -> None:
+    """At every level and partition: some attempts whose part is never committed, on any of two executors, some of them killed half-way,
+    shards that get lost, and then the attempt that counts."""
+    folder = tmp_path_factory.mktemp("search")
+    levels, executors = Levels(str(folder / "levels")), [folder / "a", folder / "b"]
+    committed: list[Level] = []
+    blocks = initial_blocks(engine)
+    seen: set[tuple[int, ...]] = set()
+    while True:
+        parts = []
+        for partition in range(PARTITIONS):
+            own = [block for block in blocks if block.owner == partition]
+            for _ in range(choices.draw(st.integers(0, 2))):
+                attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
+            found, _ = admit_level(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own)
+            parts.append(found.part)
+            for _ in range(choices.draw(st.integers(0, 1))):  # a second attempt, too late, perhaps killed as soon as that is known
+                attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
+        if not any(parts):
+            break
+        level = Level(len(committed), tuple(parts), 0, Counts.none(2))
+        levels.commit(level)
+        committed.append(level)
+        rows = [engine.rows_of(levels.words_of(part, engine.layout.words)) if part else np.zeros(0, np.uint32) for part in parts]
+        states = [attrs.astuple(engine.state(some, row)) for some in rows for row in range(len(some) // len(engine.units))]
+        assert not seen.intersection(states)
+        assert len(set(states)) == len(states)
+        seen.update(states)
+        blocks = [found for source, some in enumerate(rows) if len(some) for found in expand_part(engine, some, source, PARTITIONS, ())]
+        blocks = [block for block in blocks if not isinstance(block, Expanded)]
+    assert len(seen) == 36
+
+
+def attempt(
+    engine: PartEngine, levels: Levels, shards: Path, committed: list[Level], partition: int, own: list[Block], choices: Any
+) -> None:
+    """An attempt that does not count: whole, killed half-way, or after which the disk is gone."""
+    match choices.draw(st.sampled_from(["whole", "killed", "lost"])):
+        case "whole":
+            admit_level(engine, levels, shards, committed, partition, own)
+        case "lost":
+            shutil.rmtree(shards / str(partition), ignore_errors=True)
+        case "killed":
+            parts_of = [level.parts for level in committed]
+            last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
+            shard = Shard(shards / str(partition), engine.units)
+            shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
+            half = [block.records[: len(block.records) // 2 // engine.record_width * engine.record_width] for block in own]
+            shard.admit([(0, records) for records in half[::-1]])
+            shard.close()  # and nothing was noted
+
+
+def test_a_shard_that_is_up_to_date_reads_nothing(engine: PartEngine, tmp_path: Path) -> None:
+    levels, blocks = Levels(str(tmp_path / "levels")), initial_blocks(engine)
+    found, _ = admit_level(engine, levels, tmp_path / "a", [], 0, blocks[:1])
+    level = Level(0, (found.part, None, None), 0, Counts.none(2))
+    levels.commit(level)
+    _, behind = admit_level(engine, levels, tmp_path / "a", [level], 0, [])
+    assert behind == 0
+    _, behind = admit_level(engine, levels, tmp_path / "b", [level], 0, [])
+    assert behind == (found.part.rows if found.part else 0)
+
+
+@pytest.mark.parametrize("kind", ["memory", "files"])
+def test_many_rows_are_admitted_once_and_found_again_after_being_forgotten(tmp_path: Path, kind: str) -> None:
+    """Tables and rows grow on the way."""
+    units = (0, 0, 0)
+    make = functools.partial(Shard, tmp_path) if kind == "files" else Visited
+    visited = make(units)
+    rows = np.random.default_rng(1).integers(0, 1 << 32, (30_000, 3), np.uint32)
+    rows = np.concatenate([rows, rows[::3]])
+    records = np.concatenate([rows, np.zeros((len(rows), 2), np.uint32)], axis=1)
+
+    def admit(some: np.ndarray) -> int:
+        return len(visited.admit([(0, np.ascontiguousarray(some).reshape(-1))])[0])
+
+    assert admit(records[:20_000]) == 20_000
+    assert admit(records) == 10_000
+    assert admit(records) == 0
+    visited.forget_after(5_000)
+    assert admit(records[:5_000]) == 0
+    assert admit(records) == 25_000
+    assert np.array_equal(visited.rows[: 3 * 30_000].reshape(-1, 3), rows[:30_000])
+
+
+def test_owners_share_the_states_evenly_and_wherever_the_owner_looks() -> None:
+    engine = PartEngine(toys.reference("kip-320"), symmetry=False)
+    rows = engine.representative_rows(engine.system.initial)
+    for _ in range(7):
+        found = [records.reshape(-1, engine.record_width)[:, :-2] for _, records in engine.expand(rows, 1)]
+        engine.take_counts()
+        rows = np.ascontiguousarray(np.unique(np.concatenate(found), axis=0)).reshape(-1)
+    total = len(rows) // len(engine.units)
+    shares = [len(engine.owned(rows, owner, 4)) // len(engine.units) for owner in range(4)]
+    assert sum(shares) == total > 400
+    assert max(shares) < 1.5 * total / 4

@@ -1,0 +1,161 @@
+"""The states as a table: Spark's expressions decode what the layout packs."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import toys
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from explorer import oracle
+from explorer.layout import Layout
+from explorer.system import ModelError
+from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, domain_of, within
+from spark.explore import explore
+from spark.states import decoded, plain, quoted, states
+from spark.store import Levels
+
+
+class Colour(Enum):
+    """A name with a blank when it is shown, so that quoting matters."""
+
+    DARK_RED = "dark-red"
+    BLUE = "blue"
+
+
+@attrs.frozen
+class Inner:
+    name: Colour = within(OneOf(tuple(Colour)))
+    size: int | None = within(Maybe(Integers(-3, 4)))
+
+
+@attrs.frozen
+class Everything:
+    """One field per kind of domain, and some inside each other."""
+
+    number: int = within(Integers(-2, 9))
+    only_one: int = within(Integers(7, 7))
+    is_true: bool = within(BOOLEAN)
+    colour: Colour = within(OneOf(tuple(Colour)))
+    word: str = within(OneOf(("it's", "back\\slash", "")))
+    power: int = within(OneOf((1, 2, 4)))
+    perhaps: Colour | None = within(Maybe(OneOf(tuple(Colour))))
+    members: frozenset = within(SetOf(Integers(1, 4)))
+    colours: frozenset = within(SetOf(Maybe(OneOf(tuple(Colour)))))
+    inner: Inner = within(Inner)
+    maybe_inner: Inner | None = within(lambda bounds: Maybe(domain_of(Inner, bounds)))
+    queue: tuple = within(lambda bounds: SequenceOf(domain_of(Inner, bounds), 3))
+    array: tuple = within(lambda bounds: ArrayOf(SequenceOf(Integers(0, 3), 2), 2))
+    inners: frozenset = within(lambda bounds: SetOf(domain_of(Inner, bounds)))
+
+
+def values_of(domain: Any) -> st.SearchStrategy:
+    """Any value of a domain."""
+    match domain:
+        case Maybe(of=of):
+            return st.none() | values_of(of)
+        case SetOf(of=of):
+            return st.frozensets(st.sampled_from(list(of.values())), max_size=5)
+        case SequenceOf(of=of, max_length=length):
+            return st.lists(values_of(of), max_size=length).map(tuple)
+        case ArrayOf(of=of, length=length):
+            return st.tuples(*[values_of(of)] * length)
+        case _ if hasattr(domain, "fields"):
+            return st.builds(domain.cls, **{name: values_of(of) for name, of in domain.fields.items()})
+    return st.sampled_from(list(domain.values()))
+
+
+DOMAIN = domain_of(Everything, None)
+
+
+def test_every_kind_of_domain_is_decoded_as_it_was_packed(spark: Any, tmp_path: Path) -> None:
+    """Two hundred random states in one query."""
+    layout, some = Layout(DOMAIN), []
+
+    @settings(max_examples=200, database=None, suppress_health_check=list(HealthCheck))
+    @given(values_of(DOMAIN))
+    def collect(state: Everything) -> None:
+        some.append(state)
+
+    collect()
+    packed = np.array([layout.pack(state) for state in some], np.uint64).view(np.int64)
+    table = pa.table({f"w{word}": packed[:, word] for word in range(layout.words)} | {"at": np.arange(len(some))})
+    pq.write_table(table, tmp_path / "some.parquet")
+    columns = [f"{decoded(slot)} AS {quoted(name)}" for name, slot in layout.root.slots.items()]
+    found = spark.read.parquet(str(tmp_path / "some.parquet")).orderBy("at").selectExpr(*columns).collect()
+    for row, state in zip(found, some, strict=True):
+        assert row.asDict(recursive=True) == plain(DOMAIN, state)
+
+
+@pytest.fixture(scope="module")
+def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """All states of KIP-320 within small bounds, one row for those that differ by broker names."""
+    folder = str(tmp_path_factory.mktemp("levels"))
+    make = functools.partial(toys.reference, "kip-320", "strong_isr")
+    explore(make, spark=spark, checkpoint=folder)
+    return states(spark, Levels(folder), Layout(make().domain))
+
+
+@pytest.fixture(scope="module")
+def reachable() -> list[tuple[int, Any]]:
+    """The same states by plain Python, every one, with depths."""
+    found: list[tuple[int, Any]] = []
+    system = toys.reference("kip-320", "strong_isr")
+    depths = dict.fromkeys(system.initial, 0)
+    level = list(system.initial)
+    while level:
+        found += [(depths[state], state) for state in level]
+        after = [(s, oracle.successor(a, s, system.domain)) for s in level for a in system.actions]
+        level = []
+        for before, state in after:
+            if isinstance(state, system.domain.cls) and state not in depths:
+                depths[state] = depths[before] + 1
+                level.append(state)
+    return found
+
+
+def test_columns_are_named_and_typed_after_the_models_fields(table: Any) -> None:
+    replica = "struct<leader:int,leader_epoch:int,high_watermark:int,isr:array<int>,log:array<struct<id:int,leader_epoch:int>>>"
+    assert {field.name: field.dataType.simpleString() for field in table.schema.fields} == {
+        "quorum": "struct<leader:int,isr:array<int>>",
+        "next_record_id": "int",
+        "requests": "array<struct<leader:int,isr:array<int>>>",
+        "replicas": f"array<{replica}>",
+        "depth": "int",
+        "orbit": "int",
+    }
+
+
+def test_orbits_count_every_state(table: Any, reachable: list[tuple[int, Any]]) -> None:
+    found = {row.depth: row.n for row in table.groupBy("depth").agg({"orbit": "sum"}).withColumnRenamed("sum(orbit)", "n").collect()}
+    assert found == Counter(depth for depth, _ in reachable)
+
+
+def test_a_query_that_knows_no_names_counts_what_plain_python_counts(table: Any, reachable: list[tuple[int, Any]]) -> None:
+    """How many states have two brokers that presume leadership?"""
+    found = table.where("size(filter(replicas, (replica, broker) -> replica.leader = broker)) >= 2").agg({"orbit": "sum"}).collect()
+    presumed = [sum(state.presumes_leadership(b) for b in range(len(state.replicas))) for _, state in reachable]
+    assert found[0][0] == sum(count >= 2 for count in presumed) > 0
+
+
+def test_a_field_with_the_name_of_a_column_of_its_own_is_refused(tmp_path: Path) -> None:
+    @attrs.frozen
+    class Deep:
+        depth: int = within(Integers(0, 1))
+
+    with pytest.raises(ModelError, match="a field named depth"):
+        states(None, Levels(str(tmp_path)), Layout(domain_of(Deep, None)))
+
+
+def test_names_are_quoted() -> None:
+    assert quoted("a`b") == "`a``b`"

@@ -1,0 +1,195 @@
+"""A search that was killed goes on from its whole levels; what is not one of its own whole levels is refused."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import toys
+
+from explorer import local
+from explorer.checkpoint import CheckpointError
+from explorer.verdict import Budget
+from spark.explore import explore
+from spark.store import MANIFEST, Levels
+
+KIP_320 = functools.partial(toys.reference, "kip-320", "strong_isr")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A search that ended at depth 6."""
+    explore(KIP_320, Budget(max_depth=6), spark=None, checkpoint=str(tmp_path))
+    return tmp_path
+
+
+def resumed(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> Any:
+    return explore(make, spark=None, checkpoint=str(folder), resume=True, **how)
+
+
+def refusal(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> str:
+    with pytest.raises(CheckpointError) as raised:
+        resumed(folder, make, **how)
+    return str(raised.value)
+
+
+@pytest.mark.parametrize("depth", [0, 1, 6, 14])
+def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(tmp_path: Path, told: Callable[..., Any], depth: int) -> None:
+    make = functools.partial(toys.reference, "kip-101")
+    expected = local.explore(make())
+    explore(make, Budget(max_depth=depth), spark=None, checkpoint=str(tmp_path))
+    assert told(resumed(tmp_path, make)) == told(expected)
+    assert told(resumed(tmp_path, make)) == told(expected), "also once more, after its end"
+
+
+def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
+    """Parents are where they say: a row's action leads from its parent's state to a state that the row stands for."""
+    levels = Levels(str(folder)).read()
+    engine = explorer_of(KIP_320)
+    tables = [pq.read_table(folder / "levels" / level.parts[0].file) for level in levels]
+    assert tables[3].column_names == [*(f"w{n}" for n in range(engine.layout.words)), "parent", "action", "depth", "orbit"]
+    for before, table in itertools.pairwise(tables):
+        for row in table.to_pylist():
+            parent = before.slice(row["parent"] & 0xFFFFFFFF, 1).to_pylist()[0]
+            state = engine.layout.unpack([parent[f"w{n}"] for n in range(engine.layout.words)])
+            after = engine.system.actions[row["action"]].apply(state)
+            found = engine.engine.representative(after)
+            assert tuple(word & (1 << 64) - 1 for word in (row[f"w{n}"] for n in range(engine.layout.words))) == found
+            assert row["depth"] == parent["depth"] + 1
+
+
+def explorer_of(make: Callable[..., Any]) -> Any:
+    from explorer.parts import PartEngine
+
+    return PartEngine(make(), symmetry=True)
+
+
+def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> None:
+    explore(KIP_320, Budget(max_depth=1), spark=None, name="a_claim", checkpoint=str(tmp_path))
+    header = json.loads((tmp_path / MANIFEST).read_text())["data"]
+    assert header["spec"] == "a_claim"
+    assert set(header["fingerprint"]) >= {"the actions", "the properties", "the model's code", "the state's layout"}
+    assert header["layout"][0]["path"] == "quorum.leader"
+
+
+def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
+    part = next((folder / "levels" / "00005").iterdir())
+    data = part.read_bytes()
+    part.unlink()
+    assert f"{part}: is missing" in refusal(folder)
+    part.write_bytes(data[:-1])
+    assert f"{part}: is cut short: {len(data) - 1:,} of {len(data):,} bytes" in refusal(folder)
+    part.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
+    assert f"{part}: is damaged: its checksum does not match" in refusal(folder)
+    part.write_bytes(data)
+    assert resumed(folder).distinct_states == local.explore(KIP_320()).distinct_states
+
+
+def test_a_missing_level_is_refused(folder: Path) -> None:
+    (folder / "levels" / "00003.json").unlink()
+    assert "levels/00003.json: is missing; the checkpoint goes on to level 6" in refusal(folder)
+
+
+@pytest.mark.parametrize("name", [MANIFEST, "levels/00002.json"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"data": {}, "sha256": ""}', '{"data": [], "sha256": ""}'])
+def test_a_manifest_that_is_damaged_is_refused(folder: Path, name: str, text: str) -> None:
+    (folder / name).write_text(text)
+    assert name in refusal(folder)
+    assert "damaged" in refusal(folder)
+
+
+def test_a_manifest_with_a_changed_count_is_refused(folder: Path) -> None:
+    path = folder / "levels" / "00002.json"
+    whole = json.loads(path.read_text())
+    whole["data"]["counts"]["generated"] += 1
+    path.write_text(json.dumps(whole))
+    assert "its checksum does not match" in refusal(folder)
+
+
+def test_levels_of_two_searches_are_refused(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    other = tmp_path_factory.mktemp("other")
+    explore(KIP_320, Budget(max_depth=6), spark=None, checkpoint=str(other))
+    (folder / "levels" / "00004.json").write_bytes((other / "levels" / "00004.json").read_bytes())
+    assert "does not follow from the level before" in refusal(folder)
+
+
+def test_levels_of_another_search_are_refused_with_what_differs(folder: Path) -> None:
+    assert "the state's layout differ" in refusal(folder, functools.partial(KIP_320, records_max=7))
+    assert "the actions differ" in refusal(folder, functools.partial(toys.reference, "kip-320-first-try", "strong_isr"))
+    assert "the properties differ" in refusal(folder, functools.partial(toys.reference, "kip-320", "weak_isr"))
+    assert "the options differ" in refusal(folder, symmetry=False)
+
+
+def test_a_search_is_not_overwritten_and_none_is_not_gone_on_with(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    with pytest.raises(CheckpointError, match="holds a search already; go on with it with --resume"):
+        explore(KIP_320, spark=None, checkpoint=str(folder))
+    assert "holds no levels of a search" in refusal(tmp_path_factory.mktemp("empty"))
+
+
+def test_a_checkpoint_of_the_local_engine_is_refused(tmp_path: Path) -> None:
+    local.explore(KIP_320(), Budget(max_depth=3), checkpoint=tmp_path)
+    assert "no manifest of a search with --engine spark" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("uri", ["nowhere://bucket/x", "s3://", "hdfs://"])
+def test_a_folder_that_cannot_be_reached_is_refused(uri: str) -> None:
+    with pytest.raises(CheckpointError, match=uri):
+        explore(KIP_320, spark=None, checkpoint=uri)
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="cannot be"):
+        explore(KIP_320, spark=None, checkpoint=str(tmp_path / "file" / "folder"))
+
+
+def test_a_uri_is_as_good_as_a_path(tmp_path: Path, told: Callable[..., Any]) -> None:
+    make = functools.partial(toys.reference, "kip-101")
+    explore(make, Budget(max_depth=4), spark=None, checkpoint=tmp_path.as_uri())
+    assert told(resumed(tmp_path, make)) == told(local.explore(make()))
+
+
+RUN = """
+import sys
+sys.path[:0] = sys.argv[2:]
+from pathlib import Path
+import test_store
+from spark.explore import explore
+from spark.store import MANIFEST
+folder = Path(sys.argv[1])
+print("begin", flush=True)
+outcome = explore(test_store.KIP_320, spark=None, checkpoint=str(folder), resume=(folder / MANIFEST).exists())
+print(outcome.distinct_states, outcome.generated, outcome.levels, outcome.bounds_cut, outcome.stopped_at_bound, flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
+    """SIGKILL at random moments until a run survives, with longer and longer time to live."""
+    here, clock, killed = Path(__file__).parent, random.Random(1), 0
+    for attempt in range(40):
+        command = [sys.executable, "-c", RUN, str(tmp_path), str(here), str(here.parents[1])]
+        run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert run.stdout is not None
+        assert run.stdout.readline() == "begin\n"
+        time.sleep(clock.uniform(0.02, 0.15) + 0.15 * attempt)
+        run.send_signal(signal.SIGKILL)
+        rest = run.stdout.read()
+        run.wait()
+        if rest:
+            break
+        killed += 1
+    assert killed > 0
+    found = local.explore(KIP_320())
+    assert rest.strip() == f"{found.distinct_states} {found.generated} {found.levels} {found.bounds_cut} {found.stopped_at_bound}"

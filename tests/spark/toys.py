@@ -1,0 +1,106 @@
+"""Toy systems that executors make, too: they import this module. Every one is a function that a test hands over by name."""
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+
+from explorer.system import System
+from highwater.spec import build_system
+from invariants.catalogue import PROPERTIES
+from model.catalogue import MODELS
+from model.domain import Integers, action, domain_of, evolve, invariant, step_property, within
+from model.reference.state import ReferenceProtocol, Variant
+
+SMALL = {"brokers": 3, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "offset_max": 1, "version_max": 2}
+
+
+def reference(variant: str, check: str = "", **bounds: int) -> System:
+    """The reference model with small bounds, some of them changed, and all its properties or one."""
+    protocol = ReferenceProtocol(Variant(variant))
+    definition = MODELS["reference"].define(protocol)
+    properties = [each for each in PROPERTIES[definition.state] if check in ("", each.name)]
+    names = {field.name for field in attrs.fields(definition.bounds)}
+    sizes = {name: value for name, value in {**SMALL, **bounds}.items() if name in names}
+    return build_system(definition, protocol, definition.bounds(**sizes), properties)
+
+
+@attrs.frozen
+class Grid:
+    """A walk on a grid, away from a corner, that ends in the opposite one."""
+
+    x: int = within(Integers(0, 5))
+    y: int = within(Integers(0, 5))
+
+
+@action(actor="walker")
+def right(grid: Grid) -> Grid | None:
+    return evolve(grid, x=grid.x + 1) if grid.x < 5 else None
+
+
+@action(actor="walker")
+def up(grid: Grid) -> Grid | None:
+    return evolve(grid, y=grid.y + 1) if grid.y < 5 else None
+
+
+@invariant()
+def the_middle_is_not_reached(grid: Grid) -> bool:
+    return grid.x != 3 or grid.y != 1
+
+
+@step_property()
+def nobody_goes_up_in_the_last_but_one_column(before: Grid, after: Grid) -> bool:
+    return before.x != 4 or after.y == before.y
+
+
+def grid(properties: tuple[str, ...] = ()) -> System:
+    """The walk, with some of its properties checked."""
+    instances = [i for p in (the_middle_is_not_reached, nobody_goes_up_in_the_last_but_one_column) for i in p.instances(None)]
+    chosen = [instance for instance in instances if instance.of.name in properties]
+    return System(
+        domain_of(Grid, None),
+        (Grid(0, 0), Grid(1, 1)),
+        tuple(i for a in (right, up) for i in a.instances(None)),
+        tuple(i for i in chosen if i.of is the_middle_is_not_reached),
+        step_properties=tuple(i for i in chosen if i.of is nobody_goes_up_in_the_last_but_one_column),
+    )
+
+
+@attrs.frozen
+class Raising:
+    count: int = within(Integers(0, 9))
+
+
+@action(actor="someone")
+def divide(raising: Raising) -> Raising:
+    return Raising(raising.count + 1 + 1 // (3 - raising.count) // 9)
+
+
+def raises() -> System:
+    """A model that raises in its fourth state."""
+    return System(domain_of(Raising, None), (Raising(0),), tuple(divide.instances(None)))
+
+
+def gated(folder: str, gates_at: int) -> System:
+    """The walk, which waits on executors at a diagonal, in the middle of that level, while the folder holds a file `closed`."""
+    system = grid()
+    return attrs.evolve(system, actions=tuple(_gated(instance, Path(folder), gates_at) for instance in system.actions))
+
+
+def _gated(instance, folder: Path, gates_at: int):
+    return attrs.evolve(instance, apply=functools.partial(_wait_and_apply, instance.apply, folder, gates_at))
+
+
+def _wait_and_apply(apply: Callable, folder: Path, gates_at: int, state):
+    if state.x == gates_at and (folder / "closed").exists():
+        (folder / f"reached-{os.getpid()}").touch()
+        for _ in range(600):
+            if not (folder / "closed").exists():
+                break
+            time.sleep(0.1)
+    return apply(state)
