@@ -21,6 +21,7 @@ SPECS = Path(__file__).parents[2] / "specs"
 MET, UNMET, UNDECIDED = Status.MET, Status.UNMET, Status.UNDECIDED
 LARGE = {"brokers": 3, "log_length_max": 3, "records_max": 3, "leader_epoch_max": 4}
 TWO = ["weak_isr", "strong_isr"]
+HERE = (Engine.LOCAL, Engine.PYTHON)  # the engines that need no cluster
 
 Make = Callable[..., Spec]
 
@@ -163,13 +164,13 @@ def test_a_claim_about_the_wrong_number_of_states_is_not_met_by_exploring(make_s
     assert result.mismatches == ("expected distinct_states 278, but it is 277",)
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_budget_of_depth_leaves_a_claim_undecided(make_spec: Make, engine: Engine) -> None:
     result = check_spec(make_spec(), engine, Budget(max_depth=3))
     assert (result.status, result.outcome.verdict, result.outcome.depth) == (UNDECIDED, Verdict.HOLDS_TO_DEPTH, 3)
 
 
-@pytest.mark.parametrize("engine", [Engine.LOCAL, Engine.PYTHON])
+@pytest.mark.parametrize("engine", HERE)
 @pytest.mark.parametrize("budget", [1, 50])
 def test_a_budget_of_states_leaves_a_claim_undecided(make_spec: Make, engine: Engine, budget: int) -> None:
     result = check_spec(make_spec(), engine, Budget(max_states=budget))
@@ -177,7 +178,7 @@ def test_a_budget_of_states_leaves_a_claim_undecided(make_spec: Make, engine: En
     assert result.outcome.stored_states == budget
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_budget_that_is_just_enough_decides(make_spec: Make, engine: Engine) -> None:
     assert check_spec(make_spec(), engine, Budget(max_depth=12, max_states=277)).status is MET
 
@@ -207,7 +208,7 @@ def test_an_interrupted_search_leaves_a_claim_undecided_and_keeps_what_was_learn
     assert result.outcome.levels == check_spec(make_spec()).outcome.levels[:5]
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_the_smaller_of_two_depths_counts(make_spec: Make, engine: Engine) -> None:
     spec = make_spec(expect={"verdict": "holds-to-depth"}, max_depth=4)
     assert check_spec(spec, engine).status is MET
@@ -216,13 +217,13 @@ def test_the_smaller_of_two_depths_counts(make_spec: Make, engine: Engine) -> No
     assert (cut.status, cut.outcome.depth) == (UNDECIDED, 3)
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_claim_to_a_depth_is_met_where_there_is_nothing_deeper(make_spec: Make, engine: Engine) -> None:
     result = check_spec(make_spec(expect={"verdict": "holds-to-depth", "distinct_states": 277}, max_depth=100), engine)
     assert (result.status, result.outcome.verdict) == (MET, Verdict.HOLDS)
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_claim_to_depth_0_is_met(make_spec: Make, engine: Engine) -> None:
     assert check_spec(make_spec(expect={"verdict": "holds-to-depth", "distinct_states": 1}, max_depth=0), engine).status is MET
 
@@ -269,7 +270,7 @@ def comparable(result: Result) -> dict[str, Any]:
 @pytest.mark.parametrize("keep_going", [False, True], ids=["stopping", "keeping going"])
 def test_both_engines_find_the_same(make_spec: Make, variant: str, bounds: dict[str, int], check: list[str], keep_going: bool) -> None:
     spec = make_spec(protocol={"variant": variant}, bounds=bounds, check=check)
-    local, python = (check_spec(spec, engine, keep_going=keep_going) for engine in (Engine.LOCAL, Engine.PYTHON))
+    local, python = (check_spec(spec, engine, keep_going=keep_going) for engine in HERE)
     assert comparable(local) == comparable(python)
     assert (local.outcome.compiled_paths > 0, python.outcome.compiled_paths) == (True, 0)
 
@@ -350,7 +351,7 @@ def error_of(spec: Spec, engine: Engine = Engine.LOCAL) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_model_of_ones_own_is_explored(counter_spec: Make, engine: Engine) -> None:
     spec = counter_spec(expect=violated(property="small", trace_length=3))
     result = check_spec(spec, engine)
@@ -359,7 +360,7 @@ def test_a_model_of_ones_own_is_explored(counter_spec: Make, engine: Engine) -> 
     assert (kept.distinct_states, kept.bounds_cut) == (6, {"top": 1})
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_an_action_that_raises_is_named_with_file_and_line_and_state(counter_spec: Make, engine: Engine) -> None:
     @action(actor="nobody")
     def stumble(state: Counter) -> Counter | None:
@@ -373,7 +374,7 @@ def test_an_action_that_raises_is_named_with_file_and_line_and_state(counter_spe
     assert "count 2" in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_helper_that_raises_is_named_with_file_and_line(counter_spec: Make, engine: Engine) -> None:
     def helper(count: int) -> int:
         return 1 // (count - 2)
@@ -387,7 +388,7 @@ def test_a_helper_that_raises_is_named_with_file_and_line(counter_spec: Make, en
     assert f"{line_with(helper, 'return 1')} in helper" in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_property_that_raises_is_named_with_file_and_line(counter_spec: Make, engine: Engine) -> None:
     @invariant()
     def careless(state: Counter) -> bool:
@@ -398,7 +399,7 @@ def test_a_property_that_raises_is_named_with_file_and_line(counter_spec: Make, 
     assert f"{line_with(careless, 'return [True')} in careless" in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 @pytest.mark.parametrize("answer", [None, 1, "yes"])
 def test_a_property_that_returns_no_truth_value_is_named(counter_spec: Make, engine: Engine, answer: Any) -> None:
     @invariant()
@@ -410,7 +411,7 @@ def test_a_property_that_returns_no_truth_value_is_named(counter_spec: Make, eng
     assert line_with(vague, "@invariant") in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 @pytest.mark.parametrize("answer", [7, "later", Counter(-1, 0), Counter(0, 9), Counter("none", 0)], ids=repr)
 def test_an_action_that_returns_no_state_of_the_model_is_named(counter_spec: Make, engine: Engine, answer: Any) -> None:
     @action(actor="nobody")
@@ -422,7 +423,7 @@ def test_an_action_that_returns_no_state_of_the_model_is_named(counter_spec: Mak
     assert __file__ in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_witness_that_speaks_of_a_fact_that_it_lacks_is_an_error_of_the_model(counter_spec: Make, engine: Engine) -> None:
     @invariant()
     def speechless(state: Counter) -> bool | Witness:
@@ -433,7 +434,7 @@ def test_a_witness_that_speaks_of_a_fact_that_it_lacks_is_an_error_of_the_model(
     assert "number" in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_initial_states_that_raise_are_named_with_file_and_line(counter_spec: Make, engine: Engine) -> None:
     def broken_start(bounds: CounterBounds) -> list[Counter]:
         raise LookupError("no beginning")
@@ -443,7 +444,7 @@ def test_initial_states_that_raise_are_named_with_file_and_line(counter_spec: Ma
     assert line_with(broken_start, "raise LookupError") in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 @pytest.mark.parametrize(("states", "words"), [([], "at least one"), ([Counter(9, 0)], "top"), ([Counter(0, 9)], "outside its domain")])
 def test_initial_states_that_are_none_or_outside_are_an_error(
     counter_spec: Make, engine: Engine, states: list[Counter], words: str
@@ -451,7 +452,7 @@ def test_initial_states_that_are_none_or_outside_are_an_error(
     assert words in error_of(counter_spec(initial=lambda bounds: states), engine)
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_state_class_without_domains_is_an_error_that_names_the_field(counter_spec: Make, engine: Engine) -> None:
     @attrs.frozen
     class Undeclared:
@@ -461,7 +462,7 @@ def test_a_state_class_without_domains_is_an_error_that_names_the_field(counter_
     assert "Undeclared.count" in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_a_budget_smaller_than_the_number_of_initial_states_leaves_a_claim_undecided(counter_spec: Make, engine: Engine) -> None:
     spec = counter_spec(initial=lambda bounds: [Counter(0, other) for other in range(4)])
     result = check_spec(spec, engine, Budget(max_states=2))
@@ -519,7 +520,7 @@ def test_an_action_that_changes_its_state_in_place_is_named_with_file_and_line(c
     assert line_with(vandal, "object.__setattr__") in text
 
 
-@pytest.mark.parametrize("engine", Engine)
+@pytest.mark.parametrize("engine", HERE)
 def test_an_action_that_assigns_to_its_state_is_named_with_file_and_line(counter_spec: Make, engine: Engine) -> None:
     @action(actor="nobody")
     def assigner(state: Counter) -> Counter | None:
