@@ -1,8 +1,9 @@
-"""Write the reference pages from the code: `python docs/generate.py`, or `make docs`. A test holds the pages to it."""
+"""Write the reference pages, and the picture of a tree, from the code: `make docs`. A test holds the pages to it."""
 
 from __future__ import annotations
 
 import inspect
+import itertools
 import re
 import sys
 from collections.abc import Iterator
@@ -15,9 +16,13 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from explorer.layout import Layout
+from explorer.program import FIRST_EFFECT, NODE, NOTHING, PENDING, UNKNOWN, ActionProgram, Effects
+from explorer.system import System
+from explorer.tracing import OutOfBounds
 from highwater.cli import main as command_line
 from highwater.listing import variants
-from highwater.spec import Expectation, Mutations, SpecFile
+from highwater.spec import Expectation, Mutations, SpecFile, build_system, resolve_model
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 
@@ -107,7 +112,67 @@ def properties() -> Iterator[str]:
             yield from (re.sub(r"\n(?=\w[\w ]*: )", "\n- ", inspect.getdoc(each) or ""), "")
 
 
-PAGES = {"cli.md": cli, "spec_reference.md": spec_reference, "properties.md": properties}
+def concepts() -> Iterator[str]:
+    """The page as it is, with its picture drawn anew."""
+    text = (DOCS / "concepts.md").read_text(encoding="utf-8")
+    before, begin, after = re.split(r"(<!-- drawn by [^\n]*-->\n)```mermaid\n.*?```\n", text, flags=re.DOTALL)
+    drawing = "\n".join(("```mermaid", "flowchart LR", *drawn("elect_leader(leader b1)"), "```\n"))
+    yield before + begin + drawing + after
+
+
+def drawn(instance: str) -> Iterator[str]:
+    """One action's decision tree in Mermaid, as it is once every state of a small model has been seen."""
+    bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
+    protocol, definition, sizes, properties = resolve_model(MODELS["reference"], {"variant": "kip-320"}, bounds, ("weak_isr",))
+    program = grown(build_system(definition, protocol, sizes, properties))
+    tests = {(leaf.word, leaf.shift, leaf.width): leaf for leaf in program.layout.root.leaves()}
+    boxes = itertools.count()
+
+    def below(branch: int) -> Iterator[str]:
+        box = f"n{next(boxes)}"
+        if branch & NODE:
+            test, first = program.node(branch)
+            yield f'{box}{{{{"{tests[test].path}"}}}}'
+            for value in range(tests[test].size):
+                if (found := program.branches.cells[first + value]) not in (UNKNOWN, PENDING):
+                    lines = list(below(found))
+                    yield f"{box} -- {tests[test].domain.show(tests[test].domain.decode(value))} --> {lines[0]}"
+                    yield from lines[1:]
+        else:
+            yield f'{box}["{meaning(program, branch)}"]'
+
+    names = [str(each) for each in program.instances]
+    yield from (f"  {line}" for line in below(program.branches.cells[names.index(instance)]))
+
+
+def grown(system: System) -> ActionProgram:
+    """The trees of a system's actions after a visit to every state."""
+    layout = Layout(system.domain)
+    program = ActionProgram(layout, system.actions, Effects(layout.words), 0)
+    todo = [tuple(layout.pack(state)) for state in system.initial]
+    seen = set(todo)
+    while todo:
+        words = todo.pop()
+        for number in range(len(system.actions)):
+            after = program.evaluate(number, words)
+            if isinstance(after, tuple) and after not in seen:
+                seen.add(after)
+                todo.append(after)
+    return program
+
+
+def meaning(program: ActionProgram, branch: int) -> str:
+    """What a branch leads to: the step's writes, constants and copies, or why there is none."""
+    if branch == NOTHING:
+        return "not enabled"
+    result = program.effects.results[branch - FIRST_EFFECT]
+    if isinstance(result, OutOfBounds):
+        return f"cut by {' and '.join(sorted(result.bounds))}"
+    constants = [f"{leaf.path} := {leaf.domain.show(leaf.domain.decode(value))}" for leaf, value in result.constants]
+    return "<br>".join((*constants, *(f"{target.path} := copy of {source.path}" for target, source in result.copies)))
+
+
+PAGES = {"cli.md": cli, "spec_reference.md": spec_reference, "properties.md": properties, "concepts.md": concepts}
 
 
 def page(name: str) -> str:

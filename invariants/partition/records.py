@@ -200,7 +200,7 @@ def isr_members_keep_what_is_committed(before: Partition, after: Partition, brok
 
 @step_property(needs=lambda bounds: bounds.checkpoints, broker=brokers)
 def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -> Truth:
-    """S11 for the disk: a checkpointed high watermark goes back no further than the log was cut.
+    """A checkpointed high watermark goes back no further than the log was cut: S11 of the high watermark in memory, asked of the disk.
 
     Kind: step.
     When false: a broker that starts again trusts less of its log than it knew to be committed.
