@@ -23,8 +23,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from explorer.local import explore
-from highwater.spec import build_system, resolve_model
+from explorer.search.local import explore
+from highwater.specs.spec import build_system, resolve_model
 from model.catalogue import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")

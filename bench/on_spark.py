@@ -29,8 +29,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 import numpy as np
 import pyarrow as pa
 
-from explorer import local
-from explorer.parts import PartEngine
+from explorer.search import local
+from explorer.search.parts import PartEngine
 from explorer.verdict import Progress
 from highwater.on_spark import system_of
 from spark.explore import explore

@@ -16,13 +16,13 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from explorer.layout import Layout
-from explorer.program import FIRST_EFFECT, NODE, NOTHING, PENDING, UNKNOWN, ActionProgram, Effects
+from explorer.compiler.layout import Layout
+from explorer.compiler.program import FIRST_EFFECT, NODE, NOTHING, PENDING, UNKNOWN, ActionProgram, Effects
+from explorer.compiler.tracing import OutOfBounds
 from explorer.system import System
-from explorer.tracing import OutOfBounds
 from highwater.cli import main as command_line
 from highwater.listing import variants
-from highwater.spec import Expectation, Mutations, SpecFile, build_system, resolve_model
+from highwater.specs.spec import Expectation, Mutations, SpecFile, build_system, resolve_model
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 

@@ -16,7 +16,7 @@ import attrs
 
 from explorer.memory import machine_memory
 from explorer.verdict import Budget, Outcome, Verdict
-from highwater.spec import Spec
+from highwater.specs.spec import Spec
 
 STATES_PER_PROBE = 500_000
 SECONDS = 10.0
@@ -129,7 +129,7 @@ class _Probes:
 
     def states_with(self, bound: str, value: int) -> int | None:
         """How many states there are with one bound smaller; None if too many for a probe, or if there is no time left."""
-        from explorer.local import explore
+        from explorer.search.local import explore
 
         if time.perf_counter() > self.ends_at:
             return None

@@ -11,12 +11,12 @@ from rich.text import Text
 from highwater.advice import Advice
 from highwater.claims import Result
 from highwater.mutate import Fate, Mutation
+from highwater.reports.terminal import Live, column_widths, in_bytes, short, show_trace, show_unreached, show_witness
 from highwater.simulating import Simulated
-from highwater.spec import Spec
-from highwater.terminal import Live, column_widths, in_bytes, short, show_trace, show_unreached, show_witness
+from highwater.specs.spec import Spec
 
 if TYPE_CHECKING:
-    from explorer.graph import Shape  # imports networkx
+    from explorer.analysis.graph import Shape  # imports networkx
 
 
 class LiveWalks(Live):

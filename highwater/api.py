@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 from explorer.verdict import Budget, Verdict, Violation
-from highwater import own
 from highwater.claims import Engine, Result, Status, check_spec
-from highwater.spec import Spec, SpecError, find_specs, load_spec, make_spec
+from highwater.specs import own
+from highwater.specs.spec import Spec, SpecError, find_specs, load_spec, make_spec
 from model.definition import Model
 from model.domain import Invariant, StepProperty, Witness, invariant, step_property
 

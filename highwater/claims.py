@@ -8,11 +8,11 @@ from pathlib import Path
 
 import attrs
 
-from explorer.checkpoint import CheckpointError
-from explorer.schedule import with_fewest_switches
+from explorer.analysis.schedule import with_fewest_switches
+from explorer.search.checkpoint import CheckpointError
 from explorer.system import ModelError, line_of
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
-from highwater.spec import Spec, SpecError
+from highwater.specs.spec import Spec, SpecError
 
 
 class Engine(Enum):
@@ -94,7 +94,7 @@ def check_spec(
     partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Result:
-    """Explore one spec and compare with its claim. See `explorer.local.explore` for what the arguments mean.
+    """Explore one spec and compare with its claim. See `explorer.search.local.explore` for what the arguments mean.
 
     Of the orders of a trace's steps, one with the fewest changes of actor is shown.
     For `Engine.SPARK`, `spark.explore.explore` says it; the checkpoint may be a URI then, and `master` says where to run.
@@ -107,7 +107,7 @@ def check_spec(
     try:
         system = spec.system()
         if engine is Engine.PYTHON:
-            from explorer import oracle
+            from explorer.search import oracle
 
             outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going)
         elif engine is Engine.SPARK:
@@ -125,7 +125,7 @@ def check_spec(
                 on_progress=on_progress,
             )
         else:
-            from explorer import local  # imports numba
+            from explorer.search import local  # imports numba
 
             outcome = local.explore(
                 system,

@@ -74,10 +74,10 @@ def check(
     """
     from explorer.verdict import Budget
     from highwater.claims import Engine, Status, check_spec
-    from highwater.outputs import Outputs
-    from highwater.reports import ReportError
-    from highwater.spec import SpecError, find_specs, load_spec
-    from highwater.terminal import Live, make_console, show_result, show_summary
+    from highwater.reports.outputs import Outputs
+    from highwater.reports.results import ReportError
+    from highwater.reports.terminal import Live, make_console, show_result, show_summary
+    from highwater.specs.spec import SpecError, find_specs, load_spec
 
     console, errors = make_console(), make_console(stderr=True)
     outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path}, github)
@@ -160,7 +160,7 @@ def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> lis
 def _advise(console: Any, errors: Any, result: Any, symmetry: bool, workers: int | None) -> None:
     from highwater.advice import advise
     from highwater.analyses import show_advice
-    from highwater.terminal import Live
+    from highwater.reports.terminal import Live
 
     with Live(errors, f"{result.spec.name}: probing smaller bounds"):
         found = advise(result.spec, result.outcome, symmetry=symmetry, workers=workers)
@@ -178,7 +178,7 @@ def _refuse_for_engine(engine: str, error_class: type[Exception], local: dict[st
 def _update_locks(console: Any, results: list[Any]) -> list[Any]:
     from highwater.analyses import show_diff
     from highwater.locks import update_locks
-    from highwater.reports import ReportError
+    from highwater.reports.results import ReportError
 
     try:
         results, diff = update_locks(results)
@@ -191,7 +191,7 @@ def _update_locks(console: Any, results: list[Any]) -> list[Any]:
 
 def _draw_or_complain(folder: Path, results: list[Any]) -> None:
     from explorer.system import ModelError
-    from highwater.reports import ReportError, report
+    from highwater.reports.results import ReportError, report
     from highwater.viewer.gallery import write_gallery
 
     try:
@@ -207,8 +207,8 @@ def _draw_or_complain(folder: Path, results: list[Any]) -> None:
 def list_(what: str, paths: tuple[Path, ...]) -> None:
     """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs)."""
     from highwater.listing import show_actions, show_models, show_presets, show_properties, show_specs
-    from highwater.spec import SpecError
-    from highwater.terminal import make_console
+    from highwater.reports.terminal import make_console
+    from highwater.specs.spec import SpecError
 
     console = make_console()
     try:

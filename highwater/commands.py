@@ -53,10 +53,10 @@ def mutate(
     from highwater.analyses import show_mutations
     from highwater.mutate import Fate
     from highwater.mutate import mutate as switch_off
-    from highwater.outputs import try_out
-    from highwater.reports import ReportError, write_text
-    from highwater.spec import SpecError, load_spec
-    from highwater.terminal import make_console
+    from highwater.reports.outputs import try_out
+    from highwater.reports.results import ReportError, write_text
+    from highwater.reports.terminal import make_console
+    from highwater.specs.spec import SpecError, load_spec
 
     console = make_console()
     try:
@@ -100,13 +100,13 @@ def _mutation(mutation: Any) -> dict[str, Any]:
 @model_path
 def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | None, max_states: int) -> None:
     """Build the reachable graph of a small SPEC, and tell its size, components, diameter, and steps by action."""
-    from explorer.graph import TooLarge, as_data, as_dot, as_graphml, reachable_graph, shape
+    from explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, reachable_graph, shape
     from explorer.system import ModelError
     from highwater.analyses import show_shape
-    from highwater.outputs import try_out
-    from highwater.reports import ReportError, write_text
-    from highwater.spec import SpecError, load_spec
-    from highwater.terminal import make_console
+    from highwater.reports.outputs import try_out
+    from highwater.reports.results import ReportError, write_text
+    from highwater.reports.terminal import make_console
+    from highwater.specs.spec import SpecError, load_spec
 
     try:
         spec = load_spec(path)
@@ -180,11 +180,11 @@ def simulate(
     3 SPEC claims a violation that was not met; 130 interrupted.
     """
     from highwater.analyses import LiveWalks, show_simulation
-    from highwater.outputs import try_out
-    from highwater.reports import ReportError, write_text
+    from highwater.reports.outputs import try_out
+    from highwater.reports.results import ReportError, write_text
+    from highwater.reports.terminal import make_console
     from highwater.simulating import simulate_spec, simulation_report
-    from highwater.spec import SpecError, load_spec
-    from highwater.terminal import make_console
+    from highwater.specs.spec import SpecError, load_spec
 
     try:
         spec = load_spec(path)

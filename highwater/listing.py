@@ -12,8 +12,8 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from highwater.spec import find_specs, load_spec, toggles_of
-from highwater.tables import shown
+from highwater.specs.spec import find_specs, load_spec, toggles_of
+from highwater.specs.tables import shown
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 from model.definition import Definition, Model

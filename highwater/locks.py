@@ -11,8 +11,8 @@ import tomlkit
 from tomlkit.items import InlineTable
 
 from highwater.claims import Result, Status, judge_claim
-from highwater.reports import write_text
-from highwater.spec import COUNTS, load_spec
+from highwater.reports.results import write_text
+from highwater.specs.spec import COUNTS, load_spec
 
 
 def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:

@@ -15,8 +15,8 @@ import attrs
 
 from explorer.verdict import Budget, Outcome, Verdict, Violation
 from highwater.claims import Result, check_spec
-from highwater.spec import Expectation, Spec, SpecError, find_model, properties_of
-from highwater.tables import did_you_mean, shown
+from highwater.specs.spec import Expectation, Spec, SpecError, find_model, properties_of
+from highwater.specs.tables import did_you_mean, shown
 from model.definition import Definition
 
 _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here

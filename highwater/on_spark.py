@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from explorer.checkpoint import fingerprint
-from explorer.layout import Layout
+from explorer.compiler.layout import Layout
+from explorer.search.checkpoint import fingerprint
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress
-from highwater.spec import Spec, SpecError, build_system, find_model, resolve_model, toggles_of
+from highwater.specs.spec import Spec, SpecError, build_system, find_model, resolve_model, toggles_of
 from model.domain import Prospect
 
 

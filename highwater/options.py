@@ -39,7 +39,7 @@ def model_path(command: Callable[..., Any]) -> Callable[..., Any]:
 
     def search(context: click.Context, parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
         if folders:
-            from highwater.own import search
+            from highwater.specs.own import search
 
             try:
                 search(folders)

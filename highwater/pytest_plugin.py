@@ -70,7 +70,7 @@ class Claim(pytest.Item):
             raise ClaimNotMet(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
-        from highwater.spec import SpecError
+        from highwater.specs.spec import SpecError
 
         if isinstance(excinfo.value, ClaimNotMet | SpecError):
             return str(excinfo.value)
@@ -84,8 +84,8 @@ class ClaimNotMet(Exception):
     """A claim did not come out, or a budget ended the search before it could tell."""
 
     def __init__(self, result: Result) -> None:
-        from highwater.positions import line_of_key
-        from highwater.terminal import plain_text
+        from highwater.reports.terminal import plain_text
+        from highwater.specs.positions import line_of_key
 
         self.result = result
         key = result.mismatches[0].key if result.mismatches else "expect.verdict"

@@ -9,10 +9,10 @@ import attrs
 
 from explorer.system import ModelError
 from explorer.verdict import Verdict, Violation
-from highwater.positions import readable
-from highwater.reports import SIMULATION, VERSION, as_data, steps_as_data
-from highwater.spec import Spec, SpecError
-from highwater.tables import did_you_mean
+from highwater.reports.results import SIMULATION, VERSION, as_data, steps_as_data
+from highwater.specs.positions import readable
+from highwater.specs.spec import Spec, SpecError
+from highwater.specs.tables import did_you_mean
 
 
 @attrs.frozen
@@ -21,8 +21,8 @@ class Simulated:
 
     Attributes:
         spec: the claim.
-        simulation: the walks, see `explorer.simulate.Simulation`.
-        shrunk: the violation made short, see `explorer.shrink.Shrunk`; None where there is none, or it was not asked for.
+        simulation: the walks, see `explorer.analysis.simulate.Simulation`.
+        shrunk: the violation made short, see `explorer.analysis.shrink.Shrunk`; None where there is none, or it was not asked for.
     """
 
     spec: Spec
@@ -56,13 +56,13 @@ def simulate_spec(
     coverage: bool = False,
     on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
 ) -> Simulated:
-    """Walk at random through what a spec speaks of; see `explorer.simulate.simulate` for what the arguments mean.
+    """Walk at random through what a spec speaks of; see `explorer.analysis.simulate.simulate` for what the arguments mean.
 
     Raises:
         SpecError: a weight names no action, or the model cannot be explored within these bounds, or is wrong in itself.
     """
-    from explorer.shrink import shrink as make_short  # both import numba
-    from explorer.simulate import simulate
+    from explorer.analysis.shrink import shrink as make_short  # both import numba
+    from explorer.analysis.simulate import simulate
 
     try:
         system = spec.system()

@@ -35,11 +35,11 @@ def states(
 
     A row stands for `orbit` states that differ by broker names only; `depth` is how many actions away from the start they are.
     """
-    from explorer.checkpoint import CheckpointError
+    from explorer.search.checkpoint import CheckpointError
     from explorer.system import ModelError
     from highwater import on_spark
-    from highwater.spec import SpecError, load_spec
-    from highwater.terminal import Live, make_console
+    from highwater.reports.terminal import Live, make_console
+    from highwater.specs.spec import SpecError, load_spec
 
     console, errors = make_console(), make_console(stderr=True)
     try:

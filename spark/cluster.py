@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from explorer.parts import PartEngine
+from explorer.search.parts import PartEngine
 from explorer.system import System
 from spark.level import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Admitted, Expanded, Search, admit_task, expand_task, read_report
 from spark.session import ClusterError, reason_of

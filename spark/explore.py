@@ -19,9 +19,9 @@ import attrs
 import numpy as np
 from pyspark.sql import SparkSession
 
-from explorer.checkpoint import CheckpointError
-from explorer.parts import Counts, PartEngine, Visited
-from explorer.symmetry import refuse_unless_sound
+from explorer.search.checkpoint import CheckpointError
+from explorer.search.parts import Counts, PartEngine, Visited
+from explorer.search.symmetry import refuse_unless_sound
 from explorer.system import ModelError, System, judge, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Step, Verdict, Violation
@@ -50,7 +50,7 @@ def explore(
 ) -> Outcome:
     """Explore every state that the system reaches, level by level, and check every invariant on each, on a Spark cluster.
 
-    Verdict, counts and the lengths of traces are those of `explorer.local.explore`, for any number of executors and partitions. The
+    Verdict, counts and the lengths of traces are those of `explorer.search.local.explore`, for any number of executors and partitions. The
     traces themselves are the same for the same number of partitions.
 
     Args:

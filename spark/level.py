@@ -25,8 +25,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from explorer.checkpoint import CheckpointError
-from explorer.parts import Counts, PartEngine, Visited
+from explorer.search.checkpoint import CheckpointError
+from explorer.search.parts import Counts, PartEngine, Visited
 from explorer.system import ModelError, System
 from spark.shard import Shard
 from spark.store import Levels, Part
@@ -47,7 +47,7 @@ class Search:
     Attributes:
         name: one search's, so that worker processes know whether the engine that they keep is of this one.
         make_system: makes the system, on any machine that has the package.
-        prints: what must be equal on every machine; see `explorer.checkpoint.fingerprint`.
+        prints: what must be equal on every machine; see `explorer.search.checkpoint.fingerprint`.
         trees: what the driver has learned.
     """
 

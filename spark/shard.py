@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from explorer.parts import PartEngine, Visited
+from explorer.search.parts import PartEngine, Visited
 from spark.store import Levels, Part
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from explorer.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
 from explorer.system import ModelError
 from model.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
 from spark.store import Levels

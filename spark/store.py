@@ -29,8 +29,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
 
-from explorer.checkpoint import CheckpointError
-from explorer.parts import Counts
+from explorer.search.checkpoint import CheckpointError
+from explorer.search.parts import Counts
 
 FORMAT, VERSION = "highwater-levels", 1
 MANIFEST = "manifest.json"

@@ -21,7 +21,7 @@ MAY_IMPORT = {
 }
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
-    "networkx": ("explorer/graph.py",),
+    "networkx": ("explorer/analysis/graph.py",),
     "pyspark": ("spark/",),
     "pyarrow": ("spark/",),
     "click": ("highwater/",),

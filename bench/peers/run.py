@@ -38,8 +38,8 @@ DISTINCT = {(2, 2, 2, 1): 957, (2, 2, 2, 2): 5_973, (3, 2, 2, 1): 39_619, (3, 2,
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
 EVERY_STATE = """
 import pathlib, sys
-from explorer.local import explore
-from highwater.spec import load_spec
+from explorer.search.local import explore
+from highwater.specs.spec import load_spec
 outcome = explore(load_spec(pathlib.Path(sys.argv[1])).system(), symmetry=False, workers=int(sys.argv[2]))
 print(outcome.distinct_states, "distinct", outcome.verdict)
 """

@@ -6,7 +6,7 @@ that meets an unknown branch marks it and reports a miss; the batch then changes
 grown the trees.
 
 New rows are written before a compare-and-swap publishes them in the table, so that no thread sees half a row. Each thread writes into
-rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by `explorer.store`.
+rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by `explorer.search.store`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from explorer.compiler.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.rows import (
     entry_of,
@@ -45,7 +46,6 @@ from explorer.kernels.trees import (
     is_wide,
     without_first,
 )
-from explorer.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
 
 DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
 

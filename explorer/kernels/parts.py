@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from explorer.compiler.program import FIRST_EFFECT
 from explorer.kernels.expand import (
     AT_REST,
     DONE,
@@ -29,7 +30,6 @@ from explorer.kernels.rows import is_row, next_slot, read_row, write_row
 from explorer.kernels.steps import breaks, check_steps
 from explorer.kernels.symmetry import orbit_size
 from explorer.kernels.trees import candidates_of, first_of, walk, without_first
-from explorer.program import FIRST_EFFECT
 
 RECORD_EXTRA = 2  # units of a record beyond its row: parent and action
 

@@ -1,4 +1,4 @@
-"""Representatives of packed states under permutations of names, by tables. `explorer.symmetry` makes them and says what they are for."""
+"""Representatives of packed states under permutations of names, by tables. `explorer.search.symmetry` makes them and says what for."""
 
 from __future__ import annotations
 

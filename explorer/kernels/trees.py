@@ -1,4 +1,4 @@
-"""Walking decision trees, and applying what a step does. `explorer.program` says how both are encoded."""
+"""Walking decision trees, and applying what a step does. `explorer.compiler.program` says how both are encoded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from explorer.compiler.program import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
+from explorer.compiler.widening import JUMP, KIND_AT, WIDE
 from explorer.kernels.intrinsics import lowest_bit, pext
-from explorer.program import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
-from explorer.widening import JUMP, KIND_AT, WIDE
 
 _WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
 _SHIFT_MASK = np.uint64((1 << SHIFT_FIELD) - 1)
@@ -28,9 +28,9 @@ class Trees(NamedTuple):
     """The trees of a program, wide nodes over them, and a filter in front of them.
 
     Attributes:
-        branches: the trees, see `explorer.program`.
-        roots, nodes, entries: the wide nodes, see `explorer.widening`.
-        chunks: per chunk, how its index is gathered, see `explorer.filters.gathering`.
+        branches: the trees, see `explorer.compiler.program`.
+        roots, nodes, entries: the wide nodes, see `explorer.compiler.widening`.
+        chunks: per chunk, how its index is gathered, see `explorer.compiler.filters.gathering`.
         candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
             holds the trees that lead anywhere at all.
     """
@@ -44,7 +44,7 @@ class Trees(NamedTuple):
 
 
 class Effects(NamedTuple):
-    """What steps do, see `explorer.program.Effects`."""
+    """What steps do, see `explorer.compiler.program.Effects`."""
 
     keep: Any
     put: Any

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from explorer.compiler.program import FIRST_EFFECT, NOTHING
 from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
-from explorer.program import FIRST_EFFECT, NOTHING
 
 DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP, BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK = range(7)
 

@@ -42,7 +42,7 @@ def trace(
     OUT may be - for standard output.
     """
     from explorer.system import ModelError
-    from highwater.reports import ReportError, read_report
+    from highwater.reports.results import ReportError, read_report
 
     files = {kind: out for kind, out in outputs.items() if out is not None}
     try:
@@ -73,7 +73,7 @@ def trace(
 
 
 def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    from highwater.reports import ReportError
+    from highwater.reports.results import ReportError
 
     found = [entry for entry in entries if entry.get("trace") and name in (None, entry.get("name"))]
     if not found:
@@ -82,7 +82,7 @@ def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list
 
 
 def _refuse_to_overwrite(path: Path, kind: str, out: Path) -> None:
-    from highwater.reports import ReportError
+    from highwater.reports.results import ReportError
 
     if str(out) != "-" and (out.suffix == ".toml" or out.absolute() == path.absolute()):
         raise ReportError(f"{out}: --{kind} would overwrite a spec or the report; name another file")
@@ -98,8 +98,8 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
 
 
 def _replay(entry: dict[str, Any]) -> None:
-    from highwater.reports import replay
-    from highwater.terminal import make_console
+    from highwater.reports.results import replay
+    from highwater.reports.terminal import make_console
 
     _, violation = replay(entry)
     console = make_console()
@@ -110,8 +110,8 @@ def _replay(entry: dict[str, Any]) -> None:
 def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     from rich.text import Text
 
-    from highwater.reports import ReportError
-    from highwater.terminal import make_console, show_state, show_trace, show_witness
+    from highwater.reports.results import ReportError
+    from highwater.reports.terminal import make_console, show_state, show_trace, show_witness
     from highwater.viewer.gallery import story_of
     from highwater.viewer.lanes import show_lanes
     from highwater.visible import visible
@@ -162,7 +162,7 @@ def _put(out: Path, text: str) -> None:
 def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, step: int | None) -> None:
     from rich.text import Text
 
-    from highwater.terminal import make_console
+    from highwater.reports.terminal import make_console
     from highwater.viewer.comparison import Outcome, compare
 
     comparison = compare(entry, against)
@@ -189,7 +189,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
 
 
 def _explore(entry: dict[str, Any]) -> None:
-    from highwater.reports import ReportError
+    from highwater.reports.results import ReportError
     from highwater.viewer.gallery import story_of
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():

@@ -12,9 +12,9 @@ import attrs
 from explorer.system import Cut, System, successor
 from explorer.trace import changes
 from explorer.verdict import Step
-from highwater.reports import ReportError, Subject, as_data, replay, subject_of
-from highwater.spec import with_preset
-from highwater.tables import Wrong, did_you_mean
+from highwater.reports.results import ReportError, Subject, as_data, replay, subject_of
+from highwater.specs.spec import with_preset
+from highwater.specs.tables import Wrong, did_you_mean
 from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.picture import Drawing
 from highwater.viewer.story import Scene, Story, Telling

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from highwater.reports import ReportError, replay, subject_of
+from highwater.reports.results import ReportError, replay, subject_of
 from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
 from highwater.viewer.story import Story
 from highwater.viewer.telling import tell

@@ -9,12 +9,12 @@ from typing import Any
 
 import attrs
 
-from explorer.causes import Causes, causes, instance_of
+from explorer.analysis.causes import Causes, causes, instance_of
 from explorer.system import ModelError, System, judge_end
 from explorer.trace import changes, element_path
 from explorer.verdict import DEADLOCK, Step, Violation
-from highwater.reports import Subject
-from highwater.spec import toggles_of
+from highwater.reports.results import Subject
+from highwater.specs.spec import toggles_of
 from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
 from highwater.viewer.story import Arrow, Cell, Fate, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling

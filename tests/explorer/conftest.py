@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from explorer import local, oracle
+from explorer.search import local, oracle
 from explorer.system import System
 from explorer.verdict import Outcome
 from model.domain import Invariant, Prospect, Quantified, StepProperty, domain_of

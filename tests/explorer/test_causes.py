@@ -13,14 +13,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from explorer.causes import Causes, causes, instance_of, part_names
-from explorer.layout import Layout
-from explorer.oracle import explore
+from explorer.analysis.causes import Causes, causes, instance_of, part_names
+from explorer.compiler.layout import Layout
+from explorer.search.oracle import explore
 from explorer.system import Cut, ModelError, System, judge_end, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Verdict, Violation
 from highwater.claims import check_spec
-from highwater.spec import find_specs, load_spec
+from highwater.specs.spec import find_specs, load_spec
 from model.domain import (
     BOOLEAN,
     ArrayOf,

@@ -14,11 +14,11 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer import local
-from explorer.checkpoint import MANIFEST, CheckpointError
+from explorer.search import local
+from explorer.search.checkpoint import MANIFEST, CheckpointError
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
-from highwater.spec import build_system, resolve_model
+from highwater.specs.spec import build_system, resolve_model
 from model.catalogue import MODELS
 
 ROOT = Path(__file__).parents[2]
@@ -75,11 +75,11 @@ RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from explorer import local
+from explorer.search import local
 local.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
-from explorer.checkpoint import MANIFEST
+from explorer.search.checkpoint import MANIFEST
 print("begin", flush=True)
 outcome = local.explore(system(leader_epoch_max=2), checkpoint=folder, resume=(folder / MANIFEST).exists(), symmetry=False)
 print(outcome.distinct_states, outcome.generated, outcome.depth, outcome.bounds_cut, outcome.stopped_at_bound, outcome.levels, flush=True)

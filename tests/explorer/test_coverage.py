@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from explorer.local import explore
+from explorer.search.local import explore
 from explorer.system import System
 from explorer.verdict import Budget, Unreached, Verdict
 from model.domain import Integers, Witness, action, domain_of, invariant, step_property, within

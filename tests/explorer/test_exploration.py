@@ -9,8 +9,8 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer import local, oracle, store
 from explorer.memory import process_memory
+from explorer.search import local, oracle, store
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from model.domain import (

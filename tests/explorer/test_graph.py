@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.graph import TooLarge, as_data, as_dot, as_graphml, diameter, reachable_graph, shape
-from explorer.oracle import explore
+from explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, diameter, reachable_graph, shape
+from explorer.search.oracle import explore
 from explorer.system import System
 from model.domain import Integers, action, domain_of, invariant, within
 from tests.explorer.test_random_systems import systems

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.layout import MOST_WORDS, WORD_BITS, Layout
+from explorer.compiler.layout import MOST_WORDS, WORD_BITS, Layout
 from explorer.system import ModelError
 from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct, domain_of, within
 

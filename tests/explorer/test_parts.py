@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from explorer import local, parts
-from explorer.parts import Counts, PartEngine, Visited
+from explorer.search import local, parts
+from explorer.search.parts import Counts, PartEngine, Visited
 from explorer.system import System
 from tests.small_models import tiny_system
 

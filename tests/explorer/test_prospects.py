@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer import local
+from explorer.search import local
 from explorer.verdict import Budget, Verdict
 from model.domain import Integers, SetOf, Witness, action, evolve, invariant, prospect, within
 

@@ -17,8 +17,8 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
 
-from explorer import local, oracle, store
-from explorer.layout import Layout
+from explorer.compiler.layout import Layout
+from explorer.search import local, oracle, store
 from explorer.system import System
 from explorer.verdict import Budget
 from model.domain import (

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from explorer import schedule
-from explorer.schedule import switches, with_fewest_switches
+from explorer.analysis import schedule
+from explorer.analysis.schedule import switches, with_fewest_switches
 from explorer.system import System, judge, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from explorer import oracle
-from explorer.shrink import Minimal, shrink
-from explorer.simulate import simulate
+from explorer.analysis.shrink import Minimal, shrink
+from explorer.analysis.simulate import simulate
+from explorer.search import oracle
 from explorer.system import judge_end, successor
 from explorer.verdict import DEADLOCK
 from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the_corner

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer import oracle
-from explorer.layout import Layout
-from explorer.simulate import Simulation, simulate
+from explorer.analysis.simulate import Simulation, simulate
+from explorer.compiler.layout import Layout
+from explorer.search import oracle
 from explorer.system import Cut, System, judge_end, successor
 from explorer.verdict import DEADLOCK, Budget
 from model.domain import Integers, action, domain_of, invariant, step_property, within

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer import local
+from explorer.search import local
 from explorer.system import ModelError
 from explorer.verdict import Budget, Verdict
 from model.domain import BOOLEAN, Integers, SetOf, Witness, action, evolve, invariant, step_property, within

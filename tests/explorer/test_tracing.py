@@ -21,10 +21,10 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer import local
-from explorer.layout import Layout
+from explorer.compiler.layout import Layout
+from explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
+from explorer.search import local
 from explorer.system import Cut, ModelError, System, successor
-from explorer.tracing import OutOfBounds, Recorder, TracingError, plain
 from explorer.verdict import Budget
 from model.domain import (
     BOOLEAN,

@@ -12,18 +12,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer import engine, local, oracle, store
-from explorer.filters import Filter
-from explorer.images import Image, permuted
+from explorer.compiler.filters import Filter
+from explorer.compiler.images import Image, permuted
+from explorer.compiler.layout import Layout
+from explorer.compiler.program import NODE, NOTHING, ActionProgram, Effects, InvariantProgram
+from explorer.compiler.widening import JUMP, KIND_AT, WIDE, Widened, widened
 from explorer.kernels import symmetry as kernels
-from explorer.layout import Layout
-from explorer.program import NODE, NOTHING, ActionProgram, Effects, InvariantProgram
-from explorer.symmetry import permutations_of, refuse_unless_sound, tabulate
+from explorer.search import engine, local, oracle, store
+from explorer.search.symmetry import permutations_of, refuse_unless_sound, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
-from explorer.widening import JUMP, KIND_AT, WIDE, Widened, widened
 from highwater.listing import variants
-from highwater.spec import build_system
+from highwater.specs.spec import build_system
 from model.catalogue import MODELS
 from model.domain import (
     BOOLEAN,

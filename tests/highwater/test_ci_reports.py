@@ -13,11 +13,11 @@ import pytest
 import xmlschema
 from click.testing import Result
 
-from highwater import github, junit, sarif
 from highwater.claims import Result as ClaimResult
 from highwater.claims import check_spec
-from highwater.positions import line_of_key
-from highwater.spec import find_specs, load_spec
+from highwater.reports import github, junit, sarif
+from highwater.specs.positions import line_of_key
+from highwater.specs.spec import find_specs, load_spec
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 SPECS = Path(__file__).parents[2] / "specs"
@@ -260,7 +260,7 @@ def test_progress_in_a_log_is_plain_lines_even_where_colour_is_forced(monkeypatc
     import io
 
     from explorer.verdict import Progress
-    from highwater import terminal
+    from highwater.reports import terminal
 
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", -1.0)

@@ -11,7 +11,7 @@ import pytest
 from explorer.memory import process_memory
 from explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
 from highwater.claims import Engine, Result, Status, check_spec, judge_claim
-from highwater.spec import Spec, SpecError, load_spec
+from highwater.specs.spec import Spec, SpecError, load_spec
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 from model.definition import Definition, Model

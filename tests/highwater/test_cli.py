@@ -22,8 +22,8 @@ from click.testing import Result
 
 from explorer.verdict import Progress
 from highwater.listing import variants
-from highwater.spec import find_specs
-from highwater.terminal import Live
+from highwater.reports.terminal import Live
+from highwater.specs.spec import find_specs
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 
@@ -419,7 +419,7 @@ def test_an_interruption_of_the_plain_engine_exits_130(highwater: Run, write_spe
     def interrupt(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("explorer.oracle.explore", interrupt)
+    monkeypatch.setattr("explorer.search.oracle.explore", interrupt)
     result = highwater("check", write_spec(), "--engine", "python")
     assert result.exit_code == 130
     assert "interrupted" in result.stderr
@@ -543,7 +543,7 @@ def test_a_wrong_spec_leaves_an_older_report_alone(highwater: Run, write_spec: W
 
 def test_what_was_learned_before_an_error_is_told_and_written(highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: Any) -> None:
     import highwater.claims as claims
-    from highwater.spec import SpecError
+    from highwater.specs.spec import SpecError
 
     real = claims.check_spec
 

@@ -14,7 +14,7 @@ from click.testing import Result
 from explorer.verdict import Budget
 from highwater import SpecError, api
 from highwater.mutate import Fate, Mutation, mutate
-from highwater.spec import Mutations
+from highwater.specs.spec import Mutations
 from model.definition import Definition, Model, NoToggles
 from model.domain import Integers, action, evolve, invariant, within
 

@@ -12,7 +12,7 @@ from click.testing import Result
 
 from highwater import SpecError, api
 from highwater.init import SCAFFOLD, scaffold_files, write_scaffold
-from highwater.positions import line_of_key
+from highwater.specs.positions import line_of_key
 from model.domain import Witness, invariant
 from model.reference.state import brokers
 

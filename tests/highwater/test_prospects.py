@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from highwater.cli import main
-from highwater.spec import SpecError, load_spec
+from highwater.specs.spec import SpecError, load_spec
 
 SPEC = """
 model = "controller"

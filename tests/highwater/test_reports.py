@@ -16,8 +16,8 @@ import pytest
 
 from explorer.verdict import Budget, Progress, Verdict
 from highwater.claims import Engine, Result, check_spec
-from highwater.reports import FORMAT, VERSION, ReportError, as_data, read_report, replay, report, write_report
-from highwater.spec import Spec, find_specs, load_spec
+from highwater.reports.results import FORMAT, VERSION, ReportError, as_data, read_report, replay, report, write_report
+from highwater.specs.spec import Spec, find_specs, load_spec
 from invariants.catalogue import PROPERTIES
 from model.domain import Witness, invariant
 from model.reference.async_isr import Agreement, AlterIsr

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from explorer.verdict import Verdict
-from highwater.spec import Expectation, Spec, SpecError, find_specs, load_spec
+from highwater.specs.spec import Expectation, Spec, SpecError, find_specs, load_spec
 from invariants import reference
 from model.catalogue import MODELS
 from model.definition import toggle
@@ -398,7 +398,9 @@ def test_a_claim_about_deadlocks_is_refused_where_deadlocks_are_not_checked(writ
 def test_the_checked_properties_are_listed_in_the_same_order_on_every_run(write_spec: Write) -> None:
     check = ["weak_isr", "strong_isr", "leader_in_isr", "elected_leader_in_isr", "no_deadlock"]
     path = write_spec(check=check, expect={**VIOLATED, "property": "zzz"})
-    program = "import sys, pathlib, highwater.spec as s\ntry: s.load_spec(pathlib.Path(sys.argv[1]))\nexcept s.SpecError as e: print(e)"
+    program = (
+        "import sys, pathlib, highwater.specs.spec as s\ntry: s.load_spec(pathlib.Path(sys.argv[1]))\nexcept s.SpecError as e: print(e)"
+    )
     answers = set()
     for seed in ("0", "1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from highwater.claims import Status, check_spec
-from highwater.spec import find_specs, load_spec
+from highwater.specs.spec import find_specs, load_spec
 
 SPECS = Path(__file__).parents[2] / "specs"
 FILES = find_specs([SPECS])

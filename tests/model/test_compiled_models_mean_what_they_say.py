@@ -10,11 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.layout import Layout
-from explorer.program import ActionProgram, Effects, InvariantProgram
-from explorer.symmetry import permutations_of
+from explorer.compiler.layout import Layout
+from explorer.compiler.program import ActionProgram, Effects, InvariantProgram
+from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
-from highwater.spec import build_system
+from highwater.specs.spec import build_system
 from invariants.catalogue import PROPERTIES
 from model.domain import Transition
 from model.partition.bounds import PartitionBounds

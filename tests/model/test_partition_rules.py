@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from highwater.spec import Spec, find_specs, load_spec, toggles_of
+from highwater.specs.spec import Spec, find_specs, load_spec, toggles_of
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import PRESETS
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from explorer.local import explore
+from explorer.search.local import explore
 from explorer.verdict import Verdict
-from highwater.spec import build_system, resolve_model
+from highwater.specs.spec import build_system, resolve_model
 from model.catalogue import MODELS
 
 FILE = Path(__file__).with_name("tlc_answers.csv")

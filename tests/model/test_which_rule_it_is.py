@@ -5,10 +5,10 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from explorer.local import explore
+from explorer.search.local import explore
 from explorer.system import System
 from explorer.verdict import Verdict
-from highwater.spec import build_system, resolve_model
+from highwater.specs.spec import build_system, resolve_model
 from model.catalogue import MODELS
 from model.domain import action
 from model.log import brokers

@@ -20,9 +20,9 @@ import pyspark
 import pytest
 import toys
 
-from explorer import local
+from explorer.search import local
 from explorer.verdict import Budget
-from highwater.spec import load_spec
+from highwater.specs.spec import load_spec
 
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import toys
 
-from explorer import local, oracle
-from explorer.checkpoint import CheckpointError
+from explorer.search import local, oracle
+from explorer.search.checkpoint import CheckpointError
 from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
 from spark import explore as search

@@ -14,7 +14,7 @@ import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.parts import Counts, PartEngine, Visited
+from explorer.search.parts import Counts, PartEngine, Visited
 from spark.level import Block, Expanded, admit_blocks, expand_part
 from spark.shard import Shard, digests_of
 from spark.store import Level, Levels

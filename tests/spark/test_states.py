@@ -17,8 +17,8 @@ import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer import oracle
-from explorer.layout import Layout
+from explorer.compiler.layout import Layout
+from explorer.search import oracle
 from explorer.system import ModelError
 from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, domain_of, within
 from spark.explore import explore

@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 import pytest
 import toys
 
-from explorer import local
-from explorer.checkpoint import CheckpointError
+from explorer.search import local
+from explorer.search.checkpoint import CheckpointError
 from explorer.verdict import Budget
 from spark.explore import explore
 from spark.store import MANIFEST, Levels
@@ -70,7 +70,7 @@ def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
 
 
 def explorer_of(make: Callable[..., Any]) -> Any:
-    from explorer.parts import PartEngine
+    from explorer.search.parts import PartEngine
 
     return PartEngine(make(), symmetry=True)
 

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.oracle import explore
+from explorer.search.oracle import explore
 from explorer.system import Cut, System, judge, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation

@@ -16,8 +16,8 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from highwater.claims import check_spec
-from highwater.reports import entry_of
-from highwater.spec import load_spec
+from highwater.reports.results import entry_of
+from highwater.specs.spec import load_spec
 from highwater.viewer.comparison import compare
 from highwater.viewer.gallery import write_gallery
 from highwater.viewer.pages import compare_page, trace_page

@@ -19,8 +19,8 @@ import networkx
 import pytest
 
 from highwater.claims import check_spec
-from highwater.reports import as_data, entry_of
-from highwater.spec import load_spec
+from highwater.reports.results import as_data, entry_of
+from highwater.specs.spec import load_spec
 from highwater.viewer.exports import EXPORTS, dot, itf, mermaid, steps_csv
 from highwater.viewer.gallery import story_of
 from highwater.viewer.story import Fate, Story

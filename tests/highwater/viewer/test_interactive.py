@@ -12,8 +12,8 @@ from textual.widgets import OptionList, Static
 
 from explorer.system import successor
 from highwater.claims import check_spec
-from highwater.reports import entry_of
-from highwater.spec import load_spec
+from highwater.reports.results import entry_of
+from highwater.specs.spec import load_spec
 from highwater.viewer.gallery import story_of
 from highwater.viewer.interactive import Explorer
 from highwater.viewer.story import Story

@@ -13,8 +13,8 @@ import pytest
 from explorer.system import System, successor
 from explorer.verdict import Step, Violation
 from highwater.claims import Engine, check_spec
-from highwater.reports import entry_of
-from highwater.spec import load_spec
+from highwater.reports.results import entry_of
+from highwater.specs.spec import load_spec
 from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.gallery import story_of
 from highwater.viewer.pages import trace_page

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from highwater.reports import read_report
+from highwater.reports.results import read_report
 from highwater.viewer.gallery import story_of
 from highwater.viewer.lanes import show_lanes
 from highwater.viewer.story import Story

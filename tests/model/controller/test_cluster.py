@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from explorer import local, oracle
+from explorer.search import local, oracle
 from explorer.system import System
-from highwater.spec import build_system
+from highwater.specs.spec import build_system
 from invariants.catalogue import PROPERTIES
 from model.controller import brokers, controlling
 from model.controller.brokers import ClientError, metadata_error, produce_error

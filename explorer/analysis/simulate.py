@@ -1,0 +1,286 @@
+"""Random walks through a system whose states are too many to exhaust. What they find is real; what they do not find may still be there.
+
+Walks run in machine code, on the same trees as the search. They are handed out in chunks, in order, and all chunks up to the first one that
+finds a violation are counted. So for a seed and a number of walks, the violation and all counts are the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import attrs
+import numpy as np
+
+from explorer.compiler.filters import Filter
+from explorer.compiler.layout import Layout
+from explorer.compiler.program import MOST_CUTS, ActionProgram, Effects, InvariantProgram, Program
+from explorer.compiler.widening import not_widened
+from explorer.kernels import walks as kernel
+from explorer.kernels.trees import Effects as EffectArrays
+from explorer.kernels.trees import Trees
+from explorer.kernels.walks import Walker
+from explorer.search.coverage import unreached
+from explorer.system import System, successor
+from explorer.trace import violation_at
+from explorer.verdict import Step, Unreached, Violation
+
+STEPS_PER_CHUNK = 1 << 15
+CHUNKS_PER_ROUND = 16
+SAMPLE = 64
+
+
+@attrs.frozen
+class Simulation:
+    """What random walks found.
+
+    Attributes:
+        seed, walks, depth: what was asked for, and how many walks were made.
+        steps: how many steps they took together.
+        violation: the first violation of the first walk that has one, as it was met.
+        walk: the number of that walk, from 0.
+        taken, enabled: per action, how often it was chosen, and how many of its steps were enabled.
+        bounds_cut: how many enabled steps each bound disabled.
+        at_depth, at_rest, at_bound: how many walks ended for being that deep; for want of any step; because bounds cut all steps.
+        unreached: where that was asked for and nothing violated, the statements of actions and properties that ran in no visited state.
+        compiled_paths: how many paths of functions were run in Python.
+        late_paths: how many of them only in the second half of the walks, if there were enough to tell. Where they are many, more walks
+            would see more.
+        seconds: wall-clock time.
+        interrupted: whether a KeyboardInterrupt ended it.
+    """
+
+    seed: int
+    walks: int
+    depth: int
+    steps: int
+    violation: Violation | None
+    walk: int | None
+    taken: dict[str, int]
+    enabled: dict[str, int]
+    bounds_cut: dict[str, int]
+    at_depth: int
+    at_rest: int
+    at_bound: int
+    unreached: tuple[Unreached, ...]
+    compiled_paths: int
+    late_paths: int | None
+    seconds: float
+    interrupted: bool
+
+
+def simulate(
+    system: System,
+    *,
+    walks: int | None,
+    depth: int,
+    seed: int,
+    seconds: float | None = None,
+    weights: Mapping[str, float] | None = None,
+    check_deadlock: bool = False,
+    workers: int | None = None,
+    audit: int = 8,
+    coverage: bool = False,
+    on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
+) -> Simulation:
+    """Walk at random, and check every property on every state and step of each walk.
+
+    Args:
+        system: where to walk.
+        walks: how many walks to make; None where only the time is limited.
+        depth: how many steps each takes at most.
+        seed: what the random numbers follow from, 0 or larger.
+        seconds: when to stop; the walks begun are finished.
+        weights: by action, how likely its steps are compared to others; 1 for those that are left out, and 0 for never.
+        check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
+        workers: threads; as many as there are processors if None.
+        audit: how many paths of each function to hold against plain Python evaluation.
+        coverage: find the statements that ran in no visited state.
+        on_progress: called now and then with the walks and steps made, and the time; a KeyboardInterrupt ends the simulation early.
+
+    Raises:
+        ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
+    """
+    made = _Walks(system, depth, seed, weights or {}, check_deadlock, audit, coverage)
+    return made.run(walks, seconds, workers or os.cpu_count() or 1, on_progress)
+
+
+class _Walks:
+    """A compiled system to walk in."""
+
+    def __init__(
+        self, system: System, depth: int, seed: int, weights: Mapping[str, float], check_deadlock: bool, audit: int, coverage: bool
+    ) -> None:
+        self.started = time.perf_counter()
+        self.coverage = coverage
+        self.interrupted = False
+        self.system, self.depth, self.seed, self.check_deadlock = system, depth, seed, check_deadlock
+        self.layout = Layout(system.domain)
+        self.effects = Effects(self.layout.words)
+        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit)
+        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit)
+        self.steps = InvariantProgram(self.layout.doubled(system.transitions), system.step_properties, self.effects, audit)
+        self.initial = np.array([self.layout.pack(state) for state in system.initial], np.uint64)
+        self.weights = np.array([weights.get(action.of.name, 1.0) for action in system.actions], np.float64)
+        self.growing = threading.Lock()
+        self.unfiltered = {program: Filter(program) for program in (self.invariants, self.steps)}
+        self.filter = Filter(self.actions)
+
+    @property
+    def paths(self) -> int:
+        return self.actions.paths + self.invariants.paths + self.steps.paths
+
+    def run(self, walks: int | None, seconds: float | None, workers: int, on_progress: Callable[[int, int, float], None]) -> Simulation:
+        """Round after round of chunks, each by all threads."""
+        size = max(1, STEPS_PER_CHUNK // max(1, self.depth))
+        done: list[tuple[Walker, int]] = []
+        paths_at = [(0, 0)]
+        begin = filtered_at = 0
+        try:
+            with ThreadPoolExecutor(workers) as pool:
+                while walks is None or begin < walks:
+                    end = begin + size * min(CHUNKS_PER_ROUND, 1 << len(paths_at) - 1)
+                    end = end if walks is None else min(end, walks)
+                    parts = [(first, min(first + size, end)) for first in range(begin, end, size)]
+                    found = list(pool.map(self._chunk, parts))
+                    begin = end
+                    for walker, status in found:
+                        done.append((walker, status))
+                        if status != kernel.DONE:
+                            return self._simulation(done, paths_at)
+                    paths_at.append((begin, self.paths))
+                    elapsed = time.perf_counter() - self.started
+                    on_progress(begin, sum(int(walker.place[kernel.STEPS]) for walker, _ in done), elapsed)
+                    if begin >= 4 * filtered_at:
+                        self.filter = Filter(self.actions, done[-1][0].ends.tolist())
+                        filtered_at = begin
+                    done = [(_added(done), kernel.DONE)]
+                    if seconds is not None and elapsed >= seconds:
+                        break
+        except KeyboardInterrupt:
+            self.interrupted = True
+        return self._simulation(done, paths_at)
+
+    def _chunk(self, part: tuple[int, int]) -> tuple[Walker, int]:
+        """Make the walks of a chunk, up to its first violation."""
+        walker = self._walker()
+        walker.place[kernel.WALK], end = part
+        while True:
+            status = kernel.walk_on(
+                end, self.depth, self.seed, self.initial, self.weights, self.check_deadlock, len(self.system.invariants),
+                len(self.system.step_properties), self._trees(self.actions, self.filter),
+                self._trees(self.invariants, self.unfiltered[self.invariants]), self._trees(self.steps, self.unfiltered[self.steps]),
+                self._effects(), walker, (0,) * self.layout.units,
+            )  # fmt: skip
+            missed = {
+                kernel.MISSED_ACTION: (self.actions, walker.words),
+                kernel.MISSED_INVARIANT: (self.invariants, walker.words),
+                kernel.MISSED_STEP: (self.steps, walker.pair),
+            }.get(status)
+            if missed is None:
+                return walker, status
+            program, words = missed
+            with self.growing:
+                program.learn(int(walker.place[kernel.TREE]), tuple(map(int, words[0])))
+
+    def _walker(self) -> Walker:
+        trees, words = max(1, len(self.system.actions)), self.layout.words
+        place = np.zeros(kernel.PLACE, np.int64)
+        place[kernel.STEP] = -1
+        return Walker(
+            place=place,
+            random=np.zeros(1, np.uint64),
+            words=np.zeros((2, words), np.uint64),
+            pair=np.zeros((1, 2 * words), np.uint64),
+            pending=np.zeros(3, np.int64),
+            path=np.zeros(max(1, self.depth), np.int64),
+            hit_tree=np.zeros(trees, np.int64),
+            hit_effect=np.zeros(trees, np.int64),
+            enabled=np.zeros(trees, np.int64),
+            taken=np.zeros(trees, np.int64),
+            cut_steps=np.zeros(MOST_CUTS, np.int64),
+            ends=np.repeat(self.initial[:1], SAMPLE, axis=0),
+        )
+
+    def _trees(self, program: Program, found: Filter) -> Trees:
+        wide = not_widened(len(program.instances))
+        return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.chunks, found.candidates)
+
+    def _effects(self) -> EffectArrays:
+        effects = self.effects
+        return EffectArrays(effects.keep.array, effects.put.array, effects.copies.array, effects.first_copy.array, effects.cut.array)
+
+    def _simulation(self, done: Sequence[tuple[Walker, int]], paths_at: Sequence[tuple[int, int]]) -> Simulation:
+        last, status = done[-1] if done else (self._walker(), kernel.DONE)
+        walker = _added(done) if done else last
+        violated = status != kernel.DONE
+        made = int(last.place[kernel.WALK]) + violated
+        half = next(paths for walks, paths in reversed(paths_at) if 2 * walks <= made)
+        bounds_cut: Counter[str] = Counter()
+        for number, bounds in enumerate(self.effects.bounds):
+            bounds_cut.update({bound: int(walker.cut_steps[number]) for bound in bounds if walker.cut_steps[number]})
+        counted = (kernel.AT_DEPTH, kernel.AT_REST, kernel.AT_BOUND, kernel.STEPS)
+        at_depth, at_rest, at_bound, steps = (int(walker.place[at]) for at in counted)
+        programs = (self.invariants, self.steps, self.actions)
+        return Simulation(
+            seed=self.seed,
+            walks=made,
+            depth=self.depth,
+            steps=steps,
+            violation=self._violation(last, status) if violated else None,
+            walk=made - 1 if violated else None,
+            taken=self._by_action(walker.taken),
+            enabled=self._by_action(walker.enabled),
+            bounds_cut=dict(sorted(bounds_cut.items())),
+            at_depth=at_depth,
+            at_rest=at_rest,
+            at_bound=at_bound,
+            unreached=tuple(missed for program in programs for missed in unreached(program)) if self.coverage and not violated else (),
+            compiled_paths=self.paths,
+            late_paths=self.paths - half if half and not violated else None,
+            seconds=time.perf_counter() - self.started,
+            interrupted=self.interrupted,
+        )
+
+    def _by_action(self, counts: Iterable[int]) -> dict[str, int]:
+        names: Counter[str] = Counter({action.of.name: 0 for action in self.system.actions})
+        for action, count in zip(self.system.actions, counts, strict=False):
+            names[action.of.name] += int(count)
+        return dict(names)
+
+    def _violation(self, walker: Walker, status: int) -> Violation:
+        """The violation at the end of a walk, each of whose steps is executed again in plain Python."""
+        domain, length = self.system.domain, int(walker.place[kernel.STEP])
+        number = int(walker.place[kernel.TREE])
+        states = [state for state in self.system.initial if self._leads_here(state, walker.path[:length].tolist(), walker)]
+        steps = [Step(None, states[0])]
+        for tree in walker.path[:length].tolist():
+            action = self.system.actions[tree]
+            steps.append(Step(action, successor(action, steps[-1].state, domain)))
+        if status == kernel.DEADLOCK:
+            return violation_at(self.system, None, steps)
+        of = self.system.step_properties if status == kernel.BROKEN_STEP else self.system.invariants
+        return violation_at(self.system, of[number], steps)
+
+    def _leads_here(self, state: Any, path: Sequence[int], walker: Walker) -> bool:
+        """Whether a path leads from an initial state to where the walk stands."""
+        for tree in path:
+            state = successor(self.system.actions[tree], state, self.system.domain)
+            if not isinstance(state, self.system.domain.cls):
+                return False
+        return tuple(map(int, walker.words[0])) == self.layout.pack(state)
+
+
+def _added(done: Sequence[tuple[Walker, int]]) -> Walker:
+    """The counts of some walkers together, in the last one's place."""
+    total = done[-1][0]
+    for walker, _ in done[:-1]:
+        for counts in ("enabled", "taken", "cut_steps"):
+            getattr(total, counts)[:] += getattr(walker, counts)
+        total.place[kernel.AT_DEPTH :] += walker.place[kernel.AT_DEPTH :]
+    return total

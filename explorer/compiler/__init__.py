@@ -1,0 +1,1 @@
+"""What an exploration runs on: pure functions become decision trees over packed states."""

@@ -1,0 +1,213 @@
+"""Run a pure function once on a traced view of a packed state, and record what it read and what it wrote.
+
+What the run returns is turned into writes of leaves: constants where the value is known, copies where it was never looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from explorer.compiler.views import SLOTS, RecordView, SetView, TracingError, TupleView, View, plain, record_view
+from model.domain import DomainError
+
+
+@attrs.frozen
+class OutOfBounds:
+    """The step's result is outside these bounds."""
+
+    bounds: frozenset[str]
+
+
+@attrs.frozen
+class Update:
+    """The step sets leaves to packed constants, clears what is absent, and copies some leaves' packed values from the state before."""
+
+    constants: tuple[tuple[Leaf, int], ...]
+    copies: tuple[tuple[Leaf, Leaf], ...]
+    cleared: tuple[Leaf, ...]
+
+
+class Recorder:
+    """One run over one packed state: the leaves read so far, in order, with their packed values.
+
+    The state is read from its words, or by a function of a leaf and the words if there is one.
+    """
+
+    def __init__(self, layout: Layout, words: Any, read: Callable[[Leaf, Sequence[int]], int] | None = None) -> None:
+        self.path: list[tuple[Leaf, int]] = []
+        self._layout = layout
+        self._words: Any = [int(word) for word in words]
+        self._known: dict[Leaf, int] = {}
+        self._read = read
+
+    def raw(self, leaf: Leaf) -> int:
+        """The packed value of a leaf; the first read of each is recorded."""
+        value = self._known.get(leaf)
+        if value is None:
+            if self._words is None:
+                raise TracingError("a part of the state was kept after its function had returned (a cache, a global, a generator?)")
+            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask if self._read is None else self._read(leaf, self._words)
+            self._known[leaf] = value
+            if leaf.width:
+                self.path.append((leaf, value))
+        return value
+
+    def known(self, leaf: Leaf) -> int | None:
+        """The packed value of a leaf that was read already."""
+        return self._known.get(leaf)
+
+    def root(self) -> Any:
+        """The view of the whole state."""
+        return self.view(self._layout.root)
+
+    def view(self, slot: Any) -> Any:
+        """What reading a slot gives: the value of a scalar, a lazy view of a composite."""
+        kind = type(slot)
+        if kind is Leaf:
+            return slot.domain.decode(self.raw(slot))
+        if kind is Fields:
+            return record_view(slot.domain.cls)(self, slot, {})
+        if kind is Elements:
+            return TupleView(self, slot, None)
+        if kind is Members:
+            return SetView(self, slot, slot.bits)
+        return self.view(slot.slot) if self.raw(slot.bit) else None
+
+    def close(self) -> None:
+        """End the run: views that live on refuse to be read."""
+        self._words = None
+        self._known = {}
+
+    def writes(self, result: Any) -> Update | OutOfBounds:
+        """The difference between the state and the next state that the function returned, as writes of leaves."""
+        writer = _Writer(self)
+        writer.assign(self._layout.root, result)
+        if writer.cut:
+            return OutOfBounds(frozenset(writer.cut))
+        return Update(tuple(writer.constants.items()), tuple(writer.copies.items()), tuple(writer.cleared))
+
+
+class _Writer:
+    """Collects the writes that turn the state before into the state after."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.constants: dict[Leaf, int] = {}
+        self.copies: dict[Leaf, Leaf] = {}
+        self.cleared: list[Leaf] = []
+        self.cut: set[str] = set()
+        self._recorder = recorder
+
+    def assign(self, slot: Any, value: Any) -> None:
+        """Write a value, or the slot that it is copied from, into a slot."""
+        if slot is value:
+            return
+        if isinstance(value, View) and value._recorder is not self._recorder:
+            raise TracingError("the next state holds a part of another run's state (a cache or a global?)")
+        match slot:
+            case Leaf():
+                self._leaf(slot, value)
+            case Fields():
+                self._fields(slot, value)
+            case Elements():
+                self._elements(slot, value)
+            case Members():
+                self._members(slot, value)
+            case Presence():
+                self._presence(slot, value)
+
+    def clear(self, slot: Any) -> None:
+        self.cleared += [leaf for leaf in slot.leaves() if leaf.width and self._recorder.known(leaf) != 0]
+
+    def _leaf(self, leaf: Leaf, value: Any) -> None:
+        if isinstance(value, Leaf):
+            if value.domain == leaf.domain and self._recorder.known(value) is None:
+                if leaf.width:
+                    self.copies[leaf] = value
+                return
+            value = self._recorder.view(value)
+        try:
+            exceeded = leaf.domain.exceeded(value)
+        except DomainError as error:
+            raise DomainError(f"{leaf.path}: {error}") from None
+        if exceeded:
+            self.cut |= exceeded
+        else:
+            self._constant(leaf, leaf.domain.encode(value))
+
+    def _constant(self, leaf: Leaf, raw: int) -> None:
+        if leaf.width and self._recorder.known(leaf) != raw:
+            self.constants[leaf] = raw
+
+    def _fields(self, slot: Fields, value: Any) -> None:
+        if isinstance(value, Fields):
+            value = self._recorder.view(value)
+        cls = slot.domain.cls
+        if isinstance(value, RecordView) and value._slot.domain.cls is cls:
+            for name, target in slot.slots.items():
+                self.assign(target, value._changes[name] if name in value._changes else value._slot.slots[name])
+        elif type(value) is cls:
+            for name, target in slot.slots.items():
+                self.assign(target, getattr(value, name))
+        else:
+            raise DomainError(f"{value!r} is not a {cls.__name__}")
+
+    def _elements(self, slot: Elements, value: Any) -> None:
+        if isinstance(value, Elements):
+            value = self._recorder.view(value)
+        if isinstance(value, TupleView):
+            if value._made is None and value._slot is slot:
+                return
+            cells = value._cells
+        elif isinstance(value, tuple):
+            cells = value
+        else:
+            raise DomainError(f"{value!r} is not a tuple")
+        if slot.length is None and len(cells) != len(slot.slots):
+            raise DomainError(f"{value!r} is not a tuple of {len(slot.slots)}")
+        if slot.length is not None:
+            self._length(slot, len(cells))
+        for target, cell in zip(slot.slots, cells, strict=False):
+            self.assign(target, cell)
+        for cell in cells[len(slot.slots) :]:  # behind the last slot: only a bound that is exceeded is of interest
+            if isinstance(cell, SLOTS):
+                if cell.domain == slot.domain.of:
+                    continue
+                cell = self._recorder.view(cell)
+            self.cut |= slot.domain.of.exceeded(plain(cell))
+        for target in slot.slots[len(cells) :]:
+            self.clear(target)
+
+    def _length(self, slot: Elements, length: int) -> None:
+        exceeded = slot.domain.exceeded_length(length)
+        if exceeded:
+            self.cut |= exceeded
+        else:
+            self._constant(slot.length, length)
+
+    def _members(self, slot: Members, value: Any) -> None:
+        if isinstance(value, Members):
+            value = self._recorder.view(value)
+        if isinstance(value, SetView) and value._slot.members == slot.members:
+            for target, cell in zip(slot.bits, value._cells, strict=True):
+                self.assign(target, cell)
+            return
+        if not isinstance(value, frozenset | SetView):
+            raise DomainError(f"{value!r} is not a frozenset")
+        members = {plain(member) for member in value}
+        for member in members:
+            self.cut |= slot.domain.of.exceeded(member)
+        for member, bit in zip(slot.members, slot.bits, strict=True):
+            self._constant(bit, int(member in members))
+
+    def _presence(self, slot: Presence, value: Any) -> None:
+        if isinstance(value, Presence):
+            value = self._recorder.view(value)
+        self._constant(slot.bit, int(value is not None))
+        if value is None:
+            self.clear(slot.slot)
+        else:
+            self.assign(slot.slot, value)

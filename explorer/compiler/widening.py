@@ -1,0 +1,143 @@
+"""Wide nodes: tables that take many tests of a tree at once.
+
+A walk through a tree makes one test after the other, and each waits for the one before. Where a sample of states shows that walks come by
+often, the tests that they make most there, of some ten bits together, become one *wide node*: an index gathered from the state, and an
+entry for each index. An entry is the branch where the tests lead, another wide node, or a *jump* to the tree itself, where a path
+is unknown yet or walks seldom come by. So wide nodes stay right while trees grow, and lose only some of their use.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import attrs
+import numpy as np
+
+from explorer.compiler.filters import Field, gathering
+from explorer.compiler.program import BRANCHES_FIELD, FIRST_EFFECT, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, Program
+
+MOST_BITS = 10
+MOST_WORDS = 2
+MOST_ENTRIES = 1 << 20
+FEWEST_VISITS = 2
+
+# What an entry is, in its two highest bits: a branch as in trees, a jump to a position in the trees, or the number of a wide node.
+KIND_AT = 30
+BRANCH, JUMP, WIDE = range(3)
+JUMPS, WIDENS = JUMP << KIND_AT, WIDE << KIND_AT
+
+
+@attrs.frozen
+class Widened:
+    """The arrays that the kernel reads.
+
+    Attributes:
+        roots: per tree, the entry to begin with.
+        nodes: per wide node, the word and the mask of the low part of its index, those of the high part, where the high part goes, and
+            where the node's entries begin.
+        entries: the entries.
+    """
+
+    roots: np.ndarray
+    nodes: np.ndarray
+    entries: np.ndarray
+
+
+def not_widened(trees: int) -> Widened:
+    """Every walk goes through the trees themselves."""
+    return Widened(np.arange(max(1, trees), dtype=np.uint32) | np.uint32(JUMPS), np.zeros((1, 6), np.uint64), np.zeros(1, np.uint32))
+
+
+def widened(program: Program, states: np.ndarray) -> Widened:
+    """Wide nodes for the walks that lead to something from a sample of states, rows of words."""
+    return _Widening(program, _visits(program, states)).result()
+
+
+def _visits(program: Program, states: np.ndarray) -> Counter[int]:
+    """How many walks come by each position, of those that lead to something."""
+    branches = program.branches.array
+    found: Counter[int] = Counter()
+    for tree in range(len(program.instances)):
+        position = np.full(len(states), tree)
+        passed = []
+        walking = np.arange(len(states))
+        while len(walking):
+            branch = branches[position[walking]]
+            walking, branch = walking[branch >= NODE], branch[branch >= NODE]
+            passed.append((walking, position[walking]))
+            word, shift, width = branch & 63, branch >> WORD_FIELD & 63, branch >> WIDTH_AT & 63
+            value = states[walking, word] >> shift & ((np.uint64(1) << width) - np.uint64(1))
+            position[walking] = ((branch & np.uint64(NODE - 1)) >> BRANCHES_FIELD) + value
+        leads = branches[position] >= FIRST_EFFECT
+        for walking, positions in passed:
+            found.update(positions[leads[walking]].tolist())
+    return found
+
+
+class _Widening:
+    """Builds the tables."""
+
+    def __init__(self, program: Program, visits: Counter[int]) -> None:
+        self._cells = program.branches.cells
+        self._trees = len(program.instances)
+        self._visits = {position: count for position, count in visits.items() if count >= FEWEST_VISITS}
+        self._nodes = [[0] * 6]
+        self._tables: list[np.ndarray] = [np.zeros(1, np.uint32)]
+        self._entries = 1
+
+    def result(self) -> Widened:
+        roots = np.array([self._entry(tree) for tree in range(max(1, self._trees))], np.uint32)
+        return Widened(roots, np.array(self._nodes, np.uint64), np.concatenate(self._tables))
+
+    def _entry(self, position: int) -> int:
+        """What stands for a branch of the trees."""
+        branch = self._cells[position]
+        if branch < NODE:
+            return JUMPS | position if branch in (UNKNOWN, PENDING) else branch
+        fields = self._fields(position) if position in self._visits else []
+        if len(fields) < 2 or self._entries > MOST_ENTRIES:
+            return JUMPS | position
+        number = len(self._nodes)
+        self._nodes.append([*gathering(fields), self._entries])
+        table = np.zeros([1 << width for _, _, width in reversed(fields)], np.uint32)  # the first field's values lie side by side
+        self._tables.append(table.reshape(-1))
+        self._entries += table.size
+        axes = {field: -1 - place for place, field in enumerate(fields)}
+        ahead: list[tuple[int, tuple[Any, ...]]] = [(position, (slice(None),) * len(fields))]
+        while ahead:
+            at, index = ahead.pop()
+            branch = self._cells[at]
+            axis = axes.get(_tested(branch)) if branch >= NODE else None
+            if axis is None:
+                table[index] = self._entry(at)
+                continue
+            first = _first(branch)
+            place = axis + len(fields)
+            ahead += [(first + value, (*index[:place], value, *index[place + 1 :])) for value in range(table.shape[axis])]
+        return WIDENS | number
+
+    def _fields(self, position: int) -> list[Field]:
+        """The fields that walks from a position on test most, as many as fit, in the order of their bits; none if one test is all."""
+        weights: Counter[Field] = Counter()
+        ahead = [position]
+        while ahead:
+            at = ahead.pop()
+            branch = self._cells[at]
+            weights[_tested(branch)] += self._visits[at]
+            first = _first(branch)
+            ahead += [below for below in range(first, first + (1 << _tested(branch)[2])) if below in self._visits]
+        chosen = {_tested(self._cells[position])}
+        for field, _ in weights.most_common():
+            fits = sum(width for _, _, width in chosen | {field}) <= MOST_BITS
+            if fits and len({word for word, _, _ in chosen | {field}}) <= MOST_WORDS:
+                chosen.add(field)
+        return sorted(chosen)
+
+
+def _tested(branch: int) -> Field:
+    return branch & 63, branch >> WORD_FIELD & 63, branch >> WIDTH_AT & 63
+
+
+def _first(branch: int) -> int:
+    return (branch & ~NODE) >> BRANCHES_FIELD

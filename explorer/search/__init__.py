@@ -1,0 +1,1 @@
+"""Breadth-first search: rows, levels, threads, snapshots, counterexamples; and the same in plain Python."""

@@ -1,0 +1,135 @@
+"""Which properties the rows of a level violate, and the first of the shortest traces that lead there.
+
+Rows have no parents. Predecessors are found by expanding one level after the other backwards; then plain Python takes, step by step, the
+first action that leads to a marked state. So a trace is in real names, was executed, and is the same for any number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable
+from typing import Any
+
+import numpy as np
+
+from explorer.kernels import check as check_kernels
+from explorer.kernels import expand as kernel
+from explorer.search.engine import Engine
+from explorer.search.store import MOST_MISSES
+from explorer.system import judge_end, successor
+from explorer.trace import violation_at
+from explorer.verdict import Step, Violation
+
+
+def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Violation]:
+    """The violations among the rows of a level, one per property that is not known to be violated, in the order of their traces."""
+    invariants = engine.system.invariants
+    if all(instance.of.name in known for instance in invariants):
+        return []
+    begin, end = engine.store.level_ends[level : level + 2]
+    wanted = _mask(instance.of.name not in known for instance in invariants)
+    counts = sum(engine.spread(lambda first, last: _count(engine, wanted, first, last), begin, end))
+    names = {instance.of.name: None for instance, count in zip(invariants, counts.tolist(), strict=True) if count}
+    return in_order(engine, (_violation(engine, name, level) for name in names))
+
+
+def broken_steps_in(engine: Engine, level: int, known: Container[str]) -> list[Violation]:
+    """The violations among the steps from a level that was expanded, one per step property that is not known to be violated."""
+    broken = sum(work.broken.astype(int) for work in engine.works).tolist()
+    names = {each.of.name: None for each, count in zip(engine.system.step_properties, broken, strict=True) if count}
+    return in_order(engine, (_broken_step(engine, name, level) for name in names if name not in known))
+
+
+def in_order(engine: Engine, violations: Iterable[Violation]) -> list[Violation]:
+    """Violations in the order of their traces: shorter ones first, then by initial state and actions."""
+    return sorted(violations, key=lambda violation: (violation.trace_length, *_order(engine, violation)))
+
+
+def deadlock_in(engine: Engine, level: int) -> Violation | None:
+    """The first state at rest among the rows of a level that was expanded."""
+    begin, end = engine.store.level_ends[level : level + 2]
+    marks = np.zeros(end, np.uint8)
+    kernel.mark_at_rest(engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units)
+    return violation_at(engine.system, None, first_trace(engine, marks, level)) if marks.any() else None
+
+
+def _count(engine: Engine, wanted: np.ndarray, begin: int, end: int) -> np.ndarray:
+    """How many of the rows violate each of the wanted invariants."""
+    room, misses = np.zeros((1, engine.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
+    while True:
+        found = np.zeros(len(engine.system.invariants), np.int64)
+        trees = engine.trees(engine.invariants)
+        missed = check_kernels.check(engine.store.rows, begin, end, wanted, found, trees, room, misses, engine.store.units)
+        if not missed:
+            return found
+        engine.learn(engine.invariants, misses[: max(0, missed)])  # or waits there for the thread that learns
+
+
+def _mask(bits: Iterable[bool]) -> np.ndarray:
+    """Bits in words of 64, the first one lowest."""
+    packed = np.packbits(np.fromiter(bits, bool), bitorder="little")
+    mask = np.zeros(max(1, -(-len(packed) // 8)) * 8, np.uint8)
+    mask[: len(packed)] = packed
+    return mask.view(np.uint64)
+
+
+def _violation(engine: Engine, name: str, level: int) -> Violation:
+    """The violation of a property at the end of the first of the shortest traces to one, judged again in plain Python."""
+    begin, end = engine.store.level_ends[level : level + 2]
+    marks = np.zeros(end, np.uint8)
+    numbers = [number for number, instance in enumerate(engine.system.invariants) if instance.of.name == name]
+    wanted = _mask(number in numbers for number in range(len(engine.system.invariants)))
+    room, trees = np.zeros((1, engine.layout.words), np.uint64), engine.trees(engine.invariants)
+    check_kernels.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
+    trace = first_trace(engine, marks, level)
+    words = engine.layout.pack(trace[-1].state)
+    number = next(number for number in numbers if not engine.invariants.evaluate(number, words))
+    return violation_at(engine.system, engine.system.invariants[number], trace)
+
+
+def _broken_step(engine: Engine, name: str, level: int) -> Violation:
+    """The violation of a step property by the last step of the first of the shortest traces to one, judged again in plain Python."""
+    system, store = engine.system, engine.store
+    begin, end = store.level_ends[level : level + 2]
+    marks = np.zeros(end, np.uint8)
+    wanted = np.array([each.of.name == name for each in system.step_properties])
+    kernel.mark_breaking(
+        store.rows, begin, end, wanted, marks, engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(),
+        engine.works[0], store.units,
+    )  # fmt: skip
+    trace = first_trace(engine, marks, level)
+    before = trace[-1].state
+    for action in system.actions:
+        after = successor(action, before, system.domain)
+        for each in system.step_properties if isinstance(after, system.domain.cls) else ():
+            if each.of.name == name and not judge_end(system, each, before, after):
+                return violation_at(system, each, (*trace, Step(action, after)))
+    raise AssertionError("unreachable: a marked state has a step that violates the property")
+
+
+def _order(engine: Engine, violation: Violation) -> tuple[int, ...]:
+    """What makes one of two equally long traces the first: its initial state, then its actions."""
+    first, *rest = violation.trace
+    return (engine.system.initial.index(first.state), *(engine.system.actions.index(step.action) for step in rest))
+
+
+def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ...]:
+    """The first of the shortest traces to a marked row of the level at that depth, in the order of initial states and actions."""
+    system, store, ends = engine.system, engine.store, engine.store.level_ends
+    for level in range(depth - 1, -1, -1):
+        while missed := kernel.mark_predecessors(
+            store.rows, store.table, ends[level], ends[level + 1], ends[level + 2], marks, engine.trees(engine.actions),
+            engine.effect_arrays(), engine.symmetry, engine.works[0], store.units,
+        ):  # fmt: skip
+            engine.learn(engine.actions, engine.works[0].misses[:missed])
+
+    def is_marked(state: Any, level: int) -> bool:
+        row = engine.row_of(state)
+        return ends[level] <= row < ends[level + 1] and bool(marks[row])
+
+    trace = [next(Step(None, state) for state in system.initial if is_marked(state, 0))]
+    for level in range(1, depth + 1):
+        after = ((action, successor(action, trace[-1].state, system.domain)) for action in system.actions)
+        trace.append(
+            next(Step(action, state) for action, state in after if isinstance(state, system.domain.cls) and is_marked(state, level))
+        )
+    return tuple(trace)

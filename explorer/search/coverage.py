@@ -1,0 +1,164 @@
+"""Which statements of actions and properties ran on no state that was reached: guards that always hold, antecedents that never do.
+
+Every path that a reached state takes through a function was run in Python once, and the program keeps the state it was learned on. These
+states are run again here, one line at a time, on the plain functions. So what never ran here does not run on any reached state; nothing is
+sampled. In a property, what only refuses is not missed: it returns False, a `Witness`, or what a function returns that is declared to
+return one. Nor is what only exempts: it returns True.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import attrs
+
+from explorer.compiler.program import Program
+from explorer.system import is_machinery
+from explorer.verdict import Unreached
+from model.domain import Action, Instance, Witness
+
+RUNS_BETWEEN_LOOKS = 64
+
+
+@attrs.define
+class Seen:
+    """What was seen of one function of the model: during which action or property first, its module's names, and the lines that ran."""
+
+    of: Any
+    names: Mapping[str, Any]
+    ran: set[int]
+
+
+def unreached(program: Program) -> list[Unreached]:
+    """What never ran of a program's functions and of the model's functions that they call.
+
+    Of actions, what ran in none of them; of properties, what did not run in each, as what one leaves untested no other makes up for.
+    """
+    runs: dict[Any, list[tuple[Instance, Any]]] = {}
+    for instance in program.instances:
+        runs.setdefault(_together(instance), [])
+    for number, words in program.examples:
+        instance = program.instances[number]
+        runs[_together(instance)].append((instance, words))
+    ofs = dict.fromkeys(instance.of for instance in program.instances)
+    found = []
+    for group, examples in runs.items():
+        seen = {of.function.__code__: Seen(of, of.function.__globals__, set()) for of in ofs if group in (Action, of)}
+        found += _unreached_in(seen, [(instance, program.layout.unpack(words)) for instance, words in examples])
+    return found
+
+
+def _together(instance: Instance) -> Any:
+    return Action if isinstance(instance.of, Action) else instance.of
+
+
+def _unreached_in(seen: dict[CodeType, Seen], runs: Sequence[tuple[Instance, Any]]) -> list[Unreached]:
+    left: list[Unreached] = []
+    for first in range(0, max(1, len(runs)), RUNS_BETWEEN_LOOKS):
+        _note_lines(runs[first : first + RUNS_BETWEEN_LOOKS], seen)
+        left = [missed for code, function in seen.items() for missed in _missed(code, function)]
+        if not left:
+            break
+    return left
+
+
+def _note_lines(runs: Iterable[tuple[Instance, Any]], seen: dict[CodeType, Seen]) -> None:
+    """Run instances on plain states, and note which lines of the model's functions run."""
+    of: Any = None
+
+    def in_function(frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            seen[frame.f_code].ran.add(frame.f_lineno)
+        return in_function
+
+    def at_call(frame: FrameType, event: str, argument: Any) -> Any:
+        if _is_machinery(frame.f_code.co_filename):
+            return None
+        if frame.f_code not in seen:
+            seen[frame.f_code] = Seen(of, frame.f_globals, set())
+        return in_function
+
+    before = sys.gettrace()
+    sys.settrace(at_call)
+    try:
+        for instance, state in runs:
+            of = instance.of
+            instance.apply(state)
+    finally:
+        sys.settrace(before)
+
+
+@functools.cache
+def _is_machinery(file: str) -> bool:
+    return is_machinery(Path(file))
+
+
+def _missed(code: CodeType, seen: Seen) -> Iterator[Unreached]:
+    body, texts = _function(code)
+    for statement in _missed_in(body, seen.ran, {} if isinstance(seen.of, Action) else seen.names):
+        yield Unreached(seen.of.name, code.co_filename, statement.lineno, texts[statement.lineno - 1].strip())
+
+
+def _missed_in(block: Sequence[ast.stmt], ran: set[int], names: Mapping[str, Any]) -> Iterator[ast.stmt]:
+    """The first statement of a block that never ran, or else those of the blocks inside. Names are those of a property's module."""
+    for statement in block:
+        inner = list(_blocks(statement))
+        ends_at = min((each[0].lineno - 1 for each in inner), default=statement.end_lineno or statement.lineno)
+        if ran.isdisjoint(range(statement.lineno, max(statement.lineno, ends_at) + 1)) and not _makes_no_line(statement):
+            if not (_is_not_missed(block, names)):
+                yield statement
+            return
+        for each in inner:
+            yield from _missed_in(each, ran, names)
+
+
+def _blocks(statement: ast.stmt) -> Iterator[list[ast.stmt]]:
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return
+    for name in ("body", "orelse", "finalbody"):
+        if block := getattr(statement, name, None):
+            yield block
+    for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
+        yield part.body
+
+
+def _makes_no_line(statement: ast.stmt) -> bool:
+    """Whether a statement compiles to nothing: a docstring, or a declaration."""
+    constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+    return constant or isinstance(statement, ast.Pass | ast.Global | ast.Nonlocal)
+
+
+def _is_not_missed(block: Sequence[ast.stmt], names: Mapping[str, Any]) -> bool:
+    """Whether a block of a property only refuses, which it never does where the property holds, or exempts, which tests nothing."""
+    value = block[-1].value if isinstance(block[-1], ast.Return) else None
+    if isinstance(value, ast.Constant):
+        return bool(names) and isinstance(value.value, bool)
+    called = names.get(value.func.id) if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else None
+    return called is Witness or getattr(called, "__annotations__", {}).get("return") in (Witness, "Witness")
+
+
+def _function(code: CodeType) -> tuple[list[ast.stmt], list[str]]:
+    """The statements of a function, and the lines of its file; none for a lambda, or where there is no source."""
+    functions, texts = _functions_in(code.co_filename)
+    return functions.get((code.co_name, code.co_firstlineno), []), texts
+
+
+@functools.cache
+def _functions_in(file: str) -> tuple[dict[tuple[str, int], list[ast.stmt]], list[str]]:
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+        tree = ast.parse(text)
+    except (OSError, ValueError, SyntaxError):
+        return {}, []
+    functions = {
+        (node.name, min(part.lineno for part in (node, *node.decorator_list))): node.body
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+    }
+    return functions, text.splitlines()

@@ -1,0 +1,140 @@
+"""A compiled system and the rows found so far, with what every pass over rows needs: trees, filters, symmetry, threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from explorer.compiler.filters import Filter
+from explorer.compiler.layout import Layout
+from explorer.compiler.program import ActionProgram, Effects, InvariantProgram, Program
+from explorer.compiler.widening import not_widened, widened
+from explorer.kernels import symmetry as symmetry_kernels
+from explorer.kernels.trees import Effects as EffectArrays
+from explorer.kernels.trees import Trees
+from explorer.search.store import Store, make_work
+from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
+from explorer.system import System
+from explorer.verdict import Budget
+
+ROWS_AT_ONCE = 1 << 14
+ROWS_WORTH_A_FILTER = 1 << 14
+SAMPLE = 64
+WIDE_SAMPLE = 1024
+
+
+class Engine:
+    """What the passes of a search share.
+
+    Attributes:
+        system, layout: what is explored, and its bits.
+        effects, actions, invariants, steps: the trees; those of `steps` are the step properties'.
+        permutations, symmetry: the group of permutations, the identity first, and its tables; empty without symmetry.
+        store: the rows.
+        works: counters and scratch room, one per thread.
+        pool: the threads, if there is more than one.
+    """
+
+    def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True) -> None:
+        self.system = system
+        self.layout = Layout(system.domain)
+        self.permutations = permutations_of(system, self.layout) if symmetry else []
+        exchanged = self.permutations if families else ()  # by which one path is learned for all instances that differ by names
+        self.effects = Effects(self.layout.words)
+        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit, exchanged)
+        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit, exchanged)
+        self.prospects = InvariantProgram(self.layout, system.prospects, self.effects, audit, exchanged)
+        doubled = self.layout.doubled(system.transitions)
+        self.steps = InvariantProgram(doubled, system.step_properties, self.effects, audit, exchanged)
+        self.symmetry = tabulate(self.layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(self.layout)
+        self.store = Store(self.layout, budget)
+        self.works = [make_work(len(system.actions), len(system.step_properties), self.layout) for _ in range(workers)]
+        self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self._growing = threading.Lock()
+        self._filters = {program: Filter(program) for program in (self.actions, self.invariants, self.steps, self.prospects)}
+        self._not_widened = not_widened(len(system.actions))
+        self._widened = {self.actions: self._not_widened}
+        self._filtered_at = ROWS_WORTH_A_FILTER // 8
+
+    @property
+    def paths(self) -> int:
+        """How many paths of functions were run in Python."""
+        return self.actions.paths + self.invariants.paths + self.steps.paths + self.prospects.paths
+
+    def total(self, position: int) -> int:
+        """One of the counts of `explorer.kernels.expand`, of all threads together."""
+        return sum(int(work.counts[position]) for work in self.works)
+
+    def cut_steps(self) -> Counter[frozenset[str]]:
+        """How many steps each set of bounds has cut."""
+        return Counter({bounds: sum(int(work.cut_steps[n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)})
+
+    def trees(self, program: Program) -> Trees:
+        """A program as the kernels read it."""
+        found = self._filters[program]
+        wide = self._widened.get(program, self._not_widened)
+        return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.chunks, found.candidates)
+
+    def effect_arrays(self) -> EffectArrays:
+        """The effects as the kernels read them."""
+        effects = self.effects
+        return EffectArrays(effects.keep.array, effects.put.array, effects.copies.array, effects.first_copy.array, effects.cut.array)
+
+    def learn(self, program: Program, misses: np.ndarray) -> None:
+        """Grow trees by the (row, tree) pairs that a kernel missed. Only one thread does at a time."""
+        with self._growing:
+            for row, tree, *_ in misses.tolist():
+                program.learn(tree, self.store.words(row))
+
+    def learn_steps(self, misses: np.ndarray) -> None:
+        """Grow the step properties' trees by the (row, action, step property) triples that a kernel missed."""
+        with self._growing:
+            for row, action, tree in misses.tolist():
+                words = self.store.words(row)
+                self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
+
+    def renew_filters(self) -> None:
+        """Choose filters and wide nodes by samples of the states, each time their number has grown eightfold."""
+        if self.store.count < 8 * self._filtered_at:
+            return
+        self._filtered_at = self.store.count
+        sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
+        steps = [(*words, *after) for words in sample for after in self.actions.known_successors(words)] if self.steps.instances else []
+        samples = {self.actions: sample, self.invariants: sample, self.steps: steps, self.prospects: sample}
+        self._filters = {program: Filter(program, each) for program, each in samples.items()}
+        states = np.array([self.store.words(row) for row in self._spread_rows(WIDE_SAMPLE)], np.uint64)
+        self._widened = {self.actions: widened(self.actions, states)}
+
+    def _spread_rows(self, count: int) -> list[int]:
+        """Rows of the last two levels, evenly spread."""
+        return np.linspace(self.store.level_ends[-3], self.store.count - 1, count).astype(int).tolist()
+
+    def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
+        """What a function gives for the parts of a range of rows, by all threads."""
+        parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
+        spread = self.pool.map if self.pool and len(parts) > 1 else map
+        return list(spread(lambda part: function(*part), parts))
+
+    def states_in(self, begin: int, end: int) -> int:
+        """How many states the rows begin..end stand for."""
+        return sum(self.spread(self._orbit_sizes, begin, end)) if len(self.permutations) > 1 else end - begin
+
+    def _orbit_sizes(self, begin: int, end: int) -> int:
+        room = np.zeros((1 + symmetry_kernels.SPARE, self.layout.words), np.uint64)
+        return symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
+
+    def representative(self, state: Any) -> tuple[int, ...]:
+        """The words of the state that stands for a plain state."""
+        room = np.zeros((1 + symmetry_kernels.SPARE, self.layout.words), np.uint64)
+        room[0] = self.layout.pack(state)
+        symmetry_kernels.representative(room, self.symmetry, self.store.units)
+        return tuple(map(int, room[0]))
+
+    def row_of(self, state: Any) -> int:
+        """The row that stands for a plain state, or -1."""
+        return self.store.find(self.representative(state))

@@ -1,0 +1,343 @@
+"""A compiled system that works on parts of levels, wherever they are: what one process of a distributed search needs of the engine.
+
+A part is some rows. Expanding it gives records of successors, sorted by owner; checking it gives what its rows violate. Nothing is
+remembered between parts but the trees, which are caches of pure functions: they can be taken along to other processes, and grow there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+
+from explorer.compiler.program import Column
+from explorer.kernels import check as check_kernels
+from explorer.kernels import expand as expand_kernels
+from explorer.kernels import parts as kernels
+from explorer.kernels.symmetry import SPARE
+from explorer.memory import reserve
+from explorer.search.checkpoint import fingerprint
+from explorer.search.engine import Engine
+from explorer.search.store import BATCH, MOST_MISSES
+from explorer.system import System
+from explorer.verdict import Budget
+
+PROGRAMS = ("actions", "invariants", "steps")
+FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
+
+
+@attrs.frozen
+class Counts:
+    """What expanding has counted, states and steps without symmetry.
+
+    Attributes:
+        enabled: successors by action instance, in the system's order.
+        cut_steps: steps cut, by set of bounds.
+    """
+
+    generated: int
+    at_rest: int
+    stopped_at_bound: int
+    enabled: tuple[int, ...]
+    cut_steps: Counter[frozenset[str]]
+
+    @classmethod
+    def none(cls, actions: int) -> Counts:
+        return cls(0, 0, 0, (0,) * actions, Counter())
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.generated + other.generated,
+            self.at_rest + other.at_rest,
+            self.stopped_at_bound + other.stopped_at_bound,
+            tuple(map(sum, zip(self.enabled, other.enabled, strict=True))),
+            self.cut_steps + other.cut_steps,
+        )
+
+
+class PartEngine:
+    """One thread's engine over parts.
+
+    Attributes:
+        system, layout: what is explored, and its bits.
+        units: a tuple as long as a row.
+    """
+
+    def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
+        self.system = system
+        self.engine = Engine(system, Budget(max_states=1), audit, workers=1, symmetry=symmetry, families=False)
+        self.layout = self.engine.layout
+        self.units = self.engine.store.units
+        self._work = self.engine.works[0]
+        self._words = np.zeros((1, self.layout.words), np.uint64)
+        self._room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
+        self._made = self._table = np.zeros(0, np.uint32)
+        self._parents = self._actions = np.zeros(0, np.int64)
+
+    def fingerprint(self, options: dict[str, Any]) -> dict[str, str]:
+        """What must be equal in every process of a search; see `explorer.search.checkpoint`."""
+        return fingerprint(self.system, self.layout, len(self.engine.permutations), options)
+
+    @property
+    def record_width(self) -> int:
+        """How many units a record has."""
+        return len(self.units) + kernels.RECORD_EXTRA
+
+    # Trees
+
+    @property
+    def paths(self) -> int:
+        """How many paths of functions were run in Python here."""
+        return self.engine.paths
+
+    def trees(self) -> dict[str, Any]:
+        """All that was learned so far, as arrays."""
+        effects = self.engine.effects
+        columns = {name: getattr(effects, name) for name in ("keep", "put", "copies", "first_copy", "cut")}
+        columns |= {name: getattr(self.engine, name).branches for name in PROGRAMS}
+        return {"bounds": list(effects.bounds)} | {name: column.array[: column.length].copy() for name, column in columns.items()}
+
+    def take_trees(self, trees: dict[str, Any]) -> None:
+        """Begin with what was learned elsewhere. Only an engine that has learned nothing can."""
+        effects = self.engine.effects
+        effects.bounds[:] = trees["bounds"]
+        for name in ("keep", "put", "copies", "first_copy", "cut"):
+            _fill(getattr(effects, name), trees[name])
+        for name in PROGRAMS:
+            _fill(getattr(self.engine, name).branches, trees[name])
+
+    # Rows
+
+    def representative_rows(self, states: Iterable[Any]) -> np.ndarray:
+        """The rows that stand for some plain states, each once."""
+        words = dict.fromkeys(self.engine.representative(state) for state in states)
+        return self.rows_of([np.array(column, np.uint64) for column in zip(*words, strict=True)])
+
+    def rows_of(self, columns: list[np.ndarray]) -> np.ndarray:
+        """Rows from a column per word."""
+        units = np.stack(columns, axis=1).astype(np.uint64, copy=False).view(np.uint32)
+        return np.ascontiguousarray(units[:, : len(self.units)]).reshape(-1)
+
+    def columns_of(self, rows: np.ndarray) -> list[np.ndarray]:
+        """A column per word from rows."""
+        units = np.zeros((self._count(rows), 2 * self.layout.words), np.uint32)
+        units[:, : len(self.units)] = rows.reshape(-1, len(self.units))
+        return list(np.ascontiguousarray(units.view(np.uint64).T))
+
+    def state(self, rows: np.ndarray, row: int) -> Any:
+        """The plain state that a row holds."""
+        return self.layout.unpack([int(column[0]) for column in self.columns_of(rows[row * len(self.units) : (row + 1) * len(self.units)])])
+
+    def _count(self, rows: np.ndarray) -> int:
+        return len(rows) // len(self.units)
+
+    def orbits(self, rows: np.ndarray) -> np.ndarray:
+        """How many states each row stands for."""
+        orbits = np.ones(self._count(rows), np.int64)
+        kernels.orbits_of(rows, len(orbits), self.engine.symmetry, orbits, self._words, self._room, self.units)
+        return orbits
+
+    def owned(self, rows: np.ndarray, owner: int, owners: int) -> np.ndarray:
+        """The rows that belong to one owner."""
+        kept = rows.copy()
+        return kept[: len(self.units) * kernels.keep_owned(kept, self._count(rows), owner, owners, self._words, self.units)]
+
+    # Expanding
+
+    def expand(self, rows: np.ndarray, owners: int) -> Iterator[tuple[int, np.ndarray]]:
+        """The successors of rows as records, by owner; equal ones mostly once. What was counted waits in `take_counts`."""
+        engine, work = self.engine, self._work
+        self._use(rows)
+        self._make_room()
+        self._at_rest = np.full(1, -1, np.int64)
+        first = taken = 0
+        while True:
+            status, taken = kernels.successors(
+                rows, first, self._count(rows), self._made, self._parents, self._actions, taken, self._table, self._at_rest,
+                engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, self.units,
+            )  # fmt: skip
+            first = int(work.counts[expand_kernels.FIRST])
+            if status == expand_kernels.MISSED:
+                engine.learn(engine.actions, work.misses[: work.counts[expand_kernels.MISSES]])
+            elif status == expand_kernels.MISSED_STEPS:
+                engine.learn_steps(work.misses[: work.counts[expand_kernels.MISSES]])
+            else:
+                yield from self._sorted_by_owner(taken, owners)
+                if status == expand_kernels.DONE:
+                    return
+                taken = 0
+                self._table[:] = 0
+
+    def _sorted_by_owner(self, taken: int, owners: int) -> Iterator[tuple[int, np.ndarray]]:
+        width = self.record_width
+        starts, records = np.zeros(owners + 1, np.int64), np.empty(taken * width, np.uint32)
+        places = np.empty(taken, np.int32)
+        kernels.route(self._made, self._parents, self._actions, taken, places, starts, records, self._words, self.units)
+        for owner in range(owners):
+            if starts[owner] < starts[owner + 1]:
+                yield owner, records[starts[owner] * width : starts[owner + 1] * width]
+
+    def _use(self, rows: np.ndarray) -> None:
+        """Make rows those of the engine, for misses and filters."""
+        store = self.engine.store
+        store.use(rows)
+        store.shared[expand_kernels.ROWS] = self._count(rows)
+        store.level_ends = [0, 0, self._count(rows)]
+        self.engine.renew_filters()
+
+    def _make_room(self) -> None:
+        """Room for some successors per row, which is kept for the next part."""
+        count = min(MOST_SUCCESSORS, max(FEWEST_SUCCESSORS, 4 * self.engine.store.count))
+        if len(self._parents) < count:
+            self._made = reserve((count * len(self.units),), np.uint32)
+            self._parents, self._actions = reserve((2, count), np.int64)
+            self._table = reserve((2 * count,), np.uint32)
+        else:
+            self._table[:] = 0
+
+    def take_counts(self) -> tuple[Counts, int]:
+        """What was counted since the last time, and the first row at rest of the last part or -1."""
+        work, totals = self._work, self._work.counts
+        counts = Counts(
+            int(totals[expand_kernels.GENERATED]),
+            int(totals[expand_kernels.AT_REST]),
+            int(totals[expand_kernels.STOPPED_AT_BOUND]),
+            tuple(work.enabled[: len(self.system.actions)].tolist()),
+            self.engine.cut_steps(),
+        )
+        for array in (totals, work.enabled, work.cut_steps):
+            array[:] = 0
+        return counts, int(self._at_rest[0])
+
+    def broken(self, rows: np.ndarray, known: Container[str]) -> dict[str, int]:
+        """After expanding rows, the first with a step that violates each step property, by name; without those known to be violated."""
+        engine, work, found = self.engine, self._work, {}
+        broken = zip(self.system.step_properties, work.broken.tolist(), strict=True)
+        for name in sorted({each.of.name for each, is_broken in broken if is_broken and each.of.name not in known}):
+            wanted = np.array([each.of.name == name for each in self.system.step_properties])
+            trees, steps = engine.trees(engine.actions), engine.trees(engine.steps)
+            found[name] = int(
+                kernels.first_breaking(rows, self._count(rows), wanted, trees, steps, engine.effect_arrays(), work, self.units)
+            )
+        work.broken[:] = 0
+        return found
+
+    # Checking
+
+    def violated(self, rows: np.ndarray, known: Container[str]) -> dict[str, int]:
+        """The first of the rows that violates each property, by name; without properties that are known to be violated."""
+        invariants = self.engine.system.invariants
+        if all(instance.of.name in known for instance in invariants) or not len(rows):
+            return {}
+        self._use(rows)
+        found = self._count_violations(rows, _mask([instance.of.name not in known for instance in invariants]))
+        names = {instance.of.name for instance, count in zip(invariants, found.tolist(), strict=True) if count}
+        return {name: self._first_violating(rows, name) for name in sorted(names)}
+
+    def _count_violations(self, rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+        misses = np.zeros((MOST_MISSES, 2), np.int64)
+        while True:
+            found = np.zeros(len(self.system.invariants), np.int64)
+            trees = self.engine.trees(self.engine.invariants)
+            missed = check_kernels.check(rows, 0, self._count(rows), wanted, found, trees, self._words, misses, self.units)
+            if not missed:
+                return found
+            self.engine.learn(self.engine.invariants, misses[: max(0, missed)])
+
+    def _first_violating(self, rows: np.ndarray, name: str) -> int:
+        wanted = _mask([instance.of.name == name for instance in self.system.invariants])
+        trees = self.engine.trees(self.engine.invariants)
+        return int(kernels.first_violating(rows, self._count(rows), wanted, trees, self._words, self.units))
+
+
+def _mask(bits: list[bool]) -> np.ndarray:
+    """Bits in words of 64, the first one lowest."""
+    packed = np.packbits(bits, bitorder="little")
+    mask = np.zeros(max(1, -(-len(packed) // 8)) * 8, np.uint8)
+    mask[: len(packed)] = packed
+    return mask.view(np.uint64)
+
+
+def _fill(column: Column, values: np.ndarray) -> None:
+    column.extend(len(values) - column.length)
+    column.array[: len(values)] = values
+
+
+class Visited:
+    """The rows that one owner has admitted, in the order in which it did, and the visited set over them, in this process's memory.
+
+    Attributes:
+        end: how many rows there are.
+        rows, table: the arrays; they have room for more, see `make_room`.
+    """
+
+    FEWEST = 1 << 12
+
+    def __init__(self, units: tuple[int, ...]) -> None:
+        self.units = units
+        self.end = 0
+        self._words = np.zeros((BATCH, (len(units) + 1) // 2), np.uint64)
+        self._slots = np.zeros(BATCH, np.uint64)
+        self.rows = self._rows_for(self.FEWEST)
+        self.table = self._table_for(4 * self.FEWEST)
+
+    def _rows_for(self, count: int) -> np.ndarray:
+        """An array for so many rows, with those that there are."""
+        rows = np.zeros(count * len(self.units), np.uint32)
+        rows[: self.end * len(self.units)] = self.rows[: self.end * len(self.units)] if self.end else 0
+        return rows
+
+    def _table_for(self, slots: int) -> np.ndarray:
+        """An empty table."""
+        return np.zeros(slots, np.uint32)
+
+    def make_room(self, count: int) -> None:
+        """Make room for so many more rows."""
+        most = self.end + count
+        if most >= 1 << 31:
+            raise OverflowError("a partition has more than 2^31 states; explore with more --partitions")
+        if most * len(self.units) > len(self.rows):
+            self.rows = self._rows_for(max(most, len(self.rows) // len(self.units) * 3 // 2))
+        if 4 * most > 3 * len(self.table):
+            self.table = self._table_for(max(2 * most, 2 * len(self.table)))
+            self._enter(0)
+
+    def _enter(self, begin: int) -> None:
+        kernels.enter(self.rows, begin, self.end, self.table, self._words[:1], self._slots, self.units)
+
+    def add(self, rows: np.ndarray) -> None:
+        """Add rows that are known to be new."""
+        self.make_room(len(rows) // len(self.units))
+        begin = self.end
+        self.rows[begin * len(self.units) : begin * len(self.units) + len(rows)] = rows
+        self.end += len(rows) // len(self.units)
+        self._enter(begin)
+
+    def forget_after(self, end: int) -> None:
+        """Take back what was added after the first rows. Rows that came later stand behind others in the table, so nothing else moves."""
+        self.table[self.table > end] = 0
+        self.end = end
+
+    def admit(self, records: list[tuple[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """Add the records' rows that are new.
+
+        Args:
+            records: the source of the parents, and records, in an order that is always the same.
+
+        Returns:
+            Of each new row its parent, which is the source and the row there as upper and lower half, and its action.
+        """
+        width = len(self.units) + kernels.RECORD_EXTRA
+        most = sum(len(some) // width for _, some in records)
+        parents, actions = reserve((most,), np.int64), reserve((most,), np.int32)
+        admitted, begin = 0, self.end
+        for source, some in records:
+            self.make_room(len(some) // width)
+            admitted = kernels.admit(
+                some, source, self.rows, self.end, self.table, parents, actions, admitted, self._words, self._slots, self.units
+            )
+            self.end = begin + admitted
+        return parents[:admitted], actions[:admitted]

@@ -1,0 +1,70 @@
+"""Whether what should stay possible does: from every state, along steps that may be relied on, to a state where it is so.
+
+This is weaker than "eventually": it does not ask that the steps are taken. It finds the states from which no such step helps any more,
+whatever happens: a deletion that cannot complete, a partition that will never have a leader again. A state where a bound cuts one of the
+steps is given the benefit of the doubt. Such properties can be judged only once every state is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+import numpy as np
+
+from explorer.compiler.program import InvariantProgram
+from explorer.kernels import check as check_kernels
+from explorer.kernels.reach import mark_reaching
+from explorer.search.counterexamples import first_trace, in_order
+from explorer.search.engine import Engine
+from explorer.search.store import MOST_MISSES
+from explorer.trace import violation_at
+from explorer.verdict import Violation
+from model.domain import Instance
+
+
+def hopeless_states(engine: Engine, known: Container[str]) -> list[Violation]:
+    """For each prospect that is not known to be violated and that some state lacks: a shortest trace to the first such state.
+
+    All states must have been expanded.
+    """
+    wanted = ((number, each) for number, each in enumerate(engine.system.prospects) if each.of.name not in known)
+    lost = [violation for number, each in wanted if (violation := _lost(engine, number, each)) is not None]
+    first: dict[str, Violation] = {}
+    for violation in in_order(engine, lost):
+        first.setdefault(violation.property, violation)
+    return list(first.values())
+
+
+def _lost(engine: Engine, number: int, prospect: Instance) -> Violation | None:
+    """The first of the shortest traces to a state from which a prospect is lost."""
+    store, end = engine.store, engine.store.level_ends[-1]
+    marks = _reached(engine, number)
+    along = np.array([action.of in prospect.of.along for action in engine.system.actions], np.uint8)
+    while marked := mark_reaching(
+        store.rows, store.table, end, marks, along, engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry,
+        engine.works[0], store.units,
+    ):  # fmt: skip
+        engine.learn(engine.actions, engine.works[0].misses[: max(0, -marked)])  # of levels that came from a checkpoint
+    if marks.all():
+        return None
+    level = int(np.searchsorted(store.level_ends, int(np.argmin(marks)), side="right")) - 1
+    begin, level_end = store.level_ends[level : level + 2]
+    lost = np.zeros(level_end, np.uint8)
+    lost[begin:] = marks[begin:level_end] == 0
+    return violation_at(engine.system, prospect, first_trace(engine, lost, level))
+
+
+def _reached(engine: Engine, number: int) -> np.ndarray:
+    """The rows where a prospect is reality, marked."""
+    store, end = engine.store, engine.store.level_ends[-1]
+    room, misses = np.zeros((1, engine.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
+    wanted = np.zeros(len(engine.system.prospects) // 64 + 1, np.uint64)
+    wanted[number // 64] = np.uint64(1 << number % 64)
+    program: InvariantProgram = engine.prospects
+    while missed := check_kernels.check(
+        store.rows, 0, end, wanted, np.zeros(len(engine.system.prospects), np.int64), engine.trees(program), room, misses, store.units
+    ):
+        engine.learn(program, misses[:missed])
+    marks = np.zeros(end, np.uint8)
+    check_kernels.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(program), room, store.units)
+    return 1 - marks

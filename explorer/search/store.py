@@ -1,0 +1,214 @@
+"""The states found so far: rows, the visited set over them, and where each level ends, within a memory budget."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from explorer.compiler.layout import Layout
+from explorer.compiler.program import MOST_CUTS
+from explorer.kernels import rows as row_kernels
+from explorer.kernels.expand import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, STOP, Work
+from explorer.kernels.symmetry import SPARE
+from explorer.memory import machine_memory, process_memory, reserve
+from explorer.system import ModelError
+from explorer.verdict import Budget
+
+BATCH = 256
+MOST_HITS = 1 << 16
+MOST_MISSES = 4096
+MOST_ROWS = 2**31 - 2
+FIRST_TABLE = 1 << 14
+SMALLEST_BUDGET = 1 << 20
+RESERVED_ROWS = 256
+
+
+class Stopped(Exception):
+    """A budget ran out; says which."""
+
+
+class Store:
+    """Rows of states, the visited set over them, and the ends of levels.
+
+    Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing. The visited set
+    is made anew from the rows when it grows, after the old one was given back.
+
+    Attributes:
+        rows: all rows, flat.
+        units: a tuple as long as a row, whose length the kernels know when they are compiled.
+        table: the visited set.
+        shared: what threads share, see `explorer.kernels.expand`.
+        capacity: how many rows the budget allows.
+        level_ends: the number of rows at the end of each level, after a first 0.
+    """
+
+    def __init__(self, layout: Layout, budget: Budget) -> None:
+        self.units = (0,) * layout.units
+        self._layout = layout
+        self._row = 4 * layout.units
+        self._budget = budget
+        self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
+        self._other = process_memory()
+        if self._memory < SMALLEST_BUDGET:
+            least = self._other + SMALLEST_BUDGET
+            raise ModelError(f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs {least:,}")
+        most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
+        self.rows = reserve(((most + RESERVED_ROWS) * layout.units,), np.uint32)
+        self._cells = memoryview(self.rows)
+        self._most = most
+        self.table = reserve((0,), np.uint32)
+        self.shared = np.zeros(SHARED, np.int64)
+        self.capacity = 0
+        self.level_ends = [0]
+        self._room = np.zeros((1, layout.words), np.uint64)
+
+    @property
+    def _memory(self) -> int:
+        """Bytes that rows and visited set may take together."""
+        return self._total - self._other
+
+    @property
+    def count(self) -> int:
+        """How many states are known. Between levels there are no holes among their rows."""
+        return int(self.shared[ROWS])
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest whole level."""
+        return len(self.level_ends) - 2
+
+    @property
+    def bytes_taken(self) -> int:
+        """Bytes taken by the rows and the visited set."""
+        return self.count * self._row + self.table.nbytes
+
+    @property
+    def what_is_full(self) -> str:
+        most = self._budget.max_states
+        return "max-states" if most is not None and self.count >= most else "memory"
+
+    def add_initial(self, states: Iterable[Sequence[int]]) -> None:
+        """Enter the first rows; states of the same words once.
+
+        Raises:
+            Stopped: the budget has no room for them, beyond those that are kept all the same.
+        """
+        for words in dict.fromkeys(states):
+            if self.count * len(self.units) == len(self.rows):
+                self.grow_table()
+                raise Stopped(self.what_is_full)
+            self._room[0] = words
+            units = self._room.view(np.uint32)[0, : len(self.units)]
+            self.rows[self.count * len(self.units) : (self.count + 1) * len(self.units)] = units
+            self.shared[ROWS] += 1
+        self.grow_table()
+
+    def restore(self, level_ends: Sequence[int]) -> None:
+        """Take over rows that were read into place.
+
+        Raises:
+            Stopped: the budget does not allow the visited set.
+        """
+        self.level_ends = list(level_ends)
+        self.shared[ROWS] = level_ends[-1]
+        self.grow_table()
+
+    def use(self, rows: np.ndarray) -> None:
+        """Make other rows those of the store."""
+        self.rows, self._cells = rows, memoryview(rows)
+
+    def words(self, row: int) -> tuple[int, ...]:
+        """The words of a row."""
+        units = self._cells[row * len(self.units) : (row + 1) * len(self.units)].tolist()
+        return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
+
+    def find(self, words: Sequence[int]) -> int:
+        """The row of a representative, or -1."""
+        self._room[0] = words
+        return int(row_kernels.find(self.rows, self.table, self._room, self.units))
+
+    def grow_table(self) -> None:
+        """Make the visited set twice as large, from the rows.
+
+        Raises:
+            Stopped: the budget does not allow it.
+        """
+        slots = max(FIRST_TABLE, 2 * len(self.table), 2 * self.count)
+        if self.count * self._row + 4 * slots > self._memory:
+            raise Stopped("memory")
+        self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
+        self.table = reserve((slots,), np.uint32)
+        row_kernels.enter_rows(self.rows, 0, self.count, self.table, self._room, np.zeros(BATCH, np.uint64), self.units)
+        self._set_capacity()
+
+    def watch_memory(self) -> None:
+        """Leave room for what the process takes besides rows and visited set: trees, filters, machine code."""
+        self._other = max(self._other, process_memory() - self.bytes_taken)
+        self._set_capacity()
+
+    def _set_capacity(self) -> None:
+        self.capacity = max(self.count, min(self._most, (self._memory - self.table.nbytes) // self._row))
+
+    def begin_level(self) -> tuple[int, int]:
+        """Set the cursor to the deepest level: the rows to expand."""
+        self.shared[CURSOR] = self.level_ends[-2]
+        return self.level_ends[-2], self.level_ends[-1]
+
+    def resume(self) -> None:
+        """Let threads run again after one has stopped them all."""
+        self.shared[STOP] = 0
+
+    def close_holes(self, works: Iterable[Work]) -> None:
+        """Move the last rows into what threads have reserved and not used."""
+        end = self.count
+        holes = {hole for work in works for hole in self._release(work)}
+        for hole in sorted(holes):
+            while end - 1 in holes:
+                end -= 1
+            if hole >= end:
+                break
+            end -= 1
+            row_kernels.move_row(self.rows, end, hole, self.table, self._room, self.units)
+            holes.remove(hole)
+        self.shared[ROWS] = end
+
+    @staticmethod
+    def _release(work: Work) -> Iterator[int]:
+        unused = range(int(work.counts[NEXT_ROW]), int(work.counts[LAST_ROW]))
+        work.counts[NEXT_ROW] = work.counts[LAST_ROW] = 0
+        return iter(unused)
+
+    def end_level(self) -> bool:
+        """Note where the level ends; False if it added nothing."""
+        if self.count == self.level_ends[-1]:
+            return False
+        self.level_ends.append(self.count)
+        return True
+
+
+def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
+    """Counters and scratch room for one thread, for so many actions and step properties."""
+    batch = max(1, min(BATCH, MOST_HITS // max(1, trees)))
+    hits = batch * max(1, trees)
+    return Work(
+        counts=np.zeros(COUNTS, np.int64),
+        enabled=np.zeros(max(1, trees), np.int64),
+        cut_steps=np.zeros(MOST_CUTS, np.int64),
+        words=np.zeros((batch, layout.words), np.uint64),
+        hit_state=np.zeros(hits, np.int32),
+        hit_tree=np.zeros(hits, np.int32),
+        hit_effect=np.zeros(hits, np.int32),
+        position=np.zeros(hits, np.uint64),
+        branch=np.zeros(hits, np.uint64),
+        walking=np.zeros(hits, np.int32),
+        made=np.zeros((hits + SPARE, layout.words), np.uint64),
+        hashes=np.zeros(hits, np.uint64),
+        slots=np.zeros(hits, np.uint64),
+        orbits=np.ones(batch, np.int64),
+        moves=np.zeros(batch, np.uint8),
+        pair=np.zeros((1, 2 * layout.words), np.uint64),
+        broken=np.zeros(step_trees, np.uint8),
+        misses=np.zeros((MOST_MISSES, 3), np.int64),
+    )

@@ -1,0 +1,226 @@
+"""Symmetry: where names are interchangeable, one state stands for all its images under their permutations.
+
+The images of a state under a group of permutations are its *orbit*. Only one of them is kept, the *representative*. Every state has a
+*key* for each name, made of bits that belong to that name, such as the length of its log; the image of a state has the same keys in another
+order. The representative is the image whose keys, in the order of the names, are least, and among several of these the one with the least
+words: most often comparing keys is enough to tell which image it is. An orbit has as many states as the group has permutations, divided by
+how many of them leave a state as it is; every state of an orbit has as many successors as any other. So all counts without symmetry are
+recovered exactly.
+
+That is sound only if the initial states, the actions and the invariants do not tell the names apart. Permutations that move the set
+of initial states are left out; the rest is tried on states as the search meets them, and refused where it fails.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from explorer.compiler.images import Image, Permutation, permuted
+from explorer.compiler.layout import WORD_BITS, Layout, Leaf
+from explorer.kernels.symmetry import Symmetry
+from explorer.system import Cut, ModelError, System, judge, successor
+from model.domain import Transition
+
+MOST_NAMES = 5
+MOST_CHUNK_BITS = 8
+MOST_PIECES = 4
+MOST_BYTES = 1 << 26
+
+
+def permutations_of(system: System, layout: Layout) -> list[Permutation]:
+    """The permutations of interchangeable names that leave the set of initial states as it is, the identity first.
+
+    Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too large.
+    """
+    bytes_each = 8 * layout.words * len(list(_chunks(layout))) << MOST_CHUNK_BITS
+    most = max((n for n in range(1, MOST_NAMES + 1) if bytes_each * math.factorial(n) <= MOST_BYTES), default=1)
+    choices = [
+        [dict(zip(names[-most:], image, strict=True)) for image in itertools.permutations(names[-most:])]
+        for names in system.interchangeable.values()
+    ]
+    every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
+    initial = set(system.initial)
+    return [found for found in every if {permuted(system.domain, state, found) for state in system.initial} == initial]
+
+
+def no_symmetry(layout: Layout) -> Symmetry:
+    """Every state stands for itself."""
+    where, images = np.zeros((0, 3), np.uint64), np.zeros((0, 1, 1, layout.words), np.uint64)
+    return Symmetry(where, images, where, images, *_no_keys(1), np.zeros(2, np.int64), np.zeros(1, np.int64))
+
+
+def tabulate(layout: Layout, permutations: Sequence[Permutation]) -> Symmetry:
+    """The kernel's tables for a group of permutations, the identity first."""
+    every = [Image.under(permutation, layout) for permutation in permutations]
+    moves = [image.moves for image in every]
+    chunks = list(_chunks(layout))
+    where = [(chunk[0].word, chunk[0].shift, (1 << sum(part.width for part in chunk)) - 1) for chunk in chunks]
+    images = np.zeros((len(permutations) - 1, len(chunks), 1 << MOST_CHUNK_BITS, layout.words), np.uint64)
+    values = np.arange(1 << MOST_CHUNK_BITS)
+    for number, move in enumerate(moves[1:]):
+        for position, chunk in enumerate(chunks):
+            for part in chunk:
+                target, codes = move[part.leaf]
+                image = _part_of_codes(part, codes) << np.uint64(target.shift + part.shift - part.leaf.shift)
+                images[number, position, :, target.word] |= image[values >> (part.shift - chunk[0].shift) & ((1 << part.width) - 1)]
+    names = max(permutations[0].items(), key=lambda item: len(item[1]))[0]
+    positions = {name: position for position, name in enumerate(permutations[0][names])}
+    goes_to = np.array([[positions[image] for image in permutation[names].values()] for permutation in permutations])
+    keys = _keys(layout, moves, goes_to)
+    where = np.array(where, np.uint64).reshape(len(chunks), 3)
+    return Symmetry(where, images, *_guards(layout, every[1:]), *keys, *_choices(goes_to))
+
+
+def _guards(layout: Layout, images: Sequence[Image]) -> tuple[np.ndarray, np.ndarray]:
+    """For each leaf that tells whether names are absent, where it is, and for each of its values which bits an image keeps."""
+    holders = list(dict.fromkeys(holder for image in images for holder, _ in image.holders.values()))
+    kept = np.full((len(images), len(holders), max((holder.mask + 1 for holder in holders), default=1), layout.words), ~np.uint64(0))
+    for number, image in enumerate(images):
+        for leaf, (holder, most) in image.holders.items():
+            target = image.moves[leaf][0]
+            kept[number, holders.index(holder), : most + 1, target.word] &= np.uint64(~(target.mask << target.shift) & (1 << WORD_BITS) - 1)
+    return np.array([(holder.word, holder.shift, holder.mask) for holder in holders], np.uint64).reshape(len(holders), 3), kept
+
+
+@attrs.frozen
+class _Part:
+    """A leaf, or some bits of one that is wider than a table."""
+
+    leaf: Leaf
+    word: int
+    shift: int
+    width: int
+
+
+def _parts(layout: Layout) -> Iterator[_Part]:
+    for leaf in sorted(layout.root.leaves(), key=lambda leaf: (leaf.word, leaf.shift)):
+        for low in range(0, leaf.width, MOST_CHUNK_BITS):
+            yield _Part(leaf, leaf.word, leaf.shift + low, min(MOST_CHUNK_BITS, leaf.width - low))
+
+
+def _part_of_codes(part: _Part, codes: Sequence[int]) -> np.ndarray:
+    """The packed images of the values of a part. Values of a leaf that is wider than a table are no names, and stay."""
+    found = np.arange(1 << part.width, dtype=np.uint64)
+    if part.width == part.leaf.width:
+        found[: len(codes)] = codes
+    return found
+
+
+def _chunks(layout: Layout) -> Iterator[list[_Part]]:
+    """The leaves in runs of neighbouring bits."""
+    chunk: list[_Part] = []
+    for part in _parts(layout):
+        if chunk and (part.word != chunk[0].word or part.shift + part.width - chunk[0].shift > MOST_CHUNK_BITS):
+            yield chunk
+            chunk = []
+        chunk.append(part)
+    if chunk:
+        yield chunk
+
+
+def _no_keys(names: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return np.zeros((0, names), np.uint64), np.zeros((0, names), np.uint64), np.zeros(0, np.uint64)
+
+
+def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], goes_to: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Bits to compare names by: leaves of which each name has one of its own, such as its log's length, piece by piece.
+
+    The leaves of a piece lie in one word and in one order for every name, so that a single instruction gathers them.
+    """
+    names = goes_to.shape[1]
+    pieces: dict[tuple[int, ...], list[dict[int, Leaf]]] = {}
+    for leaf in sorted(layout.root.leaves(), key=lambda leaf: leaf.shift):
+        images = [(int(to[0]), move[leaf][0]) for move, to in zip(moves, goes_to, strict=True)]
+        owned = dict(images)  # the leaf of each name, if this one is the first name's
+        if not leaf.width or len(set(owned.values())) < names or any(owned[name] is not image for name, image in images):
+            continue
+        piece = pieces.setdefault(tuple(owned[name].word for name in range(names)), [])
+        in_order = not piece or all(piece[-1][name].shift < owned[name].shift for name in range(names))
+        if in_order and all(move[leaf][1] == [*range(leaf.size)] for move in moves):
+            piece.append(owned)
+    words, masks, places = _no_keys(names)
+    place = 0
+    for at, piece in sorted(pieces.items(), key=lambda item: -sum(owned[0].width for owned in item[1]))[:MOST_PIECES]:
+        while place + sum(owned[0].width for owned in piece) > WORD_BITS:
+            piece.pop()
+        if not piece:
+            continue
+        mask = [sum(owned[name].mask << owned[name].shift for owned in piece) for name in range(names)]
+        words = np.vstack([words, np.array([at], np.uint64)])
+        masks = np.vstack([masks, np.array([mask], np.uint64)])
+        places = np.append(places, np.uint64(min(place, WORD_BITS - 1)))
+        place += sum(owned[0].width for owned in piece)
+    return words, masks, places
+
+
+def _choices(goes_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each order of the names' keys, by the kernel's number for it, the permutations that put the keys into their least order."""
+    names = goes_to.shape[1]
+    weights = names ** np.arange(names)[::-1]
+    chosen: dict[int, list[int]] = {}
+    for ranks in {tuple(map(sorted(set(ranks)).index, ranks)) for ranks in itertools.product(range(names), repeat=names)}:
+        number = 0
+        for name in range(names):
+            for other in range(name):
+                number = 3 * number + (ranks[other] >= ranks[name]) + (ranks[other] > ranks[name])
+        image = (np.array(ranks) * weights[goes_to]).sum(axis=1)
+        chosen[number] = np.flatnonzero(image == image.min()).tolist()
+    lengths = [len(chosen.get(number, ())) for number in range(3 ** math.comb(names, 2))]
+    return np.concatenate([[0], np.cumsum(lengths)]), np.array([each for number in sorted(chosen) for each in chosen[number]])
+
+
+def refuse_unless_sound(system: System, permutations: Sequence[Permutation], states: Sequence[Any]) -> None:
+    """Try whether actions and properties tell the permuted names apart in some states.
+
+    Raises:
+        ModelError: they do; names the function, the names and the state.
+    """
+    for state in states:
+        for permutation in _generators(permutations):
+            _try(system, permutation, state)
+
+
+def _generators(permutations: Sequence[Permutation]) -> list[Permutation]:
+    """The permutations that exchange two names: together they generate all others of a full symmetric group."""
+    exchanges = [p for p in permutations if sum(name != image for of in p.values() for name, image in of.items()) == 2]
+    return exchanges or list(permutations[1:])
+
+
+def _try(system: System, permutation: Permutation, state: Any) -> None:
+    image = permuted(system.domain, state, permutation)
+    by_function: dict[Any, tuple[list[Any], list[Any]]] = {}
+    steps: list[Transition] = []
+    image_steps: list[Transition] = []
+    for instance in system.actions:
+        ours, theirs = by_function.setdefault(instance.of, ([], []))
+        after, image_after = (successor(instance, each, system.domain) for each in (state, image))
+        ours.append(_image_of_step(system, after, permutation))
+        theirs.append(image_after)
+        steps += [Transition(state, after)] if isinstance(after, system.domain.cls) else []
+        image_steps += [Transition(image, image_after)] if isinstance(image_after, system.domain.cls) else []
+    for instance in system.step_properties:
+        ours, theirs = by_function.setdefault(instance.of, ([], []))
+        ours += [bool(judge(instance, step, system.transitions)) for step in steps]
+        theirs += [bool(judge(instance, step, system.transitions)) for step in image_steps]
+    for invariant in (*system.invariants, *system.prospects):
+        ours, theirs = by_function.setdefault(invariant.of, ([], []))
+        ours.append(bool(judge(invariant, state, system.domain)))
+        theirs.append(bool(judge(invariant, image, system.domain)))
+    for function, (ours, theirs) in by_function.items():
+        if Counter(ours) != Counter(theirs):
+            moved = ", ".join(f"{name} and {image}" for of in permutation.values() for name, image in of.items() if name < image)
+            raise ModelError(
+                f"{function.name} tells {moved} apart, which the model declares interchangeable; explore without symmetry\n"
+                f"  in the state {system.domain.show(state)}"
+            )
+
+
+def _image_of_step(system: System, after: Any, permutation: Permutation) -> Any:
+    return after if after is None or isinstance(after, Cut) else permuted(system.domain, after, permutation)

@@ -1,0 +1,111 @@
+"""Results for GitHub Actions: annotations at the lines of broken expectations, and a step summary with the traces."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from highwater.claims import Result, Status
+from highwater.reports.results import ReportError
+from highwater.reports.terminal import bounds_line, counts_line, trace_rows, verdict_line
+from highwater.specs.positions import in_repository, line_of_key, readable
+
+SUMMARY = "GITHUB_STEP_SUMMARY"
+LARGEST_SUMMARY = 1_000_000  # GitHub takes 1 MiB per step
+_MARKS = {Status.MET: "✅ met", Status.UNMET: "❌ unmet", Status.UNDECIDED: "⚠️ undecided"}
+
+
+def annotations(results: Iterable[Result]) -> list[str]:
+    """Workflow commands: an error per broken expectation, a warning per undecided claim."""
+    lines = []
+    for result in results:
+        violation = result.violation
+        for mismatch in result.mismatches:
+            shown = violation is not None and mismatch.key in ("expect.verdict", "expect.property")
+            why = f"\n{violation.property} is false: {violation.witness or 'no reason given'}" if shown and violation else ""
+            lines.append(_command("error", result, mismatch.key, mismatch + why))
+        if result.status is Status.UNDECIDED:
+            lines.append(_command("warning", result, "expect.verdict", verdict_line(result)))
+    return lines
+
+
+def complaint(message: str) -> str:
+    """The workflow command for what is wrong with a spec or the usage."""
+    return f"::error title=highwater::{_data(message)}"
+
+
+def _command(kind: str, result: Result, key: str, message: str) -> str:
+    path = result.spec.path
+    where = f"file={_value(in_repository(path).as_posix())},line={line_of_key(path, key)},title={_value(result.spec.name)}"
+    return f"::{kind} {where}::{_data(message)}"
+
+
+def _data(text: str) -> str:
+    return readable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _value(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def write_summary(results: Iterable[Result]) -> bool:
+    """Append the summary to the file that GitHub names in the environment; False outside of GitHub Actions.
+
+    Raises:
+        ReportError: the file cannot be written.
+    """
+    path = os.environ.get(SUMMARY)
+    if not path:
+        return False
+    try:
+        with Path(path).open("a", encoding="utf-8", errors="replace") as file:
+            file.write(summary(results))
+    except OSError as error:
+        raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
+    return True
+
+
+def summary(results: Iterable[Result]) -> str:
+    """The results in Markdown: a table of all claims, then what did not come out, each with its trace."""
+    results = list(results)
+    met = sum(result.status is Status.MET for result in results)
+    lines = [
+        f"## Highwater: {met} of {len(results)} claims met",
+        "",
+        "| | claim | what came out | states | depth | s |",
+        "|---|---|---|---|---|---|",
+    ]
+    for result in sorted(results, key=lambda result: result.status is Status.MET):
+        outcome = result.outcome
+        cells = (_MARKS[result.status], _cell(result.spec.name), _cell(verdict_line(result)), f"{outcome.distinct_states:,}")
+        lines.append(f"| {' | '.join(cells)} | {outcome.depth} | {outcome.seconds:.2f} |")
+    parts = ["\n".join(lines) + "\n"]
+    for result in results:
+        if result.status is not Status.MET:
+            parts.append(_details(result))
+    whole, left_out = "", 0
+    for part in parts:
+        if len((whole + part).encode(errors="replace")) > LARGEST_SUMMARY:
+            left_out += 1
+        else:
+            whole += part
+    return whole + (f"\n{left_out} more did not fit into a step summary; `--json` has all of them.\n" if left_out else "")
+
+
+def _details(result: Result) -> str:
+    lines = ["", f"### {_cell(result.spec.name)}", ""]
+    lines += [f"- {_cell(line)}" for line in (*result.mismatches, bounds_line(result), counts_line(result.outcome))]
+    if (violation := result.violation) is not None:
+        lines += ["", f"**{violation.property} is false:** {_cell(violation.witness or 'no reason given')}", ""]
+        lines += ["| step | who | action | what changes |", "|---:|---|---|---|"]
+        for row in trace_rows(result.spec.system(), violation.trace):
+            lines.append(f"| {' | '.join(map(_cell, row))} |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    """Text that Markdown shows as it is, inside a table too."""
+    text = re.sub(r"\s+", " ", "".join(c if c.isprintable() else " " for c in readable(text)))
+    return re.sub(r"([\\`*_\[\]<>|~$])", r"\\\1", text)

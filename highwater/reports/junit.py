@@ -1,0 +1,74 @@
+"""Results as JUnit XML: a suite per folder, a test per spec. Valid both for what Apache Ant writes and for what Jenkins reads."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import socket
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+from highwater.claims import Result, Status
+from highwater.reports.results import write_text
+from highwater.reports.terminal import plain_text, verdict_line
+from highwater.specs.positions import in_repository, readable
+
+# What XML 1.0 cannot hold, not even escaped.
+_NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def write_junit(path: Path, results: Iterable[Result]) -> None:
+    """Write the results as JUnit XML. An unmet claim is a failure, an undecided one an error.
+
+    Raises:
+        ReportError: the file cannot be written.
+    """
+    suites = ElementTree.Element("testsuites")
+    folders: dict[str, list[Result]] = {}
+    for result in results:
+        folders.setdefault(readable(in_repository(result.spec.path).parent.as_posix()), []).append(result)
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    for number, (folder, inside) in enumerate(folders.items()):
+        _add_suite(suites, number, folder, inside, now)
+    ElementTree.indent(suites)
+    write_text(path, ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n")
+
+
+def _add_suite(suites: ElementTree.Element, number: int, folder: str, results: list[Result], now: str) -> None:
+    name = _xml(".".join(part for part in folder.split("/") if part not in ("", ".", ".."))) or "specs"
+    suite = ElementTree.SubElement(
+        suites,
+        "testsuite",
+        {
+            "id": str(number),
+            "name": name,
+            "package": "highwater",
+            "hostname": socket.gethostname() or "localhost",
+            "timestamp": now,
+            "tests": str(len(results)),
+            "failures": str(sum(result.status is Status.UNMET for result in results)),
+            "errors": str(sum(result.status is Status.UNDECIDED for result in results)),
+            "time": _seconds(results),
+        },
+    )
+    ElementTree.SubElement(suite, "properties")
+    for result in results:
+        case = ElementTree.SubElement(
+            suite, "testcase", {"name": _xml(readable(result.spec.name)), "classname": name, "time": _seconds([result])}
+        )
+        if result.status is not Status.MET:
+            unmet = result.status is Status.UNMET
+            words = "; ".join(result.mismatches) if unmet else verdict_line(result)
+            kind = {"message": _xml(words), "type": result.mismatches[0].key if unmet else result.outcome.reason or "undecided"}
+            ElementTree.SubElement(case, "failure" if unmet else "error", kind).text = _xml(plain_text(result))
+    ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(f"{r.spec.name}: {verdict_line(r)}" for r in results))
+    ElementTree.SubElement(suite, "system-err").text = ""
+
+
+def _seconds(results: Iterable[Result]) -> str:
+    return f"{sum(result.outcome.seconds for result in results):.3f}"
+
+
+def _xml(text: str) -> str:
+    return _NO_XML.sub("\ufffd", text)

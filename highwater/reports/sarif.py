@@ -1,0 +1,113 @@
+"""Results as SARIF 2.1.0, which code hosts show beside the line of the spec that did not come out."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import json
+from collections.abc import Iterable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from explorer.verdict import DEADLOCK
+from highwater.claims import Mismatch, Result, Status
+from highwater.reports.results import write_text
+from highwater.reports.terminal import trace_rows, verdict_line
+from highwater.specs.positions import in_repository, line_of_function, line_of_key, readable
+
+SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def write_sarif(path: Path, results: Iterable[Result]) -> None:
+    """Write every broken expectation as a SARIF result, and every undecided claim as a warning.
+
+    Raises:
+        ReportError: the file cannot be written.
+    """
+    write_text(path, json.dumps(sarif(results), indent=1, ensure_ascii=False) + "\n")
+
+
+def sarif(results: Iterable[Result]) -> dict[str, Any]:
+    """The SARIF log of some results."""
+    rules: dict[str, dict[str, Any]] = {}
+    found = [finding for result in results for finding in _findings(result, rules)]
+    for finding in found:
+        finding["ruleIndex"] = list(rules).index(finding["ruleId"])
+    driver = {"name": "Highwater", "version": version("highwater"), "rules": list(rules.values())}
+    return {
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": found}],
+    }
+
+
+def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    if result.status is Status.MET:
+        return []
+    if result.status is Status.UNDECIDED:
+        _rule(rules, "undecided", "A search ended before it could tell whether the claim holds.", "")
+        return [_finding(result, "undecided", "warning", Mismatch("expect.verdict", verdict_line(result)))]
+    found = []
+    for mismatch in result.mismatches:
+        name = mismatch.key
+        if result.violation is not None and name in ("expect.verdict", "expect.property"):
+            name = result.violation.property
+            _rule(rules, name, *_documented(result, name))
+        else:
+            _rule(rules, name, f"The claim under {name} comes out as it says.", "")
+        found.append(_finding(result, name, "error", mismatch))
+    return found
+
+
+def _documented(result: Result, name: str) -> tuple[str, str]:
+    """The first line of a property's documentation, and all of it."""
+    of = next((invariant for invariant in result.spec.properties if invariant.name == name), None)
+    text = "Every state has a successor, or a bound is to blame." if name == DEADLOCK else (inspect.getdoc(of) or name)
+    return text.partition("\n")[0], text
+
+
+def _rule(rules: dict[str, dict[str, Any]], name: str, short: str, full: str) -> None:
+    rules.setdefault(name, {"id": name, "shortDescription": {"text": short}, "fullDescription": {"text": full or short}})
+
+
+def _finding(result: Result, rule: str, level: str, mismatch: Mismatch) -> dict[str, Any]:
+    spec, violation = result.spec, result.violation
+    words = f"{readable(spec.name)}: {mismatch}"
+    finding: dict[str, Any] = {"ruleId": rule, "level": level}
+    if violation is not None and rule == violation.property:
+        words += f". {violation.witness or f'{rule} is false'}"
+        finding["codeFlows"] = [{"threadFlows": [{"locations": _flow(result)}]}]
+    key = f"{readable(in_repository(spec.path).as_posix())}#{mismatch.key}"
+    return {
+        **finding,
+        "message": {"text": words},
+        "locations": [_location(spec.path, line_of_key(spec.path, mismatch.key))],
+        "partialFingerprints": {"claim/v1": hashlib.sha256(f"{key}#{rule}".encode()).hexdigest()},
+        "properties": {"verdict": result.outcome.verdict.value, "distinctStates": result.outcome.distinct_states},
+    }
+
+
+def _flow(result: Result) -> list[dict[str, Any]]:
+    """The trace: each step at the line of the action's function."""
+    assert result.violation is not None
+    trace = result.violation.trace
+    flow = []
+    for step, (number, actor, action, changed) in zip(trace, trace_rows(result.spec.system(), trace), strict=True):
+        if step.action is None:
+            location = _location(result.spec.path, line_of_key(result.spec.path, "bounds"))
+        else:
+            location = _location(*line_of_function(step.action.of.function))
+        words = f"{number}: {actor} {action}: {changed}" if actor else f"{number}: {action}"
+        flow.append({"location": {**location, "message": {"text": words}}})
+    return flow
+
+
+def _location(path: Path, line: int) -> dict[str, Any]:
+    inside = in_repository(path)
+    uri = inside.absolute().as_uri() if inside.is_absolute() else _relative_uri(inside)
+    return {"physicalLocation": {"artifactLocation": {"uri": uri}, "region": {"startLine": line}}}
+
+
+def _relative_uri(path: Path) -> str:
+    return (Path("/") / path).as_uri().removeprefix("file:///")

@@ -1,0 +1,273 @@
+"""What people see in a terminal: progress while it runs, a block per spec, a line per step of a trace."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from explorer.system import System
+from explorer.trace import changes
+from explorer.verdict import DEADLOCK, Outcome, Progress, Step, Unreached, Verdict, Violation
+from highwater.claims import Result, Status
+from highwater.specs.positions import in_repository
+from highwater.specs.spec import Spec
+from highwater.specs.tables import shown
+from highwater.visible import visible
+from model.domain import Prospect
+
+SECONDS_BETWEEN_LINES = 10.0
+_COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
+_MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided"}
+
+
+def make_console(*, stderr: bool = False) -> Console:
+    """A console that never breaks lines by itself: people's terminals do, and logs and pipes should not."""
+    return Console(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)
+
+
+class Live:
+    """Progress of one exploration: one changing line on a terminal, a plain line every ten seconds elsewhere."""
+
+    def __init__(self, console: Console, name: str) -> None:
+        self._console = console
+        self._name = visible(name)
+        changing = console.is_terminal and console.file.isatty()  # colour in a log, which FORCE_COLOR asks for, is no terminal
+        self._status = console.status(Text(visible(name))) if changing else None
+        self._last_line = time.perf_counter()
+
+    def __enter__(self) -> Live:
+        self._context: AbstractContextManager[Any] = self._status or nullcontext()
+        self._context.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._context.__exit__(*exception)
+
+    def __call__(self, progress: Progress) -> None:
+        self.tell(progress_line(progress))
+
+    def tell(self, words: str) -> None:
+        """Show how far it is, if it is time to."""
+        if self._status:
+            self._status.update(Text.assemble((self._name, "bold"), f"  {words}"))
+        elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
+            self._last_line = time.perf_counter()
+            self._console.print(Text(f"{self._name}: {words}"))
+
+
+def progress_line(progress: Progress) -> str:
+    rate = progress.stored_states / max(progress.seconds, 1e-9)
+    return (
+        f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated {progress.generated:,}  "
+        f"{short(rate)} states/s  {in_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
+        f"{'  ' * bool(progress.more)}{progress.more}"
+    )
+
+
+def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
+    """The block of one spec."""
+    spec, outcome, expect = result.spec, result.outcome, result.spec.file.expect
+    colour = _COLOURS[result.status]
+    console.print(Text.assemble((_MARKS[result.status], colour), "  ", (visible(spec.name), "bold")))
+    expected = " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
+    console.print(Text(f"    {verdict_line(result)}{expected}", "bold" if result.status is not Status.MET else ""))
+    for mismatch in result.mismatches:
+        console.print(Text(f"    {mismatch}", "red"))
+    if protocol := _protocol(spec):
+        console.print(Text(f"    protocol  {protocol}", "dim"))
+    console.print(Text(f"    {bounds_line(result)}", "dim"))
+    console.print(Text(f"    {counts_line(outcome)}", "dim"))
+    if advice := _advice(outcome):
+        console.print(Text.assemble("    ", ("advice", "yellow"), f"  {advice}"))
+    never = [name for name, count in outcome.enabled.items() if not count]
+    if never and outcome.verdict is Verdict.HOLDS:
+        console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
+    show_unreached(console, outcome.unreached)
+    violation = result.violation
+    if violation and with_trace:
+        console.print()
+        show_trace(console, spec.system(), violation.trace)
+        show_witness(console, violation)
+        console.print()
+
+
+def show_unreached(console: Console, missed: Iterable[Unreached]) -> None:
+    """A line per statement that never ran."""
+    for each in missed:
+        at = f"{in_repository(Path(each.file))}:{each.line}"
+        console.print(Text.assemble("    ", ("never ran:", "yellow"), f" in {each.of}: {each.text}  ({at})"))
+
+
+def _advice(outcome: Outcome) -> str:
+    """What to do about a search that a budget ended."""
+    if outcome.verdict is not Verdict.UNKNOWN or outcome.reason == "interrupted":
+        return ""
+    whole = outcome.levels[:-1]
+    growth = f"; levels last grew by a factor of {whole[-1] / whole[-2]:.1f}" if len(whole) > 1 else ""
+    stored = max(1, outcome.stored_states)
+    full = f"{outcome.stored_states:,} states are stored, {outcome.memory / stored:.0f} bytes each{growth}"
+    most = max(outcome.bounds_cut, key=lambda bound: outcome.bounds_cut[bound], default="")
+    lower = f"lower a bound ({most} cuts most steps)" if most else "lower a bound"
+    if outcome.reason == "memory":
+        return f"{full}: give it more --memory, {lower}, or stop at a --max-depth; a --checkpoint keeps what is known"
+    return f"{full}: raise --max-states, or {lower}"
+
+
+def show_witness(console: Console, violation: Violation) -> None:
+    """Why the property is false, in words."""
+    console.print(Text.assemble("    ", (f"{violation.property} is false:", "bold red"), f" {violation.witness or 'no reason given'}"))
+
+
+def verdict_line(result: Result) -> str:
+    """What came out, in one line."""
+    outcome = result.outcome
+    if (violation := result.violation) is not None:
+        others = [f"{v.property} after {v.trace_length}" for v in outcome.violations if v is not violation]
+        also = f"; also {', '.join(others)}" if others else ""
+        return f"violated: {violation.property} after {violation.trace_length} steps{also}"
+    match outcome.verdict:
+        case Verdict.HOLDS:
+            return f"holds within these bounds: {', '.join(result.spec.file.check)}"
+        case Verdict.HOLDS_TO_DEPTH:
+            return _to_depth(result)
+        case _:
+            return f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no violation so far"
+
+
+def _to_depth(result: Result) -> str:
+    """What holds to a depth; a prospect does not, as only the whole graph of states shows it."""
+    spec = result.spec
+    prospects = [each.name for each in spec.properties if isinstance(each, Prospect)]
+    judged = [each.name for each in spec.properties if each.name not in prospects] + [DEADLOCK] * spec.check_deadlock
+    holds = (
+        f"holds to {result.outcome.reason} within these bounds: {', '.join(judged)}" if judged else f"explored to {result.outcome.reason}"
+    )
+    return f"{holds}; not judged, as not every state is known: {', '.join(prospects)}" if prospects else holds
+
+
+def _protocol(spec: Spec) -> str:
+    """The preset, and the toggles set on top of it."""
+    toggles = (f"{key} {value if isinstance(value, str) else shown(value)}" for key, value in spec.file.protocol.items())
+    return ", ".join((spec.file.preset, *toggles)) if spec.file.preset else ""
+
+
+def bounds_line(result: Result) -> str:
+    """What it came out within."""
+    spec, outcome = result.spec, result.outcome
+    bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
+    if not outcome.bounds_cut:
+        return f"bounds  {bounds}; none of them cut a step"
+    cuts = ", ".join(f"{key} {count:,}" for key, count in outcome.bounds_cut.items())
+    return f"bounds  {bounds}; steps cut: {cuts}"
+
+
+def counts_line(outcome: Outcome) -> str:
+    """What was explored, and how fast."""
+    kept = f" ({outcome.stored_states:,} up to symmetry)" if outcome.stored_states != outcome.distinct_states else ""
+    rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
+    stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
+    rate = f", {short(outcome.distinct_states / max(outcome.seconds, 1e-9))} states/s"
+    compiled = f", {outcome.compiled_paths:,} paths compiled, {in_bytes(outcome.memory)}" if outcome.compiled_paths else ""
+    return (
+        f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth {outcome.depth}{rest}{stopped}; "
+        f"{outcome.seconds:.2f} s{rate}{compiled}"
+    )
+
+
+def trace_rows(system: System, trace: Sequence[Step]) -> list[tuple[str, str, str, str]]:
+    """A row per step: its number, who acts, the action with its arguments, and what changed."""
+    rows = []
+    for number, step in enumerate(trace):
+        if step.action is None:
+            rows.append((str(number), "", "initial state", system.domain.show(step.state) if len(trace) == 1 else ""))
+        else:
+            changed = "; ".join(map(str, changes(system.domain, trace[number - 1].state, step.state)))
+            arguments = " ".join(f"{name}={value}" for name, value in step.action.shown.items())
+            rows.append((str(number), step.action.actor, f"{step.action.of.name} {arguments}".rstrip(), changed or "nothing"))
+    return rows
+
+
+def trace_text(system: System, trace: Sequence[Step]) -> list[str]:
+    """A trace as plain lines, in columns."""
+    rows = trace_rows(system, trace)
+    widths = column_widths(rows)
+    return [
+        f"{number.rjust(widths[0])}  {actor.ljust(widths[1])}  {action.ljust(widths[2])}  {changed}".rstrip()
+        for number, actor, action, changed in rows
+    ]
+
+
+def plain_text(result: Result) -> str:
+    """A result in plain lines, with its trace."""
+    lines = [verdict_line(result), *result.mismatches, bounds_line(result), counts_line(result.outcome)]
+    if (violation := result.violation) is not None:
+        lines += ["", *trace_text(result.spec.system(), violation.trace)]
+        lines.append(f"{violation.property} is false: {violation.witness or 'no reason given'}")
+    return "\n".join(lines)
+
+
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """How wide the first three columns are."""
+    return [max(len(row[column]) for row in rows) for column in range(3)]
+
+
+def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
+    """One line per step: number, who acts, the action, and what changed."""
+    rows = trace_rows(system, trace)
+    widths = column_widths(rows)
+    for number, actor, action, changed in rows:
+        line = Text("    ")
+        line.append(number.rjust(widths[0]) + "  ", style="dim")
+        line.append(actor.ljust(widths[1]) + "  ", style="cyan")
+        line.append(action.ljust(widths[2]) + "  ", style="bold")
+        line.append(visible(changed))
+        line.rstrip()
+        console.print(line)
+
+
+def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") -> None:
+    """A state in full, a line per top-level part and per element of an array of records."""
+    for name, of in domain.fields.items():
+        value = getattr(state, name)
+        if isinstance(value, tuple) and hasattr(of, "label") and hasattr(of.of, "fields"):
+            for number, element in enumerate(value):
+                console.print(Text(f"{indent}{of.label}{number}" if of.label else f"{indent}{name}[{number}]", "bold"))
+                for part, part_of in of.of.fields.items():
+                    console.print(Text(f"{indent}  {part}  {part_of.show(getattr(element, part))}"))
+        else:
+            console.print(Text.assemble(indent, (name, "bold"), f"  {of.show(value)}"))
+
+
+def show_summary(console: Console, results: Iterable[Result]) -> None:
+    """The last line: how many claims came out."""
+    results = list(results)
+    parts = []
+    for status in Status:
+        if count := sum(result.status is status for result in results):
+            parts.append(f"[{_COLOURS[status]}]{count} {status.value}[/]")
+    seconds = sum(result.outcome.seconds for result in results)
+    states = sum(result.outcome.distinct_states for result in results)
+    claims = "claim" if len(results) == 1 else "claims"
+    console.print(f"{len(results)} {claims}: {', '.join(parts)}; {states:,} states in {seconds:.1f} s")
+
+
+def short(number: float) -> str:
+    """A large number, as people say it."""
+    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= limit:
+            return f"{number / limit:.1f} {unit}"
+    return f"{number:.0f}"
+
+
+def in_bytes(number: int) -> str:
+    """A number of bytes, as people say it."""
+    for limit, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if number >= limit:
+            return f"{number / limit:.1f} {unit}"
+    return f"{number} B"

@@ -1,0 +1,347 @@
+"""Claims in TOML: one file is one claim about one model under one protocol within some bounds.
+
+A spec is checked key by key before anything runs. What is wrong is said once, all of it together, with the file, the key, and the
+values that would be right.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from explorer.system import ModelError, System, line_of
+from explorer.verdict import DEADLOCK, Verdict
+from highwater.specs import own
+from highwater.specs.tables import Findings, Wrong, did_you_mean, shown, structure
+from invariants.catalogue import PROPERTIES
+from model.catalogue import MODELS
+from model.definition import Definition, Model
+from model.domain import Invariant, Prospect, StepProperty, domain_of
+
+Property = Invariant | StepProperty | Prospect
+COUNTS = ("trace_length", "distinct_states", "depth")
+
+
+class SpecError(Exception):
+    """A spec, or where to find one, is wrong. The message names the file, the keys and what is allowed."""
+
+
+@attrs.frozen
+class Expectation:
+    """What a spec claims. Everything that is given must come out exactly.
+
+    Attributes:
+        verdict: `holds`, `violated`, or `holds-to-depth` for a spec with a `max_depth`.
+        property: the property that is violated; any of the checked ones if left out.
+        trace_length: the number of actions of its shortest counterexample.
+        distinct_states: how many states there are within the bounds; a model that silently loses states fails on this.
+        depth: the depth of the deepest state, in actions.
+    """
+
+    verdict: Verdict = Verdict.HOLDS
+    property: str | None = None
+    trace_length: int | None = None
+    distinct_states: int | None = None
+    depth: int | None = None
+
+
+@attrs.frozen
+class Mutations:
+    """What a spec says of the mutations of its protocol, see `highwater.mutate`.
+
+    Attributes:
+        undefended: the rules that no property defends, each as `toggle=value`.
+    """
+
+    undefended: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class SpecFile:
+    """The keys of a spec file.
+
+    Attributes:
+        model: the model's name.
+        preset: a protocol by name, such as that of a release.
+        protocol: the protocol's toggles, by name; on top of the preset, if there is one.
+        bounds: how large the cluster and its history may become, by name.
+        check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is one.
+        expect: what is claimed; that all properties hold if left out.
+        max_depth: explore so many actions deep and no deeper.
+        source: where the claim comes from.
+        mutate: what becomes of the claim where one toggle is changed.
+    """
+
+    model: str = attrs.field(metadata={"choices": (*MODELS, "package.module:NAME of a model of your own")})
+    bounds: dict[str, Any]
+    check: tuple[str, ...]
+    preset: str | None = None
+    protocol: dict[str, Any] = attrs.field(factory=dict)
+    expect: Expectation = attrs.field(factory=Expectation)
+    max_depth: int | None = None
+    source: str = ""
+    mutate: Mutations = attrs.field(factory=Mutations)
+
+
+@attrs.frozen
+class Spec:
+    """A spec whose every name was resolved.
+
+    Attributes:
+        name: the file's name without its ending: the claim.
+        path: the file.
+        definition, protocol, bounds: the model under the protocol, and the bounds object.
+        properties: the invariants, step properties and prospects to check.
+        check_deadlock: whether a state without successors, which no bound explains, is a violation too.
+    """
+
+    name: str
+    path: Path
+    file: SpecFile
+    definition: Definition
+    protocol: Any
+    bounds: Any
+    properties: tuple[Property, ...]
+    check_deadlock: bool
+
+    def system(self) -> System:
+        """The transition system that the spec speaks of."""
+        return build_system(self.definition, self.protocol, self.bounds, self.properties)
+
+
+def build_system(definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property]) -> System:
+    """A model's transition system within bounds, with the properties to check.
+
+    Raises:
+        ModelError: the model's state has no proper domain.
+    """
+    try:
+        domain = domain_of(definition.state, bounds)
+    except TypeError as error:
+        raise ModelError(str(error)) from error
+    instances = [instance for each in properties for instance in each.instances(bounds, protocol)]
+    return System(
+        domain=domain,
+        initial=tuple(definition.initial_states(bounds)),
+        actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
+        invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
+        step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
+        prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
+        interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
+    )
+
+
+def no_names(bounds: Any) -> dict[str, Any]:
+    """No names are interchangeable."""
+    return {}
+
+
+def find_specs(paths: Iterable[Path]) -> list[Path]:
+    """The spec files named, and those in the folders named, each once and in order.
+
+    Raises:
+        SpecError: a path does not exist, or a folder holds no specs.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        try:
+            if path.is_dir():
+                inside = sorted(path.rglob("*.toml"))
+                if not inside:
+                    raise SpecError(f"{path}: no specs in this folder (files that end in .toml)")
+                found.update(dict.fromkeys(inside))
+            else:
+                path.stat()
+                found[path] = None
+        except FileNotFoundError:
+            raise SpecError(f"{path}: no such file or folder") from None
+        except OSError as error:
+            raise SpecError(f"{path}: {error.strerror}") from None
+    return list(found)
+
+
+def load_spec(path: Path) -> Spec:
+    """Read one spec file and resolve every name in it.
+
+    Raises:
+        SpecError: the file cannot be read, or any of its keys or values is wrong.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"{path}: is not TOML: {error}") from None
+    try:
+        return _resolve(path, data)
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
+
+
+def make_spec(name: str, keys: Mapping[str, Any]) -> Spec:
+    """A spec without a file, from the keys that a file would have.
+
+    Raises:
+        SpecError: any of its keys or values is wrong.
+    """
+    try:
+        return _resolve(Path(name), dict(keys))
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{name}: {problem}" for problem in wrong.problems)) from None
+
+
+def _resolve(path: Path, data: dict[str, Any]) -> Spec:
+    """Resolve what can be resolved, and report everything that is wrong with the rest together."""
+    findings = Findings()
+    file = findings.get(structure, data, SpecFile, "")
+    model = findings.get(find_model, data["model"]) if isinstance(data.get("model"), str) else None
+    tables = [data.get(key, {}) for key in ("protocol", "bounds")]
+    check = data.get("check")
+    resolved = None
+    if (
+        model
+        and "bounds" in data
+        and all(isinstance(table, dict) for table in tables)
+        and isinstance(check, list)
+        and all(isinstance(c, str) for c in check)
+    ):
+        protocol = findings.get(with_preset, model, data.get("preset"), tables[0])
+        resolved = findings.get(resolve_model, model, protocol, tables[1], check) if protocol is not None else None
+    expect = findings.get(_expectation, file, resolved) if file else None
+    findings.raise_if_any()
+    protocol, definition, bounds, properties = resolved
+    return Spec(
+        name=path.stem,
+        path=path,
+        file=attrs.evolve(file, model=file.model if own.is_reference(file.model) else model.name, expect=expect),
+        definition=definition,
+        protocol=protocol,
+        bounds=bounds,
+        properties=properties,
+        check_deadlock=_checks_deadlock(file.check),
+    )
+
+
+def properties_of(definition: Definition) -> tuple[Property, ...]:
+    """The properties that speak of a model's states: those of the catalogue, and those that it brings along."""
+    return (*PROPERTIES.get(definition.state, ()), *definition.properties)
+
+
+def find_model(name: str) -> Model:
+    """A model by its name, or one of the user's own by `package.module:NAME`.
+
+    Raises:
+        Wrong: there is none.
+    """
+    return own.load(name, "model", Model) if own.is_reference(name) else _choose(name, MODELS, "model", "models")
+
+
+def _define(model: Model, protocol: Any) -> Definition:
+    try:
+        return model.define(protocol)
+    except Exception as error:
+        raise Wrong(f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()) from error
+
+
+def _expectation(file: SpecFile, resolved: Any) -> Expectation:
+    """What the file claims, its property by its proper name, unless the claim contradicts itself."""
+    expect, findings = file.expect, Findings()
+    if expect.verdict is Verdict.UNKNOWN:
+        findings.add('expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated')
+    if expect.verdict is Verdict.HOLDS_TO_DEPTH and file.max_depth is None:
+        findings.add('expect.verdict: "holds-to-depth" needs the key max_depth')
+    if file.max_depth is not None and resolved is not None:
+        for each in resolved[3]:
+            if isinstance(each, Prospect):
+                findings.add(f"max_depth: {each.name} is a prospect, to be judged once every state is known; leave max_depth out")
+    if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
+        findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
+    for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):
+        if value is not None and value < 0:
+            findings.add(f"{key}: {value} is below 0")
+    if expect.property is not None and resolved is not None:
+        names = [*(invariant.name for invariant in resolved[3]), *([DEADLOCK] if _checks_deadlock(file.check) else [])]
+        expect = attrs.evolve(
+            expect, property=findings.get(_choose, expect.property, {n: n for n in names}, "expect.property", "checked properties")
+        )
+    findings.raise_if_any()
+    return expect
+
+
+def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """The toggles of a model's protocol by name: those of the preset, if there is one, with the given ones on top.
+
+    Raises:
+        Wrong: there is no such preset, or none is named where toggles are left open.
+    """
+    if preset is None:
+        if model.presets and any(field.name not in protocol for field in attrs.fields(model.protocol)):
+            raise Wrong(f"preset: is missing; allowed are {', '.join(model.presets)} (or give every toggle in protocol)")
+        return dict(protocol)
+    if not model.presets:
+        raise Wrong(f"preset: the model {model.name} has none")
+    if not isinstance(preset, str):
+        raise Wrong(f"preset: {shown(preset)} is not a text; allowed are {', '.join(model.presets)}")
+    return {**toggles_of(_choose(preset, model.presets, "preset", "presets of this model")), **protocol}
+
+
+def toggles_of(protocol: Any) -> dict[str, Any]:
+    """A protocol as a spec file writes it: its toggles by name."""
+    toggles = attrs.asdict(protocol, recurse=False)
+    return {name: value.value if isinstance(value, Enum) else value for name, value in toggles.items()}
+
+
+def resolve_model(
+    model: Model, protocol: Mapping[str, Any], bounds: Mapping[str, Any], check: Iterable[str]
+) -> tuple[Any, Definition, Any, tuple[Property, ...]]:
+    """A model's protocol, definition, bounds object and properties from what a file says of them.
+
+    Raises:
+        Wrong: with all problems.
+    """
+    findings = Findings()
+    chosen = findings.get(structure, protocol, model.protocol, "protocol")
+    findings.raise_if_any()  # bounds and properties depend on the protocol
+    definition = _define(model, chosen)
+    sizes = findings.get(structure, bounds, definition.bounds, "bounds")
+    known = {each.name: each for each in properties_of(definition)}
+    names = list(check)
+    if not names:
+        findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
+    choices = {**known, DEADLOCK: None}
+    wanted = [
+        findings.get(own.load, name, "check", Invariant, StepProperty)
+        if own.is_reference(name)
+        else findings.get(_choose, name, choices, "check", "properties of this model")
+        for name in names
+    ]
+    for name, count in Counter(invariant.name for invariant in set(wanted) if invariant is not None).items():
+        if count > 1:
+            findings.add(f"check: {count} different properties are named {name}")
+    findings.raise_if_any()
+    return chosen, definition, sizes, tuple(dict.fromkeys(invariant for invariant in wanted if invariant is not None))
+
+
+def _checks_deadlock(check: Iterable[str]) -> bool:
+    return _same_name(DEADLOCK) in map(_same_name, check)
+
+
+def _same_name(name: str) -> str:
+    """What names are compared by, so that WeakIsr, weak-isr and weak_isr are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def _choose(name: str, known: Mapping[str, Any], key: str, kind: str) -> Any:
+    for candidate, value in known.items():
+        if _same_name(candidate) == _same_name(name):
+            return value
+    hint = did_you_mean(name, known, _same_name)
+    raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint}; allowed are {', '.join(known)}")
