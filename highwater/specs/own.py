@@ -44,7 +44,7 @@ def search(folders: Iterable[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise NotADirectoryError(f"{folder}: --model-path needs a folder that exists")
-        if str(folder.resolve()) not in sys.path:
+        if str(folder.resolve()) not in sys.path[1:]:  # what stands first may be what `python -m` put there
             sys.path.append(str(folder.resolve()))
             importlib.invalidate_caches()
 

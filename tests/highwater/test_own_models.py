@@ -79,11 +79,13 @@ def test_the_current_folder_is_not_searched_unless_it_is_named(highwater: Run, l
     assert highwater("check", "specs", "--model-path", ".").exit_code == 0
 
 
-def test_python_m_does_not_bring_the_current_folder_in(lock: Path) -> None:
+def test_python_m_does_not_bring_the_current_folder_in_unless_it_is_named(lock: Path) -> None:
     command = [sys.executable, "-m", "highwater.cli", "check", "specs"]
     ran = subprocess.run(command, cwd=lock, capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "there is no module lock_service" in ran.stderr
+    named = subprocess.run([*command, "--model-path", "."], cwd=lock, capture_output=True, text=True, check=False)
+    assert named.returncode == 0, named.stderr
 
 
 def test_a_folder_of_ones_own_comes_after_what_is_installed(highwater: Run, lock: Path) -> None:
