@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from invariants import controller, recovery, reference
+from invariants import reference
+from invariants.controller.catalogue import CONTROLLER
 from invariants.partition import agreement, clients, records
 from model.controller.state import Cluster as ControllerCluster
 from model.domain import Invariant, Prospect, StepProperty
@@ -46,37 +47,5 @@ PROPERTIES: dict[type, tuple[Invariant | StepProperty | Prospect, ...]] = {
         clients.refused_records_are_not_exposed,
     ),
     Agreement: (reference.valid_high_watermark,),
-    ControllerCluster: (
-        controller.one_leader_per_epoch,
-        controller.leader_is_in_isr,
-        controller.isr_within_assignment,
-        controller.known_dead_brokers_leave_the_isr,
-        controller.online_partition_has_live_leader_in_isr,
-        controller.only_the_current_controller_writes,
-        controller.one_controller_per_epoch,
-        controller.stale_requests_change_nothing,
-        controller.known_epochs_never_decrease,
-        controller.machines_take_declared_edges,
-        controller.dead_replicas_can_be_declared_ineligible,
-        controller.elections_are_clean,
-        controller.reassignments_keep_enough_copies,
-        controller.isr_members_hold_committed_records,
-        controller.leaders_hold_committed_records,
-        controller.brokers_are_what_they_were_told,
-        controller.served_metadata_never_goes_back,
-        controller.deleted_topics_leave_no_replica,
-        controller.deleted_records_are_not_served,
-        recovery.a_leader_can_act,
-        recovery.assigned_brokers_can_take_their_role,
-        recovery.assigned_brokers_can_join_the_isr,
-        recovery.unassigned_brokers_can_leave_the_isr,
-        recovery.unassigned_brokers_can_drop_their_replica,
-        recovery.reassignment_can_complete,
-        recovery.reassignment_can_complete_without_returns,
-        recovery.deletion_can_complete,
-        recovery.deletion_can_complete_without_returns,
-        recovery.metadata_can_converge,
-        recovery.metadata_can_converge_without_returns,
-        recovery.a_controller_can_act,
-    ),
+    ControllerCluster: CONTROLLER,
 }

@@ -2,50 +2,51 @@
 
 from __future__ import annotations
 
-from model.controller import brokers, controlling
+from model.controller import broker_changes, failover, in_sync_replicas, leadership, reassignment, registrations, replica_manager, topics
+from model.controller.bounds import ControllerBounds
 from model.controller.protocol import ControllerProtocol
-from model.controller.state import Cluster, ControllerBounds, initial_states
+from model.controller.state import Cluster, initial_states
 from model.definition import Definition
 
 PERTURBATIONS = (
-    controlling.controller_crashes,
-    controlling.controller_is_deposed,
-    controlling.is_elected_unknowingly,
-    controlling.learns_successors_epoch,
-    brokers.broker_crashes,
-    brokers.broker_session_expires,
-    brokers.fails_to_take_role,
-    brokers.overtakes,
-    brokers.shrinks_isr,
+    failover.controller_crashes,
+    failover.controller_is_deposed,
+    failover.is_elected_unknowingly,
+    failover.learns_successors_epoch,
+    registrations.broker_crashes,
+    registrations.broker_session_expires,
+    replica_manager.fails_to_take_role,
+    replica_manager.overtakes,
+    in_sync_replicas.shrinks_isr,
 )
 REQUESTS = (
-    controlling.creates_topic,
-    controlling.asks_for_deletion,
-    controlling.asks_for_reassignment,
-    controlling.asks_for_preferred_leader,
-    controlling.shuts_broker_down,
-    brokers.commits,
+    topics.creates_topic,
+    topics.asks_for_deletion,
+    reassignment.asks_for_reassignment,
+    leadership.asks_for_preferred_leader,
+    broker_changes.shuts_broker_down,
+    in_sync_replicas.commits,
 )
-RETURNS = (brokers.broker_starts,)
+RETURNS = (registrations.broker_starts,)
 HEALING = (
-    brokers.receives,
-    controlling.takes_step,
-    controlling.reads_answer,
-    controlling.notices_brokers,
-    controlling.notices_topic,
-    controlling.notices_deletion,
-    controlling.notices_reassignment,
-    controlling.notices_caught_up_replicas,
-    controlling.notices_isr,
-    controlling.elects_preferred_leader,
-    controlling.resigns,
-    controlling.is_elected,
-    controlling.finds_itself_elected,
-    brokers.catches_up,
-    brokers.expands_isr,
-    brokers.repairs_isr,
-    brokers.broker_registers_again,
-    brokers.broker_exits,
+    replica_manager.receives,
+    failover.takes_step,
+    topics.reads_answer,
+    broker_changes.notices_brokers,
+    topics.notices_topic,
+    topics.notices_deletion,
+    reassignment.notices_reassignment,
+    reassignment.notices_caught_up_replicas,
+    leadership.notices_isr,
+    leadership.elects_preferred_leader,
+    failover.resigns,
+    failover.is_elected,
+    failover.finds_itself_elected,
+    in_sync_replicas.catches_up,
+    in_sync_replicas.expands_isr,
+    in_sync_replicas.repairs_isr,
+    registrations.broker_registers_again,
+    registrations.broker_exits,
 )
 """What happens by itself in a cluster that nobody disturbs; together with `RETURNS` where every broker comes back."""
 

@@ -19,7 +19,8 @@ from model.controller.partition_states import PartitionState
 from model.controller.protocol import ControllerProtocol
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
-from model.controller.state import Cluster, Leadership, Mishap
+from model.controller.state import Cluster, Mishap
+from model.controller.zookeeper import Leadership
 from model.domain import replaced
 
 

@@ -19,15 +19,21 @@ Source: kafka.controller.KafkaController#onPartitionReassignment (0.10.2, 3.5).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 
+from model.controller.bounds import ControllerBounds, controllers
+from model.controller.context import Step
 from model.controller.deletion import resume_deletion
 from model.controller.elections import Strategy
+from model.controller.events import handled, is_free
 from model.controller.machines import bump_leader_epoch, fenced, move_partition, move_replicas, write_leadership
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import Completion, ControllerProtocol, ReassignmentOrder
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
-from model.controller.state import Cluster, Leadership, Mishap, Reassignment, Step
+from model.controller.state import Cluster, Mishap
+from model.controller.zookeeper import Leadership, Reassignment
+from model.domain import OneOf, action, evolve
 
 BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT, Step.START_REPLICAS)
 END = (
@@ -199,3 +205,67 @@ def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, proto
     batch.tell_metadata(cluster)
     cluster = batch.sent(cluster, protocol).with_context(controller, reassignment=None, deletion_halted=False)
     return resume_deletion(cluster, controller, protocol)
+
+
+# Asked for and noticed
+
+
+def targets(bounds: ControllerBounds) -> OneOf:
+    """The domain of a reassignment's target: so many replicas, in ascending order."""
+    return OneOf(combinations(range(bounds.brokers), bounds.target_size))
+
+
+@action(actor="admin", needs=lambda bounds: bounds.reassignments, target=targets)
+def asks_for_reassignment(cluster: Cluster, target: tuple[int, ...]) -> Cluster | None:
+    """Somebody asks to reassign the partition, or to reassign it elsewhere while a reassignment goes on.
+
+    Actor: an admin client.
+    Enabled: the target is not what there is or what is asked for already; a reassignment that goes on can be overridden while the
+        controller, which takes the request, is free; within the budget.
+    Effect: the request is in ZooKeeper, with the replicas that there were before the first one.
+    Source: kafka.controller.KafkaController#processApiPartitionReassignment, ReplicaAssignment#reassignTo (3.5).
+    """
+    current, assignment = cluster.zk.reassignment, cluster.zk.assignment
+    if not assignment or cluster.zk.deletion or assignment == target or (current is not None and current.target == target):
+        return None
+    owner = cluster.zk.controller
+    if current is not None and (owner is None or not is_free(cluster.controllers[owner])):
+        return None
+    request = Reassignment(target, frozenset(assignment) if current is None else current.origin)
+    cluster = evolve(cluster, history=evolve(cluster.history, target=frozenset(target)))
+    return cluster.with_zk(reassignment=request).spending("reassignments")
+
+
+@action(actor="controller", needs=lambda bounds: bounds.reassignments, controller=controllers)
+def notices_reassignment(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller learns of a reassignment that it does not know.
+
+    Actor: the controller.
+    Enabled: it is free and knows the partition's leadership, and the request in ZooKeeper is another than the one that it knows.
+    Effect: the procedure begins; for a topic that is being deleted the request is removed.
+    Source: kafka.controller.KafkaController#maybeTriggerPartitionReassignment, #onPartitionReassignment (3.5).
+    """
+    context, request = cluster.controllers[controller], cluster.zk.reassignment
+    if request is None or not is_free(context) or context.leadership is None or request == context.reassignment:
+        return None
+    if context.deleting:
+        return handled(cluster, controller, lambda before: fenced(before, controller, protocol).with_zk(reassignment=None))
+    return handled(cluster, controller, lambda before: supplant(before, controller, request, protocol))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.reassignments, controller=controllers)
+def notices_caught_up_replicas(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller learns that enough replicas are in the ISR to complete the reassignment.
+
+    Actor: the controller.
+    Enabled: it is free, a reassignment that it knows goes on, and the ISR allows to complete it.
+    Effect: it remembers leader and ISR, and the end of the procedure begins.
+    Source: kafka.controller.KafkaController#maybeCompleteReassignment (3.5); ReassignedPartitionsIsrChangeListener (0.10.2).
+    """
+    context, leadership = cluster.controllers[controller], cluster.zk.leadership
+    if context.reassignment is None or not is_free(context) or leadership is None:
+        return None
+    if not is_complete(context.reassignment, leadership.isr, protocol.completion):
+        return None
+    end = go_on(cluster, controller, protocol)
+    return end.with_context(controller, leadership=leadership) if end.controllers[controller].step in END else None

@@ -7,7 +7,9 @@ from typing import Any
 
 from highwater.viewer.picture import Badge, Chips, Drawing, Fact, Lane, Message, Picture, Tone
 from highwater.viewer.pictures.of_any_model import role
-from model.controller.state import Answer, Cluster, Context, Role
+from model.controller.context import Answer, Context
+from model.controller.hosts import Role
+from model.controller.state import Cluster
 from model.domain import Struct
 
 ZOOKEEPER = "zookeeper"

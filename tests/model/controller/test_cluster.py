@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
+
 import attrs
 import pytest
 
+import model.controller
 from explorer.search import local, oracle
 from explorer.system import System
 from highwater.specs.spec import build_system
 from invariants.catalogue import PROPERTIES
-from model.controller import brokers, controlling
-from model.controller.brokers import ClientError, metadata_error, produce_error
+from model.controller.bounds import ControllerBounds
+from model.controller.clients import ClientError, metadata_error, produce_error
+from model.controller.context import Step
 from model.controller.definition import ACTIONS, define
+from model.controller.hosts import Kind, Metadata, Role
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import PRESETS, REPAIRED, DeadReplicaAtStartup
 from model.controller.replica_states import ReplicaState
-from model.controller.state import Cluster, ControllerBounds, Kind, Metadata, Role, Step
+from model.controller.state import Cluster
+from model.domain import Action
 from tests.model.controller.walk import BY_NAME, Walk, bounds
 
 
@@ -240,6 +247,7 @@ def test_every_action_says_who_acts_when_and_what_for() -> None:
 
 
 def test_every_action_is_listed_once() -> None:
-    declared = {value.name for module in (brokers, controlling) for value in vars(module).values() if type(value) is type(ACTIONS[0])}
+    modules = (importlib.import_module(f"model.controller.{module.name}") for module in pkgutil.iter_modules(model.controller.__path__))
+    declared = {value.name for module in modules for value in vars(module).values() if isinstance(value, Action)}
     assert declared == set(BY_NAME)
     assert len(BY_NAME) == len(ACTIONS)

@@ -6,9 +6,10 @@ from typing import Any
 
 import attrs
 
+from model.controller.bounds import ControllerBounds
 from model.controller.definition import ACTIONS
 from model.controller.protocol import REPAIRED, ControllerProtocol
-from model.controller.state import Cluster, ControllerBounds, initial_states
+from model.controller.state import Cluster, initial_states
 
 BY_NAME = {action.name: action for action in ACTIONS}
 MOST = {field.name: 7 for field in attrs.fields(ControllerBounds) if field.default == 0}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from invariants.controller.words import is_going_away
 from model.controller.definition import HEALING, RETURNS
+from model.controller.hosts import Role
 from model.controller.protocol import ControllerProtocol
-from model.controller.state import Cluster, Role
+from model.controller.state import Cluster
 from model.domain import Witness, prospect
 from model.log import brokers
-
-
-def _is_going_away(cluster: Cluster) -> bool:
-    return cluster.zk.deletion or not cluster.zk.assignment
 
 
 @prospect(along=HEALING + RETURNS)
@@ -22,7 +20,7 @@ def a_leader_can_act(cluster: Cluster) -> bool | Witness:
     Source: L1; KIP-380, KAFKA-14808.
     """
     leadership = cluster.zk.leadership
-    if _is_going_away(cluster):
+    if is_going_away(cluster):
         return True
     if leadership is not None and leadership.leader is not None:
         broker = cluster.brokers[leadership.leader]
@@ -40,7 +38,7 @@ def assigned_brokers_can_take_their_role(cluster: Cluster, broker: int) -> bool 
     Source: L2, L8; KIP-380, KAFKA-9769.
     """
     ours, leadership = cluster.brokers[broker], cluster.zk.leadership
-    if _is_going_away(cluster) or broker not in cluster.zk.assignment:
+    if is_going_away(cluster) or broker not in cluster.zk.assignment:
         return True
     if leadership is not None and ours.role in (Role.LEADER, Role.FOLLOWER) and ours.leader_epoch == leadership.leader_epoch:
         return True
@@ -56,7 +54,7 @@ def assigned_brokers_can_join_the_isr(cluster: Cluster, broker: int) -> bool | W
     Source: L2; KIP-380.
     """
     leadership = cluster.zk.leadership
-    if _is_going_away(cluster) or broker not in cluster.zk.assignment or (leadership is not None and broker in leadership.isr):
+    if is_going_away(cluster) or broker not in cluster.zk.assignment or (leadership is not None and broker in leadership.isr):
         return True
     return Witness("whatever the cluster does by itself, b{broker} does not come into the ISR", broker=broker)
 
@@ -70,7 +68,7 @@ def unassigned_brokers_can_leave_the_isr(cluster: Cluster, broker: int) -> bool 
     Source: S16; KAFKA-9672.
     """
     leadership = cluster.zk.leadership
-    if _is_going_away(cluster) or broker in cluster.zk.assignment or leadership is None or broker not in leadership.isr:
+    if is_going_away(cluster) or broker in cluster.zk.assignment or leadership is None or broker not in leadership.isr:
         return True
     return Witness("whatever the cluster does by itself, b{broker} stays in the ISR without being assigned", broker=broker)
 
@@ -90,7 +88,7 @@ def unassigned_brokers_can_drop_their_replica(cluster: Cluster, broker: int) -> 
 
 def _is_reassigned(cluster: Cluster) -> bool | Witness:
     zk, target = cluster.zk, cluster.history.target
-    if _is_going_away(cluster) or not target or (zk.reassignment is None and frozenset(zk.assignment) == target):
+    if is_going_away(cluster) or not target or (zk.reassignment is None and frozenset(zk.assignment) == target):
         return True
     return Witness("whatever the cluster does by itself, the reassignment to {target} does not complete", target=sorted(target))
 
@@ -172,7 +170,7 @@ def metadata_can_converge_without_returns(cluster: Cluster, broker: int, protoco
 
 def _tells_the_truth(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
     leadership, known = cluster.zk.leadership, cluster.brokers[broker].metadata
-    if not protocol.update_metadata or _is_going_away(cluster) or leadership is None:
+    if not protocol.update_metadata or is_going_away(cluster) or leadership is None:
         return True
     if known is not None and known.leader == leadership.leader and known.leader_epoch == leadership.leader_epoch:
         return True

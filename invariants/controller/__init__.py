@@ -1,0 +1,1 @@
+"""What should hold around the controller."""

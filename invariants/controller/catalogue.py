@@ -1,0 +1,40 @@
+"""The properties of the model of controllers, in the order in which they are listed."""
+
+from __future__ import annotations
+
+from invariants.controller import clients, fencing, in_sync_replicas, machines, records, recovery
+from model.domain import Invariant, Prospect, StepProperty
+
+CONTROLLER: tuple[Invariant | StepProperty | Prospect, ...] = (
+    fencing.one_leader_per_epoch,
+    in_sync_replicas.leader_is_in_isr,
+    in_sync_replicas.isr_within_assignment,
+    in_sync_replicas.known_dead_brokers_leave_the_isr,
+    in_sync_replicas.online_partition_has_live_leader_in_isr,
+    fencing.only_the_current_controller_writes,
+    fencing.one_controller_per_epoch,
+    fencing.stale_requests_change_nothing,
+    fencing.known_epochs_never_decrease,
+    machines.machines_take_declared_edges,
+    machines.dead_replicas_can_be_declared_ineligible,
+    in_sync_replicas.elections_are_clean,
+    in_sync_replicas.reassignments_keep_enough_copies,
+    records.isr_members_hold_committed_records,
+    records.leaders_hold_committed_records,
+    clients.brokers_are_what_they_were_told,
+    clients.served_metadata_never_goes_back,
+    records.deleted_topics_leave_no_replica,
+    records.deleted_records_are_not_served,
+    recovery.a_leader_can_act,
+    recovery.assigned_brokers_can_take_their_role,
+    recovery.assigned_brokers_can_join_the_isr,
+    recovery.unassigned_brokers_can_leave_the_isr,
+    recovery.unassigned_brokers_can_drop_their_replica,
+    recovery.reassignment_can_complete,
+    recovery.reassignment_can_complete_without_returns,
+    recovery.deletion_can_complete,
+    recovery.deletion_can_complete_without_returns,
+    recovery.metadata_can_converge,
+    recovery.metadata_can_converge_without_returns,
+    recovery.a_controller_can_act,
+)

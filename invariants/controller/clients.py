@@ -1,0 +1,36 @@
+"""Brokers are what they were told, and tell clients no less than they did."""
+
+from __future__ import annotations
+
+from model.controller.hosts import Broker, Role
+from model.controller.state import Cluster
+from model.domain import Witness, invariant, step_property
+from model.log import brokers
+
+
+@invariant(broker=brokers)
+def brokers_are_what_they_were_told(cluster: Cluster, broker: int) -> bool | Witness:
+    """A broker leads if, and only if, the newest request that it accepted names it as leader.
+
+    Kind: state.
+    When false: it goes on serving clients after it learned of its successor, or does not serve them though it should.
+    Source: KAFKA-14296, KAFKA-1483.
+    """
+    ours: Broker = cluster.brokers[broker]
+    if ours.role not in (Role.LEADER, Role.FOLLOWER) or (ours.role is Role.LEADER) == (ours.leader == broker):
+        return True
+    return Witness("b{broker} is a {role}, and was told otherwise", broker=broker, role=ours.role.value)
+
+
+@step_property(broker=brokers)
+def served_metadata_never_goes_back(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
+    """The leader epoch that a broker tells clients never decreases while the broker and the topic live.
+
+    Kind: step.
+    When false: clients are sent back to a deposed leader.
+    Source: kafka.server.ReplicaManager#maybeUpdateMetadataCache (3.5).
+    """
+    old, new = before.brokers[broker].metadata, after.brokers[broker].metadata
+    if old is None or new is None or new.leader_epoch >= old.leader_epoch or before.zk.topic_id != after.zk.topic_id:
+        return True
+    return Witness("b{broker} tells clients of leader epoch {epoch} again", broker=broker, epoch=new.leader_epoch)

@@ -1,0 +1,81 @@
+"""One leader, one controller, and nobody who is out of date changes anything."""
+
+from __future__ import annotations
+
+from invariants.controller.words import never
+from model.controller.bounds import controllers
+from model.controller.state import Cluster, Mishap
+from model.domain import Witness, invariant, step_property
+from model.log import NO_EPOCH, brokers
+
+
+@invariant(first=brokers, second=brokers)
+def one_leader_per_epoch(cluster: Cluster, first: int, second: int) -> bool | Witness:
+    """No two brokers lead the same topic's partition in the same leader epoch.
+
+    Kind: state.
+    When false: both accept writes that the other's followers may fetch; two histories go by one epoch.
+    Source: S9; KAFKA-532, KAFKA-6082.
+    """
+    if first >= second:
+        return True
+    ours, theirs = cluster.brokers[first], cluster.brokers[second]
+    if not ours.leads or not theirs.leads or ours.leader_epoch != theirs.leader_epoch or ours.topic_id != theirs.topic_id:
+        return True
+    return Witness("b{first} and b{second} both lead in leader epoch {epoch}", first=first, second=second, epoch=ours.leader_epoch)
+
+
+@invariant()
+def only_the_current_controller_writes(cluster: Cluster) -> bool | Witness:
+    """No controller whose epoch is below the current one changes what ZooKeeper holds.
+
+    Kind: state, of the past.
+    When false: two controllers' decisions interleave.
+    Source: S17; KAFKA-6082.
+    """
+    return never(cluster, Mishap.STALE_WRITE)
+
+
+@invariant(first=controllers, second=controllers)
+def one_controller_per_epoch(cluster: Cluster, first: int, second: int) -> bool | Witness:
+    """No two controllers act under the same controller epoch.
+
+    Kind: state.
+    When false: brokers and ZooKeeper cannot tell their requests apart.
+    Source: S17; KAFKA-1096.
+    """
+    if first >= second:
+        return True
+    ours, theirs = cluster.controllers[first], cluster.controllers[second]
+    if not ours.active or not theirs.active or ours.epoch != theirs.epoch:
+        return True
+    return Witness("c{first} and c{second} both act under controller epoch {epoch}", first=first, second=second, epoch=ours.epoch)
+
+
+@invariant()
+def stale_requests_change_nothing(cluster: Cluster) -> bool | Witness:
+    """No broker obeys a request of an older controller epoch, leader epoch or broker epoch than it knows.
+
+    Kind: state, of the past.
+    When false: a request that was overtaken by events undoes them.
+    Source: S18; KAFKA-532, KAFKA-1188, KIP-380, KIP-570.
+    """
+    return never(cluster, Mishap.STALE_REQUEST)
+
+
+@step_property(broker=brokers)
+def known_epochs_never_decrease(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
+    """Within one life of a broker, the controller epoch that it knows never decreases, nor, for one topic, does the leader epoch.
+
+    Kind: step.
+    When false: fencing by that epoch starts over.
+    Source: S18.
+    """
+    old, new = before.brokers[broker], after.brokers[broker]
+    if not new.running or new.epoch != old.epoch:
+        return True
+    if new.controller_epoch < old.controller_epoch:
+        return Witness("b{broker} goes back to controller epoch {epoch}", broker=broker, epoch=new.controller_epoch)
+    if new.leader_epoch >= old.leader_epoch or new.leader_epoch == NO_EPOCH or new.topic_id != old.topic_id:
+        return True
+    return Witness("b{broker} goes back to leader epoch {epoch}", broker=broker, epoch=new.leader_epoch)

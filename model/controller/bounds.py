@@ -1,0 +1,93 @@
+"""How large a cluster with a controller may become, and the domains that follow from that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from model.domain import ArrayOf, Integers, SequenceOf, SetOf, bound
+from model.log import NO_EPOCH, brokers
+
+
+def budget(meaning: str) -> Any:
+    """How many times something may go wrong or be asked for; never, if it is not given."""
+    return bound(0, 7, meaning, default=0)
+
+
+@attrs.frozen
+class ControllerBounds:
+    """How large the cluster and its history may become, and how many times what may happen. What is not given does not happen."""
+
+    brokers: int = bound(1, 5, "brokers that may host replicas")
+    replication_factor: int = bound(1, 5, "replicas of a new topic's partition")
+    leader_epoch_max: int = bound(0, 15, "the last leader epoch; epochs are 0..max")
+    partition_epoch_max: int = bound(0, 31, "how many times leader and ISR may be written after the first time")
+    controllers: int = bound(1, 3, "brokers that may become controller", default=1)
+    controller_epoch_max: int = bound(1, 7, "how many times a controller may be elected", default=1)
+    queue_length_max: int = bound(1, 8, "requests of one controller on their way to one broker", default=3)
+    established: int = bound(0, 1, "1: the topic exists, its leader leads and a controller is active; 0: nothing is there yet", default=1)
+    topics_max: int = bound(0, 3, "how many times the topic may be created, all under one name", default=1)
+    restarts: int = bound(0, 7, "how many times each broker may come back with a new broker epoch", default=1)
+    target_size: int = bound(1, 5, "replicas that a reassignment leads to", default=1)
+    min_isr: int = bound(1, 5, "min.insync.replicas", default=1)
+    broker_crashes: int = budget("crashes of brokers")
+    broker_expiries: int = budget("ZooKeeper sessions of running brokers that expire")
+    shutdowns: int = budget("controlled shutdowns")
+    controller_crashes: int = budget("crashes of controllers")
+    depositions: int = budget("controllers whose node goes away while they go on")
+    lost_answers: int = budget("elections of a controller whose answer from ZooKeeper is lost")
+    failed_role_changes: int = budget("times that a broker cannot take up a role, as its ZooKeeper session ends")
+    reorderings: int = budget("times that a request overtakes the one before it")
+    deletions: int = budget("requests to delete the topic")
+    reassignments: int = budget("requests to reassign the partition")
+    preferred_elections: int = budget("requests to elect the preferred leader")
+    shrinks: int = budget("times that a leader takes a slow follower out of the ISR")
+    commits: int = budget("times that a leader commits records")
+
+    def __attrs_post_init__(self) -> None:
+        for key in ("replication_factor", "target_size"):
+            if getattr(self, key) > self.brokers:
+                raise ValueError(f"{key} {getattr(self, key)} is more than brokers {self.brokers}")
+        if self.established and not self.topics_max:
+            raise ValueError("established 1 needs topics_max of at least 1")
+
+
+def controllers(bounds: ControllerBounds) -> Integers:
+    """The domain of a controller id."""
+    return Integers(0, bounds.controllers - 1, label="c", names="controllers")
+
+
+def broker_sets(bounds: ControllerBounds) -> SetOf:
+    return SetOf(brokers(bounds))
+
+
+def broker_lists(bounds: ControllerBounds) -> SequenceOf:
+    return SequenceOf(brokers(bounds), bounds.brokers)
+
+
+def topics(bounds: ControllerBounds) -> Integers:
+    """The domain of a topic id: how many topics there were. 0 is none yet."""
+    return Integers(0, bounds.topics_max, label="t")
+
+
+def controller_epochs(bounds: ControllerBounds) -> Integers:
+    return Integers(0, bounds.controller_epoch_max)
+
+
+def broker_epochs(bounds: ControllerBounds) -> Integers:
+    """The domain of a broker epoch: a broker's how many-th registration it is."""
+    return Integers(0, bounds.restarts)
+
+
+def leader_epochs(bounds: ControllerBounds) -> Integers:
+    return Integers(NO_EPOCH, bounds.leader_epoch_max)
+
+
+def partition_epochs(bounds: ControllerBounds) -> Integers:
+    return Integers(0, bounds.partition_epoch_max)
+
+
+def per_broker(of: Any) -> Any:
+    """A domain from bounds: one value for each broker."""
+    return lambda bounds: ArrayOf(of(bounds) if callable(of) else of, bounds.brokers, label="b", by="brokers")

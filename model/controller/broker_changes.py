@@ -1,0 +1,158 @@
+"""What a controller does about brokers that come, go, bounce or ask to leave: kafka.controller.KafkaController (3.5)."""
+
+from __future__ import annotations
+
+from model.controller.bounds import controllers
+from model.controller.context import Answer
+from model.controller.deletion import fail_deletion, resume_deletion
+from model.controller.elections import Strategy, elect_offline
+from model.controller.events import handled, is_free
+from model.controller.machines import may_write, move_partition, move_replicas, next_leadership, trigger_online, write_leadership
+from model.controller.partition_states import PartitionState
+from model.controller.protocol import ControllerProtocol
+from model.controller.reassignment import go_on
+from model.controller.replica_states import ReplicaState
+from model.controller.requests import Batch
+from model.controller.state import Cluster
+from model.domain import action, evolve, replaced
+from model.log import brokers
+
+
+@action(actor="controller", controller=controllers)
+def notices_brokers(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller learns which brokers came, went, or both.
+
+    Actor: the controller.
+    Enabled: it is free, and the registrations are not those that it knows.
+    Effect: channels to brokers that went are given up, with all that was on its way in both directions; brokers that came are told what
+        they host, brokers that went lose leadership and their place in the ISR.
+    Source: kafka.controller.KafkaController#processBrokerChange, #onBrokerStartup, #onBrokerFailure (3.5); ReplicaStateMachine's
+        BrokerChangeListener (0.10.2), which compares ids only.
+    """
+    context, registrations = cluster.controllers[controller], cluster.zk.registrations
+    if not is_free(context):
+        return None
+    came, went, bounced = [], [], []
+    for broker in cluster.ids:
+        known, present = context.live[broker], registrations[broker]
+        if known is None and present is not None:
+            came.append(broker)
+        elif known is not None and present is None:
+            went.append(broker)
+        elif known != present and protocol.controller_detects_bounce:
+            bounced.append(broker)
+    if not came and not went and not bounced:
+        return None
+
+    def handle(cluster: Cluster) -> Cluster:
+        for broker in went + bounced:
+            answers = replaced(cluster.controllers[controller].answers, broker, Answer.NONE)
+            cluster = cluster.with_queue(controller, broker, ()).with_context(controller, answers=answers)
+        cluster = _came(cluster, controller, came, protocol)
+        cluster = _came(_went(cluster, controller, bounced, protocol), controller, bounced, protocol)
+        return _went(cluster, controller, went, protocol)
+
+    return handled(cluster, controller, handle)
+
+
+def _came(cluster: Cluster, controller: int, came: list[int], protocol: ControllerProtocol) -> Cluster:
+    """Source: kafka.controller.KafkaController#onBrokerStartup."""
+    if not came:
+        return cluster
+    live = cluster.controllers[controller].live
+    for broker in came:
+        live = replaced(live, broker, cluster.zk.registrations[broker])
+    cluster = cluster.with_context(controller, live=live)
+    context = cluster.controllers[controller]
+    batch = Batch(controller)
+    batch.tell_metadata(cluster)
+    cluster = batch.sent(cluster, protocol)
+    hosted = [replica for replica in context.assignment if replica in came]
+    cluster = move_replicas(cluster, controller, hosted, ReplicaState.ONLINE, protocol)
+    cluster = trigger_online(cluster, controller, protocol)
+    context = cluster.controllers[controller]
+    if context.reassignment is not None and any(replica in came for replica in context.reassignment.target):
+        return go_on(cluster, controller, protocol)
+    if context.deleting and hosted:
+        return resume_deletion(cluster.with_context(controller, deletion_halted=False), controller, protocol)
+    return cluster
+
+
+def _went(cluster: Cluster, controller: int, went: list[int], protocol: ControllerProtocol) -> Cluster:
+    """Source: kafka.controller.KafkaController#onBrokerFailure, #onReplicasBecomeOffline."""
+    if not went:
+        return cluster
+    context = cluster.controllers[controller]
+    live = context.live
+    for broker in went:
+        live = replaced(live, broker, None)
+    cluster = cluster.with_context(controller, live=live, shutting_down=context.shutting_down - frozenset(went))
+    context = cluster.controllers[controller]
+    hosted = [replica for replica in context.assignment if replica in went]
+    if context.deleting:
+        return fail_deletion(cluster, controller, hosted, protocol) if hosted else cluster
+    if not protocol.one_expiry_at_a_time and len(hosted) > 1:
+        return _fenced_from_one_snapshot(cluster, controller, hosted, protocol)
+    leader = None if context.leadership is None else context.leadership.leader
+    if context.leadership is not None and (leader is None or not context.is_online(leader)):
+        cluster = move_partition(cluster, controller, PartitionState.OFFLINE, protocol)
+    cluster = trigger_online(cluster, controller, protocol)
+    cluster = move_replicas(cluster, controller, hosted, ReplicaState.OFFLINE, protocol)
+    if not hosted:
+        batch = Batch(controller)
+        batch.tell_metadata(cluster)
+        cluster = batch.sent(cluster, protocol)
+    return cluster
+
+
+def _fenced_from_one_snapshot(cluster: Cluster, controller: int, went: list[int], protocol: ControllerProtocol) -> Cluster:
+    """Each dead broker's change is computed from leader and ISR as they were before any of them went; the last one stands: a bug.
+
+    Source: KAFKA-13173; org.apache.kafka.controller.ReplicationControlManager#handleNodeDeactivated (2.8).
+    """
+    snapshot = cluster.zk.leadership
+    if snapshot is None or not may_write(cluster, controller):
+        return cluster
+    for replica in went:
+        isr = snapshot.isr - {replica} or snapshot.isr
+        leader = snapshot.leader
+        if leader == replica:
+            others = frozenset(cluster.ids) - {replica}
+            elected = elect_offline(cluster.controllers[controller].assignment, isr, others, unclean=False)
+            leader = None if elected is None else elected.leader
+        cluster = write_leadership(cluster, controller, next_leadership(cluster, controller, leader, isr), protocol)
+    batch = Batch(controller)
+    batch.tell(cluster, cluster.controllers[controller].assignment, cluster.controllers[controller].leadership)
+    states = cluster.controllers[controller].replicas
+    for replica in went:
+        states = replaced(states, replica, ReplicaState.OFFLINE)
+    return batch.sent(cluster, protocol).with_context(controller, replicas=states)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.shutdowns, controller=controllers, broker=brokers)
+def shuts_broker_down(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A broker asks to leave, and the controller moves leadership off it and takes it out of the ISR.
+
+    Actor: the controller, on the broker's request.
+    Enabled: the controller is free and knows the broker; the broker is registered and has not asked before; within the budget.
+    Effect: another leader is elected, if the broker led; otherwise it is told to stop and leaves the ISR.
+    Abstracts: that a follower is told to stop twice.
+    Source: kafka.controller.KafkaController#doControlledShutdown (3.5).
+    """
+    context = cluster.controllers[controller]
+    if not is_free(context) or not cluster.is_registered(broker) or cluster.brokers[broker].leaving:
+        return None
+    if context.live[broker] != cluster.brokers[broker].epoch:
+        return None
+
+    def handle(cluster: Cluster) -> Cluster:
+        context = cluster.controllers[controller]
+        cluster = cluster.with_context(controller, shutting_down=context.shutting_down | {broker})
+        if broker not in context.assignment or len(context.assignment) < 2 or context.leadership is None or context.deleting:
+            return cluster
+        if context.leadership.leader == broker:
+            return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.CONTROLLED_SHUTDOWN)
+        return move_replicas(cluster, controller, [broker], ReplicaState.OFFLINE, protocol)
+
+    cluster = cluster.with_broker(broker, evolve(cluster.brokers[broker], leaving=True)).spending("shutdowns")
+    return handled(cluster, controller, handle)

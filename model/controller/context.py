@@ -1,0 +1,90 @@
+"""What a controller believes, and is in the middle of: kafka.controller.ControllerContext (3.5)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from model.controller.bounds import broker_epochs, broker_lists, broker_sets, controller_epochs, per_broker, topics
+from model.controller.partition_states import PartitionState
+from model.controller.replica_states import ReplicaState
+from model.controller.zookeeper import Leadership, Reassignment
+from model.domain import BOOLEAN, Maybe, OneOf, records, within
+
+
+class Step(Enum):
+    """What a controller is about to do in a procedure of several steps. It may crash before each."""
+
+    UPDATE_ASSIGNMENT = "update assignment"
+    TELL_ASSIGNMENT = "tell assignment"
+    START_REPLICAS = "start replicas"
+    MOVE_LEADER = "move leader"
+    STOP_REPLICAS = "stop replicas"
+    DELETE_REPLICAS = "delete replicas"
+    NARROW_ASSIGNMENT = "narrow assignment"
+    CLOSE_REASSIGNMENT = "close reassignment"
+    TELL_METADATA = "tell metadata"
+    DELETE_LEADERSHIP = "delete leadership"
+    DELETE_TOPIC = "delete topic"
+    DELETE_REQUEST = "delete request"
+
+
+class Answer(Enum):
+    """A broker's answer to StopReplica with delete, on its way to the controller."""
+
+    NONE = "none"
+    DELETED = "deleted"
+    FAILED = "failed"
+
+
+@attrs.frozen
+class Context:
+    """What a controller believes; all blank while it is not active.
+
+    Attributes:
+        active: whether it acts as controller, rightly or not.
+        epoch: its controller epoch.
+        live: by broker, the broker epoch that it knows; None for a dead one.
+        shutting_down: live brokers that are leaving.
+        topic_id, assignment, leadership, reassignment: what it read or wrote last.
+        partition, replicas: the states of its two machines.
+        deleting: the topic is queued for deletion.
+        deletion_begun: the partition was taken through the machine for that.
+        deletion_halted: the topic is ineligible for deletion until further notice.
+        answers: by broker, an answer not read yet.
+        step: what it does next, if it is in the middle of something.
+    """
+
+    active: bool = within(BOOLEAN)
+    epoch: int = within(controller_epochs)
+    live: tuple[int | None, ...] = within(per_broker(lambda bounds: Maybe(broker_epochs(bounds))))
+    shutting_down: frozenset[int] = within(broker_sets)
+    topic_id: int = within(topics)
+    assignment: tuple[int, ...] = within(broker_lists)
+    leadership: Leadership | None = within(lambda bounds: Maybe(records(Leadership)(bounds)))
+    reassignment: Reassignment | None = within(lambda bounds: Maybe(records(Reassignment)(bounds)))
+    partition: PartitionState = within(OneOf(PartitionState))
+    replicas: tuple[ReplicaState, ...] = within(per_broker(OneOf(ReplicaState)))
+    deleting: bool = within(BOOLEAN)
+    deletion_begun: bool = within(BOOLEAN)
+    deletion_halted: bool = within(BOOLEAN)
+    answers: tuple[Answer, ...] = within(per_broker(OneOf(Answer)))
+    step: Step | None = within(Maybe(OneOf(Step)))
+
+    def is_online(self, broker: int) -> bool:
+        """Whether the controller counts on the broker: it is live and not leaving."""
+        return self.live[broker] is not None and broker not in self.shutting_down
+
+    def online(self) -> frozenset[int]:
+        """The brokers that the controller counts on."""
+        return frozenset(broker for broker in range(len(self.live)) if self.is_online(broker))
+
+
+def blank(brokers: int) -> Context:
+    """The context of a controller that is not active."""
+    return Context(
+        active=False, epoch=0, live=(None,) * brokers, shutting_down=frozenset(), topic_id=0, assignment=(), leadership=None,
+        reassignment=None, partition=PartitionState.NON_EXISTENT, replicas=(ReplicaState.NON_EXISTENT,) * brokers, deleting=False,
+        deletion_begun=False, deletion_halted=False, answers=(Answer.NONE,) * brokers, step=None,
+    )  # fmt: skip

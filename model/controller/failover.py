@@ -1,0 +1,188 @@
+"""Controllers take office, act step by step, and leave it, often without knowing: kafka.controller.KafkaController (3.5)."""
+
+from __future__ import annotations
+
+from model.controller import replica_states
+from model.controller.bounds import ControllerBounds, controllers
+from model.controller.context import Step
+from model.controller.deletion import complete_deletion, resume_deletion
+from model.controller.events import handled, resigned
+from model.controller.machines import move_replicas, trigger_online
+from model.controller.partition_states import at_startup as partition_at_startup
+from model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
+from model.controller.reassignment import go_on, take_step
+from model.controller.replica_states import ReplicaState
+from model.controller.requests import Batch
+from model.controller.state import Cluster
+from model.domain import action, replaced
+
+DELETION_STEPS = (Step.DELETE_LEADERSHIP, Step.DELETE_TOPIC, Step.DELETE_REQUEST)
+
+
+@action(actor="controller", controller=controllers)
+def is_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller takes office.
+
+    Actor: the controller.
+    Enabled: nobody owns /controller, and it does not believe that it is in office.
+    Effect: it owns the node under the next controller epoch, reads everything, starts both machines, elects leaders where none is, and
+        goes on with a reassignment and a deletion.
+    Abstracts: that reading takes time.
+    Source: kafka.controller.KafkaController#elect, #onControllerFailover (3.5).
+    """
+    if cluster.zk.controller is not None or cluster.controllers[controller].active:
+        return None
+    return taken_over(_registered(cluster, controller), controller, protocol)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.lost_answers, controller=controllers)
+def is_elected_unknowingly(cluster: Cluster, controller: int) -> Cluster | None:
+    """A controller's node is created, but the answer is lost.
+
+    Actor: the controller.
+    Enabled: nobody owns /controller, and it does not believe that it is in office; within the budget.
+    Effect: it owns the node under the next controller epoch, and does not know.
+    Source: KAFKA-13407; kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (3.5).
+    """
+    if cluster.zk.controller is not None or cluster.controllers[controller].active:
+        return None
+    return _registered(cluster, controller).spending("lost_answers")
+
+
+@action(actor="controller", controller=controllers)
+def finds_itself_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller that tries again finds its own node and takes office.
+
+    Actor: the controller.
+    Enabled: it owns /controller, and does not believe that it is in office.
+    Effect: as if it had just been elected.
+    Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch, checkControllerAndEpoch (2.1).
+    """
+    if cluster.zk.controller != controller or cluster.controllers[controller].active:
+        return None
+    return taken_over(cluster, controller, protocol) if protocol.found_self_elected_runs_failover else None
+
+
+def _registered(cluster: Cluster, controller: int) -> Cluster:
+    return cluster.with_zk(controller=controller, controller_epoch=cluster.zk.controller_epoch + 1)
+
+
+def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Fail-over: read ZooKeeper, start the machines, and pick up what was going on."""
+    zk = cluster.zk
+    cluster = cluster.with_context(
+        controller, active=True, epoch=zk.controller_epoch, live=zk.registrations, topic_id=zk.topic_id if zk.assignment else 0,
+        assignment=zk.assignment, leadership=zk.leadership, reassignment=zk.reassignment,
+    )  # fmt: skip
+    context = cluster.controllers[controller]
+    assignment = context.assignment
+    dead = [replica for replica in assignment if not context.is_online(replica)]
+    if zk.deletion:
+        halted = bool(dead) or zk.reassignment is not None
+        cluster = cluster.with_context(controller, deleting=True, deletion_halted=halted)
+    if assignment:
+        cluster = _machines_started(cluster, controller, dead, protocol)
+    context = cluster.controllers[controller]
+    if context.reassignment is not None:
+        if protocol.resume_requires_alive and not all(context.is_online(replica) for replica in context.reassignment.target):
+            return cluster.with_zk(reassignment=None).with_context(controller, reassignment=None)
+        return go_on(cluster, controller, protocol)
+    return resume_deletion(cluster, controller, protocol) if protocol.resume_deletion_on_failover else cluster
+
+
+def _machines_started(cluster: Cluster, controller: int, dead: list[int], protocol: ControllerProtocol) -> Cluster:
+    """Source: kafka.controller.ReplicaStateMachine#startup, PartitionStateMachine#startup (3.5); until 2.3 the dead stay ineligible."""
+    context = cluster.controllers[controller]
+    batch = Batch(controller)
+    batch.tell_metadata(cluster)
+    cluster = batch.sent(cluster, protocol)
+    states = context.replicas
+    for replica in context.assignment:
+        states = replaced(states, replica, replica_states.at_startup(replica not in dead))
+    cluster = cluster.with_context(controller, replicas=states)
+    live = [replica for replica in context.assignment if replica not in dead]
+    cluster = move_replicas(cluster, controller, live, ReplicaState.ONLINE, protocol)
+    if protocol.dead_replica_at_startup is DeadReplicaAtStartup.OFFLINE:
+        cluster = move_replicas(cluster, controller, dead, ReplicaState.OFFLINE, protocol)
+    context = cluster.controllers[controller]
+    leader = None if context.leadership is None else context.leadership.leader
+    state = partition_at_startup(context.leadership is not None, leader is not None and context.is_online(leader))
+    cluster = cluster.with_context(controller, partition=state)
+    return trigger_online(cluster, controller, protocol)
+
+
+@action(actor="controller", controller=controllers)
+def resigns(cluster: Cluster, controller: int) -> Cluster | None:
+    """A controller learns that it is not in office any more.
+
+    Actor: the controller.
+    Enabled: it acts, and /controller is not its own of this epoch.
+    Effect: it forgets everything and drops what it has not sent.
+    Source: kafka.controller.KafkaController#maybeResign, #onControllerResignation (3.5).
+    """
+    context = cluster.controllers[controller]
+    if not context.active or (cluster.zk.controller == controller and context.epoch == cluster.zk.controller_epoch):
+        return None
+    return resigned(cluster, controller)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
+def learns_successors_epoch(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A deposed controller adopts the epoch of its successor, as a listener tells it: a bug.
+
+    Actor: the controller.
+    Enabled: `zombie_learns_epoch`; it acts, with an epoch below the current one.
+    Effect: it acts with the current epoch.
+    Source: KAFKA-1096; kafka.controller.KafkaController#ControllerEpochListener (0.8.1).
+    """
+    context = cluster.controllers[controller]
+    if not protocol.zombie_learns_epoch or not context.active or context.epoch == cluster.zk.controller_epoch:
+        return None
+    return cluster.with_context(controller, epoch=cluster.zk.controller_epoch)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.controller_crashes, controller=controllers)
+def controller_crashes(cluster: Cluster, controller: int) -> Cluster | None:
+    """A controller dies, between any two of its steps.
+
+    Actor: the controller.
+    Enabled: it acts, or owns /controller; within the budget.
+    Effect: it forgets everything; what it has not sent is lost; /controller is free, if it was its own.
+    """
+    context = cluster.controllers[controller]
+    owns = cluster.zk.controller == controller
+    if not context.active and not owns:
+        return None
+    cluster = resigned(cluster, controller).spending("controller_crashes")
+    return cluster.with_zk(controller=None) if owns else cluster
+
+
+@action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
+def controller_is_deposed(cluster: Cluster, controller: int) -> Cluster | None:
+    """A controller's node goes away, and the controller does not know yet.
+
+    Actor: an operator who deletes /controller to force an election, or ZooKeeper when the session ends.
+    Enabled: it owns /controller and acts; within the budget.
+    Effect: /controller is free.
+    Abstracts: that the controller learns of this in the order of its event queue: it may handle any other event first, and then reads what
+        ZooKeeper holds. After the end of its session it could only act on what it has read before.
+    """
+    if cluster.zk.controller != controller or not cluster.controllers[controller].active:
+        return None
+    return cluster.with_zk(controller=None).spending("depositions")
+
+
+@action(actor="controller", controller=controllers)
+def takes_step(cluster: Cluster, controller: int, protocol: ControllerProtocol, bounds: ControllerBounds) -> Cluster | None:
+    """A controller takes the next step of a reassignment or of clearing up after a deletion.
+
+    Actor: the controller.
+    Enabled: it is in the middle of one.
+    Effect: see `model.controller.reassignment` and `model.controller.deletion`.
+    """
+    step = cluster.controllers[controller].step
+    if step is None:
+        return None
+    if step in DELETION_STEPS:
+        return handled(cluster, controller, lambda before: complete_deletion(before, controller, step, protocol))
+    return handled(cluster, controller, lambda before: take_step(before, controller, step, bounds.min_isr, protocol))

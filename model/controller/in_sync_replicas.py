@@ -1,0 +1,119 @@
+"""How followers catch up, leaders commit, and leaders change the ISR: kafka.cluster.Partition (2.0 to 3.5)."""
+
+from __future__ import annotations
+
+from model.controller.hosts import Role
+from model.controller.protocol import ControllerProtocol
+from model.controller.state import Cluster
+from model.domain import action, evolve
+from model.log import brokers
+
+
+def follows_in_same_epoch(cluster: Cluster, follower: int, leader: int) -> bool:
+    """Whether the leader would serve the follower's fetches: both run and agree on leader and leader epoch (KIP-320)."""
+    ours, theirs = cluster.brokers[follower], cluster.brokers[leader]
+    return (
+        theirs.leads and ours.running and ours.role is Role.FOLLOWER and ours.leader == leader and ours.leader_epoch == theirs.leader_epoch
+    )
+
+
+@action(actor="follower", needs=lambda bounds: bounds.commits, follower=brokers, leader=brokers)
+def catches_up(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
+    """A follower fetches all that its leader has.
+
+    Actor: the follower.
+    Enabled: it lacks committed records, follows in the leader's epoch, and the leader has them.
+    Effect: it has every committed record.
+    Abstracts: offsets; the model `partition` has them.
+    """
+    if follower == leader or cluster.brokers[follower].complete or not cluster.brokers[leader].complete:
+        return None
+    if not follows_in_same_epoch(cluster, follower, leader):
+        return None
+    return cluster.with_broker(follower, evolve(cluster.brokers[follower], complete=True))
+
+
+@action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers)
+def commits(cluster: Cluster, leader: int) -> Cluster | None:
+    """A leader commits a record: every member of its ISR has it.
+
+    Actor: the leader.
+    Enabled: it leads and has what was committed before, and every other member of its ISR follows in its epoch and has, too; within the
+        budget.
+    Effect: all others lack it.
+    """
+    broker = cluster.brokers[leader]
+    if not broker.leads or not broker.complete:
+        return None
+    others = (member for member in cluster.ids if member != leader and member in broker.isr)
+    if not all(cluster.brokers[member].complete and follows_in_same_epoch(cluster, member, leader) for member in others):
+        return None
+    after = tuple(each if b in broker.isr else evolve(each, complete=False) for b, each in enumerate(cluster.brokers))
+    return evolve(cluster, brokers=after, history=evolve(cluster.history, committed=True)).spending("commits")
+
+
+def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int]) -> Cluster | None:
+    """The leader writes an ISR on the version that it knows, and leaves a notification; None where ZooKeeper holds another version.
+
+    Source: kafka.utils.ReplicationUtils#updateLeaderAndIsr (0.10.2), kafka.zk.KafkaZkClient#conditionalUpdatePath (2.0).
+    """
+    current, broker = cluster.zk.leadership, cluster.brokers[leader]
+    if not cluster.is_registered(leader) or current is None or current.partition_epoch != broker.partition_epoch:
+        return None
+    version = broker.partition_epoch + 1
+    cluster = cluster.with_broker(leader, evolve(broker, isr=isr, partition_epoch=version))
+    return cluster.with_zk(leadership=evolve(current, isr=isr, partition_epoch=version), isr_changed=True)
+
+
+@action(actor="leader", leader=brokers, follower=brokers)
+def expands_isr(cluster: Cluster, leader: int, follower: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A leader takes a follower that has caught up into the ISR.
+
+    Actor: the leader.
+    Enabled: it leads; the follower is not in its ISR, is assigned as far as it knows, and has every committed record, as it fetched them
+        in this epoch; ZooKeeper holds the version that the leader knows.
+    Effect: the follower is in the ISR; a notification tells the controller.
+    Source: kafka.cluster.Partition#maybeExpandIsr (2.1). A leader that does not forget removed replicas goes by what it remembers of
+        their logs, and does not ask for their leader epoch (0.8).
+    """
+    broker = cluster.brokers[leader]
+    if follower == leader or not broker.leads or follower in broker.isr or follower not in broker.replicas:
+        return None
+    if not cluster.brokers[follower].complete:
+        return None
+    remembered = not protocol.leader_forgets_removed and cluster.brokers[follower].leader == leader
+    if not remembered and not follows_in_same_epoch(cluster, follower, leader):
+        return None
+    return _with_isr(cluster, leader, broker.isr | {follower})
+
+
+@action(actor="leader", needs=lambda bounds: bounds.shrinks, leader=brokers, follower=brokers)
+def shrinks_isr(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
+    """A leader takes a slow follower out of the ISR.
+
+    Actor: the leader.
+    Enabled: it leads; the follower is in its ISR; ZooKeeper holds the version that the leader knows; within the budget.
+    Effect: the follower is out of the ISR; a notification tells the controller.
+    Abstracts: replica.lag.time.max.ms; any follower may be slow at any moment.
+    Source: kafka.cluster.Partition#maybeShrinkIsr (2.0).
+    """
+    broker = cluster.brokers[leader]
+    if follower == leader or not broker.leads or follower not in broker.isr:
+        return None
+    shrunk = _with_isr(cluster, leader, broker.isr - {follower})
+    return None if shrunk is None else shrunk.spending("shrinks")
+
+
+@action(actor="leader", needs=lambda bounds: bounds.reassignments, leader=brokers, member=brokers)
+def repairs_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A leader takes a member out of the ISR that is not assigned.
+
+    Actor: the leader.
+    Enabled: it leads; the member is in its ISR and not in the assignment that it knows; ZooKeeper holds the version that the leader knows.
+    Effect: the member is out of the ISR; a notification tells the controller.
+    Source: kafka.cluster.Partition#isFollowerOutOfSync (3.0); KAFKA-9672.
+    """
+    broker = cluster.brokers[leader]
+    if member == leader or not broker.leads or member not in broker.isr or member in broker.replicas:
+        return None
+    return _with_isr(cluster, leader, broker.isr - {member}) if protocol.isr_repair_unassigned else None

@@ -1,0 +1,72 @@
+"""Preferred leaders, and leaders that have changed the ISR: what a controller does when asked or told."""
+
+from __future__ import annotations
+
+from model.controller.bounds import controllers
+from model.controller.elections import Strategy
+from model.controller.events import handled, is_free
+from model.controller.machines import fenced, move_partition
+from model.controller.partition_states import PartitionState
+from model.controller.protocol import ControllerProtocol
+from model.controller.requests import Batch
+from model.controller.state import Cluster
+from model.domain import action
+
+
+@action(actor="admin", needs=lambda bounds: bounds.preferred_elections)
+def asks_for_preferred_leader(cluster: Cluster) -> Cluster | None:
+    """Somebody asks for the preferred leader.
+
+    Actor: an admin client, or the controller's own balancing.
+    Enabled: nobody has asked yet, and the partition has a state; within the budget.
+    Source: kafka.admin.PreferredReplicaLeaderElectionCommand (0.10.2).
+    """
+    if cluster.zk.preferred_election or cluster.zk.leadership is None:
+        return None
+    return cluster.with_zk(preferred_election=True).spending("preferred_elections")
+
+
+@action(actor="controller", needs=lambda bounds: bounds.preferred_elections, controller=controllers)
+def elects_preferred_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller holds a preferred election that was asked for, unless the preferred leader leads.
+
+    Actor: the controller.
+    Enabled: it is free, the request is there, and it knows the topic.
+    Effect: the first assigned replica leads if it is live and in the ISR; the request is gone in any case.
+    Source: kafka.controller.KafkaController#onReplicaElection (3.5), which answers ELECTION_NOT_NEEDED where the leader is right.
+    """
+    context = cluster.controllers[controller]
+    if not cluster.zk.preferred_election or not is_free(context):
+        return None
+
+    def handle(cluster: Cluster) -> Cluster:
+        cluster = fenced(cluster, controller, protocol).with_zk(preferred_election=False)
+        if context.leadership is None or context.deleting or context.leadership.leader == context.assignment[0]:
+            return cluster
+        return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.PREFERRED)
+
+    return handled(cluster, controller, handle)
+
+
+@action(actor="controller", controller=controllers)
+def notices_isr(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller learns that the leader has changed the ISR.
+
+    Actor: the controller.
+    Enabled: it is free, and a leader has left a notification.
+    Effect: it remembers leader and ISR, and tells every live broker; the notification is gone.
+    Source: kafka.controller.KafkaController#processIsrChangeNotification (3.5).
+    """
+    if not cluster.zk.isr_changed or not is_free(cluster.controllers[controller]):
+        return None
+
+    def handle(cluster: Cluster) -> Cluster:
+        cluster = fenced(cluster, controller, protocol).with_zk(isr_changed=False)
+        if cluster.zk.leadership is None or cluster.controllers[controller].topic_id != cluster.zk.topic_id:
+            return cluster
+        cluster = cluster.with_context(controller, leadership=cluster.zk.leadership)
+        batch = Batch(controller)
+        batch.tell_metadata(cluster)
+        return batch.sent(cluster, protocol)
+
+    return handled(cluster, controller, handle)

@@ -1,0 +1,81 @@
+"""How brokers die, leave and come back: kafka.server.KafkaServer, and ZooKeeper's sessions."""
+
+from __future__ import annotations
+
+from model.controller.hosts import without_role
+from model.controller.state import Cluster
+from model.domain import action, evolve, replaced
+from model.log import brokers
+
+
+def _died(cluster: Cluster, broker: int) -> Cluster:
+    """The process is gone, and so is its session with ZooKeeper; the log stays."""
+    before = cluster.brokers[broker]
+    after = evolve(without_role(before), running=False, leaving=False, controller_epoch=0, metadata=None)
+    return cluster.with_broker(broker, after).with_zk(registrations=replaced(cluster.zk.registrations, broker, None))
+
+
+@action(actor="broker", needs=lambda bounds: bounds.broker_crashes, broker=brokers)
+def broker_crashes(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker dies. Its log stays.
+
+    Actor: the broker.
+    Enabled: it runs; within the budget.
+    Effect: it forgets its role, and is not registered any more.
+    Abstracts: the time until ZooKeeper ends its session: the controller may learn of it at any later moment.
+    """
+    return _died(cluster, broker).spending("broker_crashes") if cluster.brokers[broker].running else None
+
+
+@action(actor="broker", needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def broker_exits(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker that has asked for a controlled shutdown exits.
+
+    Actor: the broker.
+    Enabled: it runs, and the controller has answered its request.
+    Source: kafka.server.KafkaServer#shutdown (3.5).
+    """
+    return _died(cluster, broker) if cluster.brokers[broker].running and cluster.brokers[broker].leaving else None
+
+
+@action(actor="broker", broker=brokers)
+def broker_starts(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker comes back.
+
+    Actor: the broker.
+    Enabled: it does not run.
+    Effect: it is registered under its next broker epoch and waits to be told what it hosts.
+    Source: kafka.server.KafkaServer#startup (3.5).
+    """
+    return None if cluster.brokers[broker].running else _registered(cluster, broker)
+
+
+def _registered(cluster: Cluster, broker: int) -> Cluster:
+    after = evolve(cluster.brokers[broker], running=True, epoch=cluster.brokers[broker].epoch + 1)
+    registrations = replaced(cluster.zk.registrations, broker, after.epoch)
+    return cluster.with_broker(broker, after).with_zk(registrations=registrations)
+
+
+@action(actor="broker", needs=lambda bounds: bounds.broker_expiries, broker=brokers)
+def broker_session_expires(cluster: Cluster, broker: int) -> Cluster | None:
+    """ZooKeeper ends the session of a broker that runs on, with its role.
+
+    Actor: ZooKeeper.
+    Enabled: the broker is registered; within the budget.
+    """
+    if not cluster.is_registered(broker):
+        return None
+    return cluster.with_zk(registrations=replaced(cluster.zk.registrations, broker, None)).spending("broker_expiries")
+
+
+@action(actor="broker", broker=brokers)
+def broker_registers_again(cluster: Cluster, broker: int) -> Cluster | None:
+    """A running broker whose session ended registers with a new broker epoch.
+
+    Actor: the broker.
+    Enabled: it runs and is not registered.
+    Source: kafka.controller.KafkaController#processRegisterBrokerAndReelect (3.5).
+    """
+    if not cluster.brokers[broker].running or cluster.zk.registrations[broker] is not None:
+        return None
+    return _registered(cluster, broker)

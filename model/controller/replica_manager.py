@@ -1,0 +1,138 @@
+"""How brokers obey a controller's requests: kafka.server.ReplicaManager, kafka.server.KafkaApis (3.5)."""
+
+from __future__ import annotations
+
+from model.controller.bounds import controllers
+from model.controller.context import Answer
+from model.controller.hosts import DURING_DELETION, Broker, Kind, Metadata, Request, Role, without_role
+from model.controller.protocol import ControllerProtocol, StopReplicaEpoch
+from model.controller.state import Cluster, Mishap
+from model.domain import action, evolve, replaced
+from model.log import NO_EPOCH, brokers
+
+
+@action(actor="broker", controller=controllers, broker=brokers)
+def receives(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A broker handles the next request of a controller.
+
+    Actor: the broker.
+    Enabled: it runs, and there is one. A controller keeps sending to a broker that is down until it learns of that.
+    Effect: the request is obeyed or refused; one to delete the replica of a topic that goes away is answered.
+    Source: kafka.server.KafkaApis#handleLeaderAndIsrRequest, #handleStopReplicaRequest, #handleUpdateMetadataRequest, #isBrokerEpochStale
+        (3.5); kafka.server.ReplicaManager (3.5).
+    """
+    queue = cluster.queues[controller][broker]
+    if not queue or not cluster.brokers[broker].running:
+        return None
+    return obeyed(cluster.with_queue(controller, broker, queue[1:]), controller, broker, queue[0], protocol)
+
+
+def obeyed(cluster: Cluster, controller: int, broker: int, request: Request, protocol: ControllerProtocol) -> Cluster:
+    """What becomes of a request that has arrived."""
+    before = cluster.brokers[broker]
+    if request.broker_epoch != before.epoch and protocol.broker_checks_broker_epoch:
+        return _answered(cluster, controller, broker, request, Answer.FAILED)
+    if request.controller_epoch < before.controller_epoch and protocol.broker_checks_controller_epoch:
+        return _answered(cluster, controller, broker, request, Answer.FAILED)
+    is_stale = request.broker_epoch != before.epoch or request.controller_epoch < before.controller_epoch
+    after = evolve(before, controller_epoch=max(before.controller_epoch, request.controller_epoch))
+    match request.kind:
+        case Kind.LEADER_AND_ISR:
+            done = _took_role(after, broker, request, cluster.history.committed, protocol)
+            is_stale |= request.leader_epoch < before.leader_epoch
+        case Kind.STOP_REPLICA:
+            done = _stopped(after, request, protocol)
+            is_stale |= NO_EPOCH < request.leader_epoch < before.leader_epoch
+            if done is not None:
+                cluster = _answered(cluster, controller, broker, request, Answer.DELETED)
+        case _:
+            told = None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch)
+            done = evolve(after, metadata=told)
+    cluster = cluster.with_broker(broker, after if done is None else done)
+    return cluster.with_mishap(Mishap.STALE_REQUEST) if done is not None and is_stale else cluster
+
+
+def _answered(cluster: Cluster, controller: int, broker: int, request: Request, answer: Answer) -> Cluster:
+    """The broker's answer, if the controller that asked still waits for it."""
+    if request.kind is not Kind.STOP_REPLICA or not request.delete or request.leader_epoch != DURING_DELETION:
+        return cluster
+    context = cluster.controllers[controller]
+    if not context.active or context.epoch != request.controller_epoch:
+        return cluster
+    return cluster.with_context(controller, answers=replaced(context.answers, broker, answer))
+
+
+def _took_role(broker: Broker, me: int, request: Request, committed: bool, protocol: ControllerProtocol) -> Broker | None:
+    """The broker as leader or follower, or None where it refuses.
+
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower (3.5), kafka.cluster.Partition#makeLeader, #makeFollower (3.5).
+    """
+    if protocol.leader_and_isr_needs_newer_epoch and request.leader_epoch <= broker.leader_epoch:
+        return None
+    if me not in request.replicas:
+        return None
+    is_stray = broker.log is not None and broker.log != request.topic_id
+    if is_stray and protocol.topic_ids and not protocol.stray_replaced:
+        return None
+    if broker.log is None or (is_stray and protocol.topic_ids):
+        broker = evolve(broker, log=request.topic_id, complete=not committed)
+    broker = evolve(broker, leader=request.leader, leader_epoch=request.leader_epoch, topic_id=request.topic_id)
+    if request.leader == me:
+        replicas = request.replicas if protocol.leader_forgets_removed else request.replicas | broker.replicas
+        return evolve(broker, role=Role.LEADER, isr=request.isr, replicas=replicas, partition_epoch=request.partition_epoch)
+    if broker.role is Role.LEADER and broker.leaving and not protocol.demote_during_shutdown:
+        return broker
+    return evolve(broker, role=Role.FOLLOWER, isr=frozenset(), replicas=frozenset(), partition_epoch=0)
+
+
+def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> Broker | None:
+    """The broker without its replica, or with one that fetches no more, or None where it refuses.
+
+    A leader that is told to stop without deleting stays leader: only its fetchers would be stopped.
+    Source: kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2).
+    """
+    epoch, known = request.leader_epoch, broker.leader_epoch
+    if epoch > NO_EPOCH and broker.role is not Role.NONE:
+        refused = {StopReplicaEpoch.ANY: False, StopReplicaEpoch.NEWER: epoch <= known, StopReplicaEpoch.NEWER_OR_EQUAL: epoch < known}
+        if refused[protocol.stop_replica_epoch]:
+            return None
+    if request.delete:
+        return evolve(without_role(broker), log=None, complete=False)
+    return evolve(broker, role=Role.STOPPED) if broker.role is Role.FOLLOWER else broker
+
+
+@action(actor="broker", needs=lambda bounds: bounds.failed_role_changes, controller=controllers, broker=brokers)
+def fails_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A broker's session with ZooKeeper ends while it takes up a role.
+
+    Actor: the broker.
+    Enabled: it runs, and the next request is a LeaderAndIsr of a newer leader epoch for it; within the budget.
+    Effect: it is not registered any more, and keeps its role; until KAFKA-9769 it has noted the new epoch all the same, and with that it
+        neither leads nor follows.
+    Source: kafka.cluster.Partition#makeFollower, kafka.server.ReplicaManager#makeFollowers (2.6).
+    """
+    queue = cluster.queues[controller][broker]
+    before = cluster.brokers[broker]
+    if not cluster.is_registered(broker) or not queue or queue[0].kind is not Kind.LEADER_AND_ISR:
+        return None
+    request = queue[0]
+    if request.broker_epoch != before.epoch or request.leader_epoch <= before.leader_epoch or broker not in request.replicas:
+        return None
+    cluster = cluster.with_queue(controller, broker, queue[1:]).spending("failed_role_changes")
+    cluster = cluster.with_zk(registrations=replaced(cluster.zk.registrations, broker, None))
+    if protocol.epoch_stored_after_role_change:
+        return cluster
+    return cluster.with_broker(broker, evolve(before, leader_epoch=request.leader_epoch, role=Role.STOPPED))
+
+
+@action(actor="network", needs=lambda bounds: bounds.reorderings, controller=controllers, broker=brokers)
+def overtakes(cluster: Cluster, controller: int, broker: int) -> Cluster | None:
+    """A request overtakes the one before it, as after a connection broke and the first one was sent again.
+
+    Actor: the network.
+    Enabled: two requests of one controller are on their way to one broker; within the budget.
+    """
+    queue = cluster.queues[controller][broker]
+    if len(queue) < 2:
+        return None
+    return cluster.with_queue(controller, broker, queue[1:2] + queue[:1] + queue[2:]).spending("reorderings")

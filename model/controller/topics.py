@@ -1,0 +1,108 @@
+"""Topics come and go, as clients ask and controllers notice."""
+
+from __future__ import annotations
+
+from model.controller.bounds import ControllerBounds, controllers
+from model.controller.context import Answer
+from model.controller.deletion import create_partition, fail_deletion, in_state, resume_deletion, without_topic
+from model.controller.events import handled, is_free
+from model.controller.machines import fenced, move_replicas
+from model.controller.protocol import ControllerProtocol
+from model.controller.replica_states import ReplicaState
+from model.controller.state import Cluster, first_assignment
+from model.domain import action, evolve, replaced
+from model.log import brokers
+
+
+@action(actor="admin")
+def creates_topic(cluster: Cluster, bounds: ControllerBounds) -> Cluster | None:
+    """Somebody creates the topic.
+
+    Actor: an admin client.
+    Enabled: there is none, and no request to delete it.
+    Effect: ZooKeeper holds its assignment under a new topic id.
+    Source: kafka.zk.AdminZkClient#createTopicWithAssignment (3.5).
+    """
+    if cluster.zk.assignment or cluster.zk.deletion:
+        return None
+    cluster = cluster.with_zk(topic_id=cluster.zk.topic_id + 1, assignment=first_assignment(bounds))
+    return evolve(cluster, history=evolve(cluster.history, committed=False, target=frozenset()))
+
+
+@action(actor="controller", controller=controllers)
+def notices_topic(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller learns of a new topic, or that another one deleted the one that it knows.
+
+    Actor: the controller.
+    Enabled: it is free, and the topic that it knows is not the one in ZooKeeper.
+    Effect: it forgets the old one; the new one's partition and replicas are taken online.
+    Source: kafka.controller.KafkaController#processTopicChange (3.5).
+    """
+    context, zk = cluster.controllers[controller], cluster.zk
+    if not is_free(context) or context.topic_id == (zk.topic_id if zk.assignment else 0):
+        return None
+    cluster = without_topic(cluster, controller)
+    if not zk.assignment:
+        return cluster
+    cluster = cluster.with_context(controller, topic_id=zk.topic_id, assignment=zk.assignment)
+    return handled(cluster, controller, lambda before: create_partition(before, controller, protocol))
+
+
+@action(actor="admin", needs=lambda bounds: bounds.deletions)
+def asks_for_deletion(cluster: Cluster) -> Cluster | None:
+    """Somebody asks to delete the topic.
+
+    Actor: an admin client.
+    Enabled: it exists, and nobody has asked yet; within the budget.
+    Source: kafka.zk.KafkaZkClient#createDeleteTopicPath (3.5).
+    """
+    if cluster.zk.deletion or not cluster.zk.assignment:
+        return None
+    return cluster.with_zk(deletion=True).spending("deletions")
+
+
+@action(actor="controller", needs=lambda bounds: bounds.deletions, controller=controllers)
+def notices_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller learns that the topic is to be deleted.
+
+    Actor: the controller.
+    Enabled: it is free, the request is there, and it knows the topic and not of the request.
+    Effect: the topic is queued for deletion, which begins unless a reassignment goes on; a request for no topic is removed.
+    Source: kafka.controller.KafkaController#processTopicDeletion (3.5).
+    """
+    context = cluster.controllers[controller]
+    if not cluster.zk.deletion or not is_free(context) or context.deleting:
+        return None
+    if not cluster.zk.assignment:
+        return handled(cluster, controller, lambda before: fenced(before, controller, protocol).with_zk(deletion=False))
+    if not context.topic_id:
+        return None
+    halted = context.reassignment is not None
+    cluster = cluster.with_context(controller, deleting=True, deletion_halted=halted)
+    return handled(cluster, controller, lambda before: resume_deletion(before, controller, protocol))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.deletions, controller=controllers, broker=brokers)
+def reads_answer(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller reads a broker's answer to StopReplica with delete.
+
+    Actor: the controller.
+    Enabled: it is free, and there is one.
+    Effect: the replica is deleted, or its deletion failed; the topic's deletion goes on as far as it goes.
+    Source: kafka.controller.KafkaController#processTopicDeletionStopReplicaResponseReceived (3.5).
+    """
+    context = cluster.controllers[controller]
+    answer = context.answers[broker]
+    if answer is Answer.NONE or not is_free(context):
+        return None
+    cluster = cluster.with_context(controller, answers=replaced(context.answers, broker, Answer.NONE))
+    if not context.deleting or not in_state(context, ReplicaState.DELETION_STARTED):
+        return cluster
+
+    def handle(cluster: Cluster) -> Cluster:
+        if answer is Answer.FAILED:
+            return fail_deletion(cluster, controller, [broker], protocol)
+        cluster = move_replicas(cluster, controller, [broker], ReplicaState.DELETION_SUCCESSFUL, protocol)
+        return resume_deletion(cluster, controller, protocol)
+
+    return handled(cluster, controller, handle)

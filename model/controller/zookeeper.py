@@ -1,0 +1,83 @@
+"""What ZooKeeper holds: kafka.zk.ZkData (3.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import attrs
+
+from model.controller.bounds import (
+    broker_epochs,
+    broker_lists,
+    broker_sets,
+    controller_epochs,
+    controllers,
+    leader_epochs,
+    partition_epochs,
+    per_broker,
+    topics,
+)
+from model.domain import BOOLEAN, Maybe, records, within
+from model.log import brokers
+
+
+def names(members: Iterable[int]) -> str:
+    return "{" + " ".join(f"b{member}" for member in sorted(members)) + "}"
+
+
+@attrs.frozen
+class Leadership:
+    """A partition's state in ZooKeeper: leader, ISR and their epochs, and the epoch of the controller that wrote last."""
+
+    leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
+    isr: frozenset[int] = within(broker_sets)
+    leader_epoch: int = within(leader_epochs)
+    partition_epoch: int = within(partition_epochs)
+    controller_epoch: int = within(controller_epochs)
+
+    def __str__(self) -> str:
+        leader = "none" if self.leader is None else f"b{self.leader}"
+        return f"leader {leader} isr {names(self.isr)} epoch {self.leader_epoch}"
+
+
+@attrs.frozen
+class Reassignment:
+    """A reassignment: the replicas that it leads to, the preferred one first, and those that there were before."""
+
+    target: tuple[int, ...] = within(broker_lists)
+    origin: frozenset[int] = within(broker_sets)
+
+    @property
+    def adding(self) -> tuple[int, ...]:
+        return tuple(replica for replica in self.target if replica not in self.origin)
+
+    def __str__(self) -> str:
+        return f"to [{' '.join(f'b{replica}' for replica in self.target)}] from {names(self.origin)}"
+
+
+@attrs.frozen
+class ZooKeeper:
+    """What is durable.
+
+    Attributes:
+        controller: the owner of the ephemeral node /controller.
+        controller_epoch: how many controllers were elected.
+        registrations: by broker, its ephemeral node's broker epoch.
+        topic_id: the id of the topic that was created last.
+        assignment: its partition's replicas, the preferred one first; empty where there is no topic.
+        leadership: its partition's state; None before the first and after deletion has begun to clear up.
+        reassignment: the request in /admin/reassign_partitions, with the replicas that there were when it came in.
+        deletion, preferred_election: whether such a request is there.
+        isr_changed: a leader's notification that it has changed the ISR.
+    """
+
+    controller: int | None = within(lambda bounds: Maybe(controllers(bounds)))
+    controller_epoch: int = within(controller_epochs)
+    registrations: tuple[int | None, ...] = within(per_broker(lambda bounds: Maybe(broker_epochs(bounds))))
+    topic_id: int = within(topics)
+    assignment: tuple[int, ...] = within(broker_lists)
+    leadership: Leadership | None = within(lambda bounds: Maybe(records(Leadership)(bounds)))
+    reassignment: Reassignment | None = within(lambda bounds: Maybe(records(Reassignment)(bounds)))
+    deletion: bool = within(BOOLEAN)
+    preferred_election: bool = within(BOOLEAN)
+    isr_changed: bool = within(BOOLEAN)
