@@ -34,3 +34,31 @@ def served_metadata_never_goes_back(before: Cluster, after: Cluster, broker: int
     if old is None or new is None or new.leader_epoch >= old.leader_epoch or before.zk.topic_id != after.zk.topic_id:
         return True
     return Witness("b{broker} tells clients of leader epoch {epoch} again", broker=broker, epoch=new.leader_epoch)
+
+
+@invariant(leader=brokers)
+def leaders_coordinate(cluster: Cluster, leader: int) -> bool | Witness:
+    """Whoever leads also coordinates: it has loaded the groups or transactions of the partition.
+
+    Kind: state.
+    When false: clients find their coordinator by leadership, and are turned away there until the next change of leader.
+    Source: KAFKA-10614.
+    """
+    broker = cluster.brokers[leader]
+    if not broker.leads or broker.coordinates:
+        return True
+    return Witness("b{leader} leads, and answers clients that it does not coordinate", leader=leader)
+
+
+@invariant(broker=brokers)
+def only_leaders_coordinate(cluster: Cluster, broker: int) -> bool | Witness:
+    """Nobody coordinates without taking itself for the leader, unless its resignation is on its way.
+
+    Kind: state.
+    When false: clients that found it before stay with a coordinator that answers from state of the past.
+    Source: KAFKA-4362, KAFKA-9235.
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or not ours.coordinates or ours.role is Role.LEADER or ours.resigning is not None:
+        return True
+    return Witness("b{broker} coordinates, and its role is {role}", broker=broker, role=ours.role.value)

@@ -6,7 +6,7 @@ from invariants.controller.words import is_going_away, never
 from model.controller.bounds import controllers
 from model.controller.partition_states import PartitionState
 from model.controller.state import Cluster, Mishap
-from model.domain import Witness, invariant
+from model.domain import Witness, invariant, step_property
 from model.log import brokers
 
 
@@ -103,3 +103,56 @@ def reassignments_keep_enough_copies(cluster: Cluster) -> bool | Witness:
     Source: S22; KAFKA-15665.
     """
     return never(cluster, Mishap.FEWER_COPIES)
+
+
+@invariant(controller=controllers, broker=brokers)
+def brokers_that_shut_down_stay_out_of_the_isr(cluster: Cluster, controller: int, broker: int) -> bool | Witness:
+    """A broker that the controller is shutting down is not in an ISR of more than one.
+
+    Kind: state.
+    When false: it leaves a hole when it exits, and acks=all waits until somebody notices.
+    Source: S16; KIP-841, KAFKA-14140.
+    """
+    context, leadership = cluster.controllers[controller], cluster.zk.leadership
+    if broker not in context.shutting_down or context.epoch != cluster.zk.controller_epoch or context.deleting or leadership is None:
+        return True
+    if broker not in leadership.isr or len(leadership.isr) == 1:
+        return True
+    return Witness("b{broker} shuts down and is in an ISR of {size}", broker=broker, size=len(leadership.isr))
+
+
+@step_property(leader=brokers)
+def leaders_that_are_well_keep_leading(before: Cluster, after: Cluster, leader: int) -> bool | Witness:
+    """Nobody takes leadership from a broker that runs, is registered, leads and does not shut down, unless somebody asked for that.
+
+    Kind: step.
+    When false: clients look for another leader, and followers change theirs, for nothing.
+    Source: KAFKA-16952.
+    """
+    old, new, ours = before.zk.leadership, after.zk.leadership, before.brokers[leader]
+    if old is None or old.leader != leader or new is None or new.leader == leader:
+        return True
+    if not ours.leads or ours.leader_epoch != old.leader_epoch or after.brokers[leader].leaving or not before.is_registered(leader):
+        return True
+    if before.zk.preferred_election or before.zk.reassignment is not None or is_going_away(before):
+        return True
+    return Witness("b{leader} is well, and leads no more", leader=leader)
+
+
+@step_property(needs=lambda bounds: bounds.reassignments)
+def reassignments_complete_with_the_target_assigned_and_in_sync(before: Cluster, after: Cluster) -> bool | Witness:
+    """When a reassignment completes, exactly the replicas that were asked for are assigned, and exactly they are in the ISR.
+
+    Kind: step. The ISR may lack a member that has died, or that the leader took for slow, between the decision to complete and this step.
+    When false: what was asked for and what there is differ, and no request is left that would tell.
+    Source: kafka.controller.KafkaController#onPartitionReassignment (3.5): at its end AR and ISR are the target.
+    """
+    zk, target = after.zk, after.history.target
+    if before.zk.reassignment is None or zk.reassignment is not None or is_going_away(after) or zk.leadership is None:
+        return True
+    if frozenset(zk.assignment) == target and zk.leadership.isr == target:
+        return True
+    return Witness(
+        "asked for {target}, the reassignment ends with {assigned} assigned and {isr} in the ISR",
+        target=sorted(target), assigned=sorted(zk.assignment), isr=sorted(zk.leadership.isr),
+    )  # fmt: skip

@@ -189,3 +189,27 @@ def a_controller_can_act(cluster: Cluster) -> bool | Witness:
     if owner is not None and cluster.controllers[owner].active and cluster.controllers[owner].epoch == cluster.zk.controller_epoch:
         return True
     return Witness("whatever the cluster does by itself, nobody acts as controller")
+
+
+@prospect(along=HEALING + RETURNS, leader=brokers)
+def isr_changes_can_be_settled(cluster: Cluster, leader: int) -> bool | Witness:
+    """An ISR change that a leader has asked the controller for can be written, taken back, or overtaken by a newer leader epoch.
+
+    Kind: prospect.
+    When lost: the leader asks for no other change, and the ISR stays as it is until somebody elects a leader again.
+    Source: L5; KAFKA-14154.
+    """
+    if cluster.brokers[leader].change is None:
+        return True
+    return Witness("whatever the cluster does by itself, b{leader} waits for an answer", leader=leader)
+
+
+@prospect(along=HEALING, needs=lambda bounds: bounds.partition_additions)
+def added_partitions_can_be_settled_without_returns(cluster: Cluster) -> bool | Witness:
+    """A partition that was added to a topic during its deletion can be taken back or deleted with it, even if no broker comes back.
+
+    Kind: prospect.
+    When lost: the topic has a partition on paper that nobody leads and nobody will create.
+    Source: L7; KAFKA-6612.
+    """
+    return not cluster.zk.partition_added or Witness("whatever the cluster does by itself, the added partition stays on paper")

@@ -49,10 +49,12 @@ def notices_brokers(cluster: Cluster, controller: int, protocol: ControllerProto
             answers = replaced(cluster.controllers[controller].answers, broker, Answer.NONE)
             cluster = cluster.with_queue(controller, broker, ()).with_context(controller, answers=answers)
         cluster = _came(cluster, controller, came, protocol)
-        cluster = _came(_went(cluster, controller, bounced, protocol), controller, bounced, protocol)
+        if protocol.bounce_updates_partitions:
+            cluster = _went(cluster, controller, bounced, protocol)
+        cluster = _came(cluster, controller, bounced, protocol)
         return _went(cluster, controller, went, protocol)
 
-    return handled(cluster, controller, handle)
+    return handled(cluster, controller, protocol, handle)
 
 
 def _came(cluster: Cluster, controller: int, came: list[int], protocol: ControllerProtocol) -> Cluster:
@@ -155,4 +157,4 @@ def shuts_broker_down(cluster: Cluster, controller: int, broker: int, protocol: 
         return move_replicas(cluster, controller, [broker], ReplicaState.OFFLINE, protocol)
 
     cluster = cluster.with_broker(broker, evolve(cluster.brokers[broker], leaving=True)).spending("shutdowns")
-    return handled(cluster, controller, handle)
+    return handled(cluster, controller, protocol, handle)

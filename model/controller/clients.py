@@ -14,6 +14,8 @@ class ClientError(Enum):
     UNKNOWN_TOPIC_OR_PARTITION = "UNKNOWN_TOPIC_OR_PARTITION"
     LEADER_NOT_AVAILABLE = "LEADER_NOT_AVAILABLE"
     REPLICA_NOT_AVAILABLE = "REPLICA_NOT_AVAILABLE"
+    COORDINATOR_NOT_AVAILABLE = "COORDINATOR_NOT_AVAILABLE"
+    NOT_COORDINATOR = "NOT_COORDINATOR"
     NOT_LEADER_OR_FOLLOWER = "NOT_LEADER_OR_FOLLOWER"
 
 
@@ -42,3 +44,24 @@ def produce_error(broker: Broker) -> ClientError:
         if broker.role is Role.NONE and broker.metadata is None
         else ClientError.NOT_LEADER_OR_FOLLOWER
     )
+
+
+def find_coordinator_error(broker: Broker, live: frozenset[int]) -> ClientError:
+    """What a broker answers to a client that looks for the coordinator, which is the partition's leader as far as the broker knows.
+
+    Args:
+        live: the live brokers, as far as the broker knows.
+
+    Source: kafka.server.KafkaApis#getCoordinator (3.5).
+    """
+    leader = None if broker.metadata is None else broker.metadata.leader
+    return ClientError.NONE if leader in live else ClientError.COORDINATOR_NOT_AVAILABLE
+
+
+def coordinator_error(broker: Broker) -> ClientError:
+    """What a broker answers to a client that takes it for the coordinator: to such an error the client looks for another one.
+
+    Abstracts: COORDINATOR_LOAD_IN_PROGRESS; state is loaded as soon as leadership is taken up.
+    Source: kafka.coordinator.group.GroupCoordinator#validateGroupStatus (3.5).
+    """
+    return ClientError.NONE if broker.running and broker.coordinates else ClientError.NOT_COORDINATOR

@@ -40,7 +40,7 @@ class Answer(Enum):
 
 @attrs.frozen
 class Context:
-    """What a controller believes; all blank while it is not active.
+    """What a controller believes; all blank while it is not active, but for what is left in its queue.
 
     Attributes:
         active: whether it acts as controller, rightly or not.
@@ -52,8 +52,10 @@ class Context:
         deleting: the topic is queued for deletion.
         deletion_begun: the partition was taken through the machine for that.
         deletion_halted: the topic is ineligible for deletion until further notice.
+        added: the state of the only replica of a partition that was added during the deletion.
         answers: by broker, an answer not read yet.
         step: what it does next, if it is in the middle of something.
+        notification_queued: it has resigned, and will handle a notification of a changed ISR all the same.
     """
 
     active: bool = within(BOOLEAN)
@@ -69,8 +71,10 @@ class Context:
     deleting: bool = within(BOOLEAN)
     deletion_begun: bool = within(BOOLEAN)
     deletion_halted: bool = within(BOOLEAN)
+    added: ReplicaState = within(OneOf(ReplicaState))
     answers: tuple[Answer, ...] = within(per_broker(OneOf(Answer)))
     step: Step | None = within(Maybe(OneOf(Step)))
+    notification_queued: bool = within(BOOLEAN)
 
     def is_online(self, broker: int) -> bool:
         """Whether the controller counts on the broker: it is live and not leaving."""
@@ -86,5 +90,6 @@ def blank(brokers: int) -> Context:
     return Context(
         active=False, epoch=0, live=(None,) * brokers, shutting_down=frozenset(), topic_id=0, assignment=(), leadership=None,
         reassignment=None, partition=PartitionState.NON_EXISTENT, replicas=(ReplicaState.NON_EXISTENT,) * brokers, deleting=False,
-        deletion_begun=False, deletion_halted=False, answers=(Answer.NONE,) * brokers, step=None,
+        deletion_begun=False, deletion_halted=False, added=ReplicaState.NON_EXISTENT,
+        answers=(Answer.NONE,) * brokers, step=None, notification_queued=False,
     )  # fmt: skip

@@ -5,7 +5,9 @@ Source: kafka.controller.TopicDeletionManager (3.5, 0.10.2), KafkaController#onN
 
 from __future__ import annotations
 
+from model.controller import replica_states
 from model.controller.context import Context, Step, blank
+from model.controller.edges import Illegal
 from model.controller.machines import fenced, move_partition, move_replicas
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import ControllerProtocol
@@ -47,13 +49,43 @@ def resume_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
         eligible = not context.deletion_halted
         if ineligible := in_state(context, INELIGIBLE):
             cluster = move_replicas(cluster, controller, ineligible, ReplicaState.OFFLINE, protocol)
+        if context.added is INELIGIBLE:
+            cluster = move_added(cluster, controller, ReplicaState.OFFLINE, protocol)
         if eligible:
             return begin_deletion(cluster, controller, protocol)
     return cluster
 
 
+def move_added(cluster: Cluster, controller: int, to: ReplicaState, protocol: ControllerProtocol) -> Cluster:
+    """Take the replica of a partition that was added during the deletion to a state. It has no leadership, and its broker has no log.
+
+    Abstracts: the requests: there is nothing to stop or to delete.
+    """
+    context = cluster.controllers[controller]
+    edges = replica_states.EDGES if protocol.offline_to_ineligible_allowed else replica_states.EDGES_BEFORE_2_3
+    edge = replica_states.change(context.added, to, edges)
+    if isinstance(edge, Illegal):
+        return cluster.with_illegal("replica", edge)
+    if to is ReplicaState.OFFLINE and not protocol.offline_without_leadership:
+        return cluster
+    return cluster.with_context(controller, added=to)
+
+
+def _delete_added(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """The added partition's part in the beginning of the deletion; a broker that hosts nothing answers at once."""
+    context = cluster.controllers[controller]
+    if context.added in (ReplicaState.NON_EXISTENT, SUCCESSFUL):
+        return cluster
+    is_live = context.is_online(context.assignment[0])
+    for state in (ReplicaState.OFFLINE, STARTED, SUCCESSFUL) if is_live else (INELIGIBLE,):
+        cluster = move_added(cluster, controller, state, protocol)
+    return cluster
+
+
 def _all_deleted(context: Context, protocol: ControllerProtocol) -> bool:
     """Whether every replica is deleted; where dead brokers do not block, those that can be."""
+    if context.added not in (ReplicaState.NON_EXISTENT, SUCCESSFUL):
+        return False
     waited_for = [replica for replica in context.assignment if protocol.dead_broker_blocks_deletion or context.is_online(replica)]
     return all(context.replicas[replica] is SUCCESSFUL for replica in waited_for)
 
@@ -76,6 +108,7 @@ def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtoc
     cluster = move_replicas(cluster, controller, dead, INELIGIBLE, protocol)
     cluster = move_replicas(cluster, controller, retried, ReplicaState.OFFLINE, protocol)
     cluster = move_replicas(cluster, controller, retried, STARTED, protocol)
+    cluster = _delete_added(cluster, controller, protocol)
     return cluster.with_context(controller, deletion_halted=True) if dead else cluster
 
 
@@ -101,7 +134,8 @@ def complete_deletion(cluster: Cluster, controller: int, step: Step, protocol: C
             cluster = move_replicas(cluster, controller, deleted, ReplicaState.NON_EXISTENT, protocol)
             return cluster.with_zk(leadership=None).with_context(controller, step=Step.DELETE_TOPIC)
         case Step.DELETE_TOPIC:
-            return cluster.with_zk(assignment=(), reassignment=None).with_context(controller, step=Step.DELETE_REQUEST)
+            cluster = cluster.with_zk(assignment=(), reassignment=None, partition_added=False)
+            return cluster.with_context(controller, step=Step.DELETE_REQUEST)
     return without_topic(cluster.with_zk(deletion=False), controller)
 
 
@@ -110,5 +144,5 @@ def without_topic(cluster: Cluster, controller: int) -> Cluster:
     empty = blank(len(cluster.brokers))
     return cluster.with_context(
         controller, topic_id=0, assignment=(), leadership=None, reassignment=None, partition=empty.partition, replicas=empty.replicas,
-        deleting=False, deletion_begun=False, deletion_halted=False, answers=empty.answers, step=None,
+        deleting=False, deletion_begun=False, deletion_halted=False, added=empty.added, answers=empty.answers, step=None,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from model.controller import replica_states
 from model.controller.bounds import ControllerBounds, controllers
 from model.controller.context import Step
 from model.controller.deletion import complete_deletion, resume_deletion
-from model.controller.events import handled, resigned
+from model.controller.events import forgotten, handled, resigned
 from model.controller.machines import move_replicas, trigger_online
 from model.controller.partition_states import at_startup as partition_at_startup
 from model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
@@ -72,7 +72,7 @@ def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
     zk = cluster.zk
     cluster = cluster.with_context(
         controller, active=True, epoch=zk.controller_epoch, live=zk.registrations, topic_id=zk.topic_id if zk.assignment else 0,
-        assignment=zk.assignment, leadership=zk.leadership, reassignment=zk.reassignment,
+        assignment=zk.assignment, leadership=zk.leadership, reassignment=zk.reassignment, notification_queued=False,
     )  # fmt: skip
     context = cluster.controllers[controller]
     assignment = context.assignment
@@ -100,6 +100,8 @@ def _machines_started(cluster: Cluster, controller: int, dead: list[int], protoc
     for replica in context.assignment:
         states = replaced(states, replica, replica_states.at_startup(replica not in dead))
     cluster = cluster.with_context(controller, replicas=states)
+    if cluster.zk.partition_added:
+        cluster = cluster.with_context(controller, added=states[context.assignment[0]])
     live = [replica for replica in context.assignment if replica not in dead]
     cluster = move_replicas(cluster, controller, live, ReplicaState.ONLINE, protocol)
     if protocol.dead_replica_at_startup is DeadReplicaAtStartup.OFFLINE:
@@ -112,7 +114,7 @@ def _machines_started(cluster: Cluster, controller: int, dead: list[int], protoc
 
 
 @action(actor="controller", controller=controllers)
-def resigns(cluster: Cluster, controller: int) -> Cluster | None:
+def resigns(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns that it is not in office any more.
 
     Actor: the controller.
@@ -123,7 +125,7 @@ def resigns(cluster: Cluster, controller: int) -> Cluster | None:
     context = cluster.controllers[controller]
     if not context.active or (cluster.zk.controller == controller and context.epoch == cluster.zk.controller_epoch):
         return None
-    return resigned(cluster, controller)
+    return resigned(cluster, controller, protocol)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
@@ -153,7 +155,7 @@ def controller_crashes(cluster: Cluster, controller: int) -> Cluster | None:
     owns = cluster.zk.controller == controller
     if not context.active and not owns:
         return None
-    cluster = resigned(cluster, controller).spending("controller_crashes")
+    cluster = forgotten(cluster, controller).spending("controller_crashes")
     return cluster.with_zk(controller=None) if owns else cluster
 
 
@@ -184,5 +186,5 @@ def takes_step(cluster: Cluster, controller: int, protocol: ControllerProtocol, 
     if step is None:
         return None
     if step in DELETION_STEPS:
-        return handled(cluster, controller, lambda before: complete_deletion(before, controller, step, protocol))
-    return handled(cluster, controller, lambda before: take_step(before, controller, step, bounds.min_isr, protocol))
+        return handled(cluster, controller, protocol, lambda before: complete_deletion(before, controller, step, protocol))
+    return handled(cluster, controller, protocol, lambda before: take_step(before, controller, step, bounds.min_isr, protocol))

@@ -33,6 +33,21 @@ class Metadata:
 
 
 @attrs.frozen
+class IsrChange:
+    """An ISR that a leader has asked the controller for.
+
+    Attributes:
+        given_up: the answer was an error that the leader takes for final: it waits to be told of a new leader epoch.
+    """
+
+    isr: frozenset[int] = within(broker_sets)
+    given_up: bool = within(BOOLEAN)
+
+    def __str__(self) -> str:
+        return f"isr {names(self.isr)}{', given up' if self.given_up else ''}"
+
+
+@attrs.frozen
 class Broker:
     """A broker and its replica.
 
@@ -43,6 +58,9 @@ class Broker:
         controller_epoch, leader_epoch: the newest that it accepted in this life; 0 and -1 at the start of one.
         role, leader: what it is, and who it believes leads.
         isr, replicas, partition_epoch: a leader's own view of ISR and assignment, and the version that it would write on; blank for others.
+        change: an ISR that the leader has asked for, and has no answer on yet.
+        coordinates: whether it has loaded the state of groups or transactions, if the partition is of such a topic, and answers for them.
+        resigning: the leader epoch of a resignation as coordinator that is late; -1 for one that comes with the topic's deletion.
         topic_id: the topic that its role is for.
         log: the topic that its log belongs to; None without a log.
         complete: whether the log holds every committed record.
@@ -59,6 +77,9 @@ class Broker:
     isr: frozenset[int] = within(broker_sets)
     replicas: frozenset[int] = within(broker_sets)
     partition_epoch: int = within(partition_epochs)
+    change: IsrChange | None = within(lambda bounds: Maybe(records(IsrChange)(bounds)))
+    coordinates: bool = within(BOOLEAN)
+    resigning: int | None = within(lambda bounds: Maybe(leader_epochs(bounds)))
     topic_id: int = within(topics)
     log: int | None = within(lambda bounds: Maybe(topics(bounds)))
     complete: bool = within(BOOLEAN)
@@ -66,15 +87,21 @@ class Broker:
 
     @property
     def leads(self) -> bool:
-        """Whether it acts as leader; then it also coordinates groups or transactions, if the partition is one of those topics."""
+        """Whether it acts as leader."""
         return self.running and self.role is Role.LEADER
+
+    @property
+    def maximal_isr(self) -> frozenset[int]:
+        """Whom a leader waits for: its ISR, and who may be in it once the controller has answered (KIP-497)."""
+        return self.isr if self.change is None else self.isr | self.change.isr
 
 
 def without_role(broker: Broker) -> Broker:
     """A broker that does not know what it is for the partition; its log stays."""
     return evolve(
-        broker, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(), partition_epoch=0, topic_id=0
-    )
+        broker, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(), partition_epoch=0, change=None,
+        coordinates=False, topic_id=0,
+    )  # fmt: skip
 
 
 class Kind(Enum):

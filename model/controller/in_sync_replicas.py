@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from model.controller.hosts import Role
-from model.controller.protocol import ControllerProtocol
+from model.controller.bounds import controllers
+from model.controller.events import handled, is_free
+from model.controller.hosts import IsrChange, Role
+from model.controller.machines import fenced
+from model.controller.protocol import AheadOfController, ControllerProtocol, IsrPath
+from model.controller.requests import Batch
 from model.controller.state import Cluster
 from model.domain import action, evolve
 from model.log import brokers
@@ -35,29 +39,33 @@ def catches_up(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
 
 @action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers)
 def commits(cluster: Cluster, leader: int) -> Cluster | None:
-    """A leader commits a record: every member of its ISR has it.
+    """A leader commits a record: every member of its maximal ISR has it.
 
     Actor: the leader.
-    Enabled: it leads and has what was committed before, and every other member of its ISR follows in its epoch and has, too; within the
-        budget.
+    Enabled: it leads and has what was committed before, and every other member of its maximal ISR follows in its epoch and has, too; within
+        the budget.
     Effect: all others lack it.
     """
     broker = cluster.brokers[leader]
     if not broker.leads or not broker.complete:
         return None
-    others = (member for member in cluster.ids if member != leader and member in broker.isr)
+    others = (member for member in cluster.ids if member != leader and member in broker.maximal_isr)
     if not all(cluster.brokers[member].complete and follows_in_same_epoch(cluster, member, leader) for member in others):
         return None
-    after = tuple(each if b in broker.isr else evolve(each, complete=False) for b, each in enumerate(cluster.brokers))
+    after = tuple(each if b in broker.maximal_isr else evolve(each, complete=False) for b, each in enumerate(cluster.brokers))
     return evolve(cluster, brokers=after, history=evolve(cluster.history, committed=True)).spending("commits")
 
 
-def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int]) -> Cluster | None:
+def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: ControllerProtocol) -> Cluster | None:
     """The leader writes an ISR on the version that it knows, and leaves a notification; None where ZooKeeper holds another version.
 
-    Source: kafka.utils.ReplicationUtils#updateLeaderAndIsr (0.10.2), kafka.zk.KafkaZkClient#conditionalUpdatePath (2.0).
+    Since KIP-497 it asks the controller, one change at a time; None where one is on its way.
+    Source: kafka.cluster.Partition#submitAlterPartition (3.5);
+        kafka.utils.ReplicationUtils#updateLeaderAndIsr (0.10.2), kafka.zk.KafkaZkClient#conditionalUpdatePath (2.0).
     """
     current, broker = cluster.zk.leadership, cluster.brokers[leader]
+    if protocol.isr_path is IsrPath.ALTER_PARTITION:
+        return None if broker.change is not None else cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=False)))
     if not cluster.is_registered(leader) or current is None or current.partition_epoch != broker.partition_epoch:
         return None
     version = broker.partition_epoch + 1
@@ -84,23 +92,23 @@ def expands_isr(cluster: Cluster, leader: int, follower: int, protocol: Controll
     remembered = not protocol.leader_forgets_removed and cluster.brokers[follower].leader == leader
     if not remembered and not follows_in_same_epoch(cluster, follower, leader):
         return None
-    return _with_isr(cluster, leader, broker.isr | {follower})
+    return _with_isr(cluster, leader, broker.isr | {follower}, protocol)
 
 
 @action(actor="leader", needs=lambda bounds: bounds.shrinks, leader=brokers, follower=brokers)
-def shrinks_isr(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
+def shrinks_isr(cluster: Cluster, leader: int, follower: int, protocol: ControllerProtocol) -> Cluster | None:
     """A leader takes a slow follower out of the ISR.
 
     Actor: the leader.
     Enabled: it leads; the follower is in its ISR; ZooKeeper holds the version that the leader knows; within the budget.
-    Effect: the follower is out of the ISR; a notification tells the controller.
+    Effect: the follower is out of the ISR; a notification tells the controller. Or the controller is asked to, as in all three changes.
     Abstracts: replica.lag.time.max.ms; any follower may be slow at any moment.
     Source: kafka.cluster.Partition#maybeShrinkIsr (2.0).
     """
     broker = cluster.brokers[leader]
     if follower == leader or not broker.leads or follower not in broker.isr:
         return None
-    shrunk = _with_isr(cluster, leader, broker.isr - {follower})
+    shrunk = _with_isr(cluster, leader, broker.isr - {follower}, protocol)
     return None if shrunk is None else shrunk.spending("shrinks")
 
 
@@ -116,4 +124,47 @@ def repairs_isr(cluster: Cluster, leader: int, member: int, protocol: Controller
     broker = cluster.brokers[leader]
     if member == leader or not broker.leads or member not in broker.isr or member in broker.replicas:
         return None
-    return _with_isr(cluster, leader, broker.isr - {member}) if protocol.isr_repair_unassigned else None
+    return _with_isr(cluster, leader, broker.isr - {member}, protocol) if protocol.isr_repair_unassigned else None
+
+
+@action(actor="controller", controller=controllers, leader=brokers)
+def answers_alter_partition(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller answers a leader that asks for another ISR.
+
+    Actor: the controller.
+    Enabled: it is free; a leader waits for an answer, and this controller has one that is more than to ask again.
+    Effect: leader and ISR are written, remembered and told; or the leader takes its proposal back, if a member is not live; or it gives up
+        and waits for a newer leader epoch, if the controller knows newer ones, or, with the bug, older ones.
+    Abstracts: whom the leader takes for the controller: it may ask a deposed one. NOT_CONTROLLER and STALE_BROKER_EPOCH make it ask again,
+        and change nothing. Answers are not lost.
+    Source: kafka.controller.KafkaController#tryProcessAlterPartition, kafka.cluster.Partition#handleAlterPartitionError (3.5).
+    """
+    context, broker = cluster.controllers[controller], cluster.brokers[leader]
+    if broker.change is None or broker.change.given_up or not broker.leads or not is_free(context):
+        return None
+    known, isr = context.leadership, broker.change.isr
+    if context.live[leader] != broker.epoch:
+        return None
+    given_up = cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=True)))
+    if known is None or context.topic_id != broker.topic_id:
+        return given_up
+    if broker.partition_epoch > known.partition_epoch or broker.leader_epoch > known.leader_epoch:
+        return None if protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER else given_up
+    if broker.leader_epoch < known.leader_epoch or broker.partition_epoch < known.partition_epoch:
+        return given_up
+    if not all(context.is_online(member) for member in cluster.ids if member in isr):
+        return cluster.with_broker(leader, evolve(broker, change=None))
+
+    def handle(cluster: Cluster) -> Cluster:
+        cluster = fenced(cluster, controller, protocol)
+        if cluster.zk.leadership is None or cluster.zk.leadership.partition_epoch != known.partition_epoch:
+            return given_up
+        version = known.partition_epoch + 1
+        written = evolve(known, isr=isr, partition_epoch=version, controller_epoch=context.epoch)
+        after = cluster.with_zk(leadership=written).with_context(controller, leadership=written)
+        after = after.with_broker(leader, evolve(broker, isr=isr, partition_epoch=version, change=None))
+        batch = Batch(controller)
+        batch.tell_metadata(after)
+        return batch.sent(after, protocol)
+
+    return handled(cluster, controller, protocol, handle)

@@ -138,7 +138,7 @@ def _happens(when: When, cluster: Cluster, controller: int) -> bool:
 def _leave_isr(cluster: Cluster, controller: int, replica: int, protocol: ControllerProtocol) -> Cluster:
     """Write the ISR without a replica, if it is a member; what ZooKeeper holds is remembered in any case."""
     current = cluster.zk.leadership
-    left = replica_states.leave_isr(replica, current.leader, current.isr)
+    left = replica_states.leave_isr(replica, current.leader, current.isr, last_stays=protocol.last_isr_member_stays)
     if left is None:
         return cluster.with_context(controller, leadership=current)
     return write_leadership(cluster, controller, next_leadership(cluster, controller, left.leader, left.isr), protocol)

@@ -43,6 +43,20 @@ class Completion(Enum):
     NO_FEWER_THAN_BEFORE = "no-fewer-than-before"
 
 
+class IsrPath(Enum):
+    """How a leader changes the ISR: by writing to ZooKeeper itself, or by asking the controller."""
+
+    ZOOKEEPER = "zookeeper"
+    ALTER_PARTITION = "alter-partition"
+
+
+class AheadOfController(Enum):
+    """What a controller answers to a leader that knows newer epochs than it does."""
+
+    FENCED = "fenced"
+    NOT_CONTROLLER = "not-controller"
+
+
 @attrs.frozen
 class ControllerProtocol:
     """How controllers and brokers behave. `True` is how Kafka does it now, unless a toggle's meaning says otherwise."""
@@ -50,14 +64,22 @@ class ControllerProtocol:
     broker_checks_controller_epoch: bool = toggle("brokers refuse requests of deposed controllers (KAFKA-532)")
     zk_write_fenced: bool = toggle("a controller's writes to ZooKeeper fail once another one was elected (KAFKA-6082)")
     zombie_learns_epoch: bool = toggle("a bug: a deposed controller adopts its successor's epoch (KAFKA-1096)")
+    resign_stops_queue: bool = toggle("a controller that has resigned handles no event that was in its queue (KAFKA-4447)")
     found_self_elected_runs_failover: bool = toggle("a controller that finds itself elected takes over (KAFKA-13407)")
     leader_and_isr_needs_newer_epoch: bool = toggle("brokers refuse LeaderAndIsr of a leader epoch that is not newer (KAFKA-1188)")
     stop_replica_epoch: StopReplicaEpoch = toggle("which leader epoch StopReplica must have (KAFKA-9539, KAFKA-13972)")
     broker_checks_broker_epoch: bool = toggle("brokers refuse requests meant for an earlier life of theirs (KIP-380)")
     controller_detects_bounce: bool = toggle("the controller sees that a broker left and came back between two looks (KIP-380)")
+    bounce_updates_partitions: bool = toggle("a broker that left and came back loses leadership and its place in the ISR (KAFKA-18106)")
+    registration_keeps_epoch: bool = toggle("a broker that registers again in the same life keeps its broker epoch (KAFKA-16952)")
+    last_isr_member_stays: bool = toggle("the last member of the ISR stays in it when it dies (KAFKA-1028)")
     one_expiry_at_a_time: bool = toggle("brokers that die together leave the ISR one after the other (KAFKA-13173)")
     epoch_stored_after_role_change: bool = toggle("a broker notes a leader epoch only once it has taken up the role (KAFKA-9769)")
     demote_during_shutdown: bool = toggle("a broker that shuts down still gives up leadership when told (KAFKA-14296)")
+    stop_replica_ends_coordination: bool = toggle("a broker whose replica is deleted coordinates no more (KAFKA-4362, KAFKA-9235)")
+    coordinator_checks_epoch: bool = toggle("a coordinator that was elected since ignores a late resignation (KAFKA-10614)")
+    isr_path: IsrPath = toggle("how a leader changes the ISR (KIP-497)")
+    ahead_of_controller_error: AheadOfController = toggle("how a controller fails a leader that knows newer epochs (KAFKA-14154)")
     metadata_follows_epoch_bumps: bool = toggle("metadata of a reassigned partition has its newest leader epoch (KAFKA-9212)")
     leader_forgets_removed: bool = toggle("a leader forgets replicas that the assignment no longer names (KAFKA-1097)")
     isr_repair_unassigned: bool = toggle("a leader takes members out of the ISR that the assignment does not name (KAFKA-9672)")
@@ -71,6 +93,7 @@ class ControllerProtocol:
     offline_without_leadership: bool = toggle("a replica of a partition without leadership can be taken offline (KAFKA-6650)")
     dead_replica_at_startup: DeadReplicaAtStartup = toggle("what a new controller does with replicas on dead brokers (KAFKA-3143)")
     dead_broker_blocks_deletion: bool = toggle("a deletion waits for every broker that hosts a replica, as all releases with ZooKeeper do")
+    added_partitions_taken_back: bool = toggle("partitions that are added to a topic during its deletion are taken back (KAFKA-6612)")
     topic_ids: bool = toggle("brokers tell a topic from an earlier one of the same name (KIP-516)")
     stray_replaced: bool = toggle("a broker replaces the log of an earlier topic, rather than refuse the new one (KAFKA-14616)")
     unclean_election: bool = toggle("a replica outside the ISR may be elected where no member is alive: a setting")
@@ -82,14 +105,22 @@ REPAIRED = ControllerProtocol(
     broker_checks_controller_epoch=True,
     zk_write_fenced=True,
     zombie_learns_epoch=False,
+    resign_stops_queue=True,
     found_self_elected_runs_failover=True,
     leader_and_isr_needs_newer_epoch=True,
     stop_replica_epoch=StopReplicaEpoch.NEWER_OR_EQUAL,
     broker_checks_broker_epoch=True,
     controller_detects_bounce=True,
+    bounce_updates_partitions=True,
+    registration_keeps_epoch=False,
+    last_isr_member_stays=True,
     one_expiry_at_a_time=True,
     epoch_stored_after_role_change=True,
     demote_during_shutdown=True,
+    stop_replica_ends_coordination=True,
+    coordinator_checks_epoch=True,
+    isr_path=IsrPath.ZOOKEEPER,
+    ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
     metadata_follows_epoch_bumps=True,
     leader_forgets_removed=True,
     isr_repair_unassigned=True,
@@ -103,19 +134,23 @@ REPAIRED = ControllerProtocol(
     offline_without_leadership=True,
     dead_replica_at_startup=DeadReplicaAtStartup.OFFLINE,
     dead_broker_blocks_deletion=True,
+    added_partitions_taken_back=True,
     topic_ids=True,
     stray_replaced=True,
     unclean_election=False,
     election_type_checked=True,
     update_metadata=False,
 )
-"""Every known fix, also those that no release with ZooKeeper got."""
+"""Every known fix, also those that no release with ZooKeeper got; leaders write the ISR themselves, as most of those releases have it."""
 
-KAFKA_3_5 = attrs.evolve(REPAIRED, cancel_moves_leader_first=False, stray_replaced=False)
+KAFKA_3_5 = attrs.evolve(REPAIRED, isr_path=IsrPath.ALTER_PARTITION, cancel_moves_leader_first=False, stray_replaced=False)
 KAFKA_2_3 = attrs.evolve(
     KAFKA_3_5,
     stop_replica_epoch=StopReplicaEpoch.ANY,
     epoch_stored_after_role_change=False,
+    stop_replica_ends_coordination=False,
+    coordinator_checks_epoch=False,
+    isr_path=IsrPath.ZOOKEEPER,
     metadata_follows_epoch_bumps=False,
     isr_repair_unassigned=False,
     topic_ids=False,
@@ -129,7 +164,14 @@ KAFKA_2_0 = attrs.evolve(
     offline_to_ineligible_allowed=False,
     dead_replica_at_startup=DeadReplicaAtStartup.INELIGIBLE,
 )
-KAFKA_0_10_2 = attrs.evolve(KAFKA_2_0, offline_without_leadership=False, unclean_election=True)
+KAFKA_0_10_2 = attrs.evolve(
+    KAFKA_2_0,
+    last_isr_member_stays=False,
+    stop_replica_ends_coordination=True,
+    offline_without_leadership=False,
+    added_partitions_taken_back=False,
+    unclean_election=True,
+)
 
 PRESETS = {
     "repaired": REPAIRED,

@@ -249,8 +249,8 @@ def notices_reassignment(cluster: Cluster, controller: int, protocol: Controller
     if request is None or not is_free(context) or context.leadership is None or request == context.reassignment:
         return None
     if context.deleting:
-        return handled(cluster, controller, lambda before: fenced(before, controller, protocol).with_zk(reassignment=None))
-    return handled(cluster, controller, lambda before: supplant(before, controller, request, protocol))
+        return handled(cluster, controller, protocol, lambda before: fenced(before, controller, protocol).with_zk(reassignment=None))
+    return handled(cluster, controller, protocol, lambda before: supplant(before, controller, request, protocol))
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, controller=controllers)

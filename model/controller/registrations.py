@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from model.controller.hosts import without_role
+from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
 from model.domain import action, evolve, replaced
 from model.log import brokers
 
 
-def _died(cluster: Cluster, broker: int) -> Cluster:
+def died(cluster: Cluster, broker: int) -> Cluster:
     """The process is gone, and so is its session with ZooKeeper; the log stays."""
     before = cluster.brokers[broker]
-    after = evolve(without_role(before), running=False, leaving=False, controller_epoch=0, metadata=None)
+    after = evolve(without_role(before), running=False, leaving=False, controller_epoch=0, metadata=None, resigning=None)
     return cluster.with_broker(broker, after).with_zk(registrations=replaced(cluster.zk.registrations, broker, None))
 
 
@@ -24,7 +25,23 @@ def broker_crashes(cluster: Cluster, broker: int) -> Cluster | None:
     Effect: it forgets its role, and is not registered any more.
     Abstracts: the time until ZooKeeper ends its session: the controller may learn of it at any later moment.
     """
-    return _died(cluster, broker).spending("broker_crashes") if cluster.brokers[broker].running else None
+    return died(cluster, broker).spending("broker_crashes") if cluster.brokers[broker].running else None
+
+
+@action(actor="broker", needs=lambda bounds: bounds.lossy_crashes, broker=brokers)
+def broker_crashes_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker's machine fails, and records that were committed and not flushed are gone from its log.
+
+    Actor: the broker.
+    Enabled: it runs and has every committed record, of which there are some; within the budget.
+    Effect: as of a crash; its log is not complete any more.
+    Abstracts: which records; log.flush.interval.messages is unlimited by default.
+    """
+    before = cluster.brokers[broker]
+    if not before.running or not before.complete or not cluster.history.committed:
+        return None
+    after = died(cluster, broker)
+    return after.with_broker(broker, evolve(after.brokers[broker], complete=False)).spending("lossy_crashes")
 
 
 @action(actor="broker", needs=lambda bounds: bounds.shutdowns, broker=brokers)
@@ -35,7 +52,7 @@ def broker_exits(cluster: Cluster, broker: int) -> Cluster | None:
     Enabled: it runs, and the controller has answered its request.
     Source: kafka.server.KafkaServer#shutdown (3.5).
     """
-    return _died(cluster, broker) if cluster.brokers[broker].running and cluster.brokers[broker].leaving else None
+    return died(cluster, broker) if cluster.brokers[broker].running and cluster.brokers[broker].leaving else None
 
 
 @action(actor="broker", broker=brokers)
@@ -69,13 +86,17 @@ def broker_session_expires(cluster: Cluster, broker: int) -> Cluster | None:
 
 
 @action(actor="broker", broker=brokers)
-def broker_registers_again(cluster: Cluster, broker: int) -> Cluster | None:
-    """A running broker whose session ended registers with a new broker epoch.
+def broker_registers_again(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A running broker whose session ended registers again.
 
     Actor: the broker.
     Enabled: it runs and is not registered.
-    Source: kafka.controller.KafkaController#processRegisterBrokerAndReelect (3.5).
+    Effect: it is registered under its next broker epoch, as its new node in ZooKeeper is given one; or under the one that it had, as KRaft
+        has it since KAFKA-16952.
+    Source: kafka.controller.KafkaController#processRegisterBrokerAndReelect (3.5); ClusterControlManager#registerBroker (3.9).
     """
     if not cluster.brokers[broker].running or cluster.zk.registrations[broker] is not None:
         return None
+    if protocol.registration_keeps_epoch:
+        return cluster.with_zk(registrations=replaced(cluster.zk.registrations, broker, cluster.brokers[broker].epoch))
     return _registered(cluster, broker)

@@ -65,7 +65,9 @@ def _answered(cluster: Cluster, controller: int, broker: int, request: Request, 
 def _took_role(broker: Broker, me: int, request: Request, committed: bool, protocol: ControllerProtocol) -> Broker | None:
     """The broker as leader or follower, or None where it refuses.
 
-    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower (3.5), kafka.cluster.Partition#makeLeader, #makeFollower (3.5).
+    Coordinators move with leadership: a new leader loads the state of groups or transactions, a new follower forgets it.
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, kafka.cluster.Partition#makeLeader, #makeFollower,
+        kafka.server.RequestHandlerHelper#onLeadershipChange (3.5).
     """
     if protocol.leader_and_isr_needs_newer_epoch and request.leader_epoch <= broker.leader_epoch:
         return None
@@ -77,19 +79,24 @@ def _took_role(broker: Broker, me: int, request: Request, committed: bool, proto
     if broker.log is None or (is_stray and protocol.topic_ids):
         broker = evolve(broker, log=request.topic_id, complete=not committed)
     broker = evolve(broker, leader=request.leader, leader_epoch=request.leader_epoch, topic_id=request.topic_id)
+    broker = evolve(broker, change=None)
     if request.leader == me:
+        coordinates = broker.coordinates or broker.role is not Role.LEADER
         replicas = request.replicas if protocol.leader_forgets_removed else request.replicas | broker.replicas
-        return evolve(broker, role=Role.LEADER, isr=request.isr, replicas=replicas, partition_epoch=request.partition_epoch)
+        broker = evolve(broker, role=Role.LEADER, isr=request.isr, replicas=replicas, partition_epoch=request.partition_epoch)
+        return evolve(broker, coordinates=coordinates)
     if broker.role is Role.LEADER and broker.leaving and not protocol.demote_during_shutdown:
         return broker
-    return evolve(broker, role=Role.FOLLOWER, isr=frozenset(), replicas=frozenset(), partition_epoch=0)
+    return evolve(broker, role=Role.FOLLOWER, isr=frozenset(), replicas=frozenset(), partition_epoch=0, coordinates=False)
 
 
 def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> Broker | None:
     """The broker without its replica, or with one that fetches no more, or None where it refuses.
 
-    A leader that is told to stop without deleting stays leader: only its fetchers would be stopped.
-    Source: kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2).
+    A leader that is told to stop without deleting stays leader: only its fetchers would be stopped. One that deletes its replica will get
+    no LeaderAndIsr to tell it that it coordinates no more, so that StopReplica has to.
+    Source: kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2);
+        kafka.server.KafkaApis#handleStopReplicaRequest (3.5).
     """
     epoch, known = request.leader_epoch, broker.leader_epoch
     if epoch > NO_EPOCH and broker.role is not Role.NONE:
@@ -97,7 +104,8 @@ def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> 
         if refused[protocol.stop_replica_epoch]:
             return None
     if request.delete:
-        return evolve(without_role(broker), log=None, complete=False)
+        coordinates = broker.coordinates and not protocol.stop_replica_ends_coordination
+        return evolve(without_role(broker), log=None, complete=False, coordinates=coordinates)
     return evolve(broker, role=Role.STOPPED) if broker.role is Role.FOLLOWER else broker
 
 
@@ -123,6 +131,41 @@ def fails_to_take_role(cluster: Cluster, controller: int, broker: int, protocol:
     if protocol.epoch_stored_after_role_change:
         return cluster
     return cluster.with_broker(broker, evolve(before, leader_epoch=request.leader_epoch, role=Role.STOPPED))
+
+
+@action(actor="broker", needs=lambda bounds: bounds.late_resignations, controller=controllers, broker=brokers)
+def deletes_replica_and_resigns_late(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A coordinator deletes its replica, and its resignation is delayed.
+
+    Actor: the broker.
+    Enabled: it runs and coordinates, and the next request is a StopReplica with delete that it obeys; within the budget.
+    Effect: the replica is gone, and the broker coordinates until it resigns.
+    Source: kafka.server.KafkaApis#handleStopReplicaRequest (2.8), which resigns outside of the lock that orders changes of leadership.
+    """
+    queue, before = cluster.queues[controller][broker], cluster.brokers[broker]
+    if not queue or not before.coordinates or not before.running or not queue[0].delete:
+        return None
+    after = obeyed(cluster.with_queue(controller, broker, queue[1:]), controller, broker, queue[0], protocol)
+    if after.brokers[broker].log is not None:
+        return None
+    epoch = max(NO_EPOCH, queue[0].leader_epoch)
+    return after.with_broker(broker, evolve(after.brokers[broker], coordinates=True, resigning=epoch)).spending("late_resignations")
+
+
+@action(actor="broker", needs=lambda bounds: bounds.late_resignations, broker=brokers)
+def resigns_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A coordinator's delayed resignation is carried out.
+
+    Actor: the broker.
+    Enabled: there is one.
+    Effect: it coordinates no more, unless it has been told of a newer leader epoch since.
+    Source: kafka.coordinator.group.GroupMetadataManager#removeGroupsAndOffsets, #maybeUpdateCoordinatorEpoch (3.0).
+    """
+    ours = cluster.brokers[broker]
+    if ours.resigning is None:
+        return None
+    superseded = protocol.coordinator_checks_epoch and NO_EPOCH < ours.resigning < ours.leader_epoch
+    return cluster.with_broker(broker, evolve(ours, resigning=None, coordinates=ours.coordinates and superseded))
 
 
 @action(actor="network", needs=lambda bounds: bounds.reorderings, controller=controllers, broker=brokers)

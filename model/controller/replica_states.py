@@ -81,18 +81,18 @@ class Left:
     isr: frozenset[int]
 
 
-def leave_isr(replica: int, leader: int | None, isr: frozenset[int]) -> Left | None:
+def leave_isr(replica: int, leader: int | None, isr: frozenset[int], *, last_stays: bool = True) -> Left | None:
     """Leader and ISR without a replica, or None where it is not in the ISR and nothing is written.
 
-    The last member stays in the ISR, as nobody else could lead. If the replica led, nobody does: electing is the partitions' machine's.
-    What is written gets the next leader epoch, even when a follower leaves.
+    The last member stays in the ISR (`last_stays`), as nobody else could lead. If the replica led, nobody does: electing is the partitions'
+    machine's. What is written gets the next leader epoch, even when a follower leaves.
 
     Source: kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.5); KafkaController#removeReplicaFromIsr (0.10.2), where
         the last member leaves an empty ISR if unclean election is enabled.
     """
     if replica not in isr:
         return None
-    return Left(None if leader == replica else leader, isr if len(isr) == 1 else isr - {replica})
+    return Left(None if leader == replica else leader, isr if len(isr) == 1 and last_stays else isr - {replica})
 
 
 def at_startup(is_live: bool) -> ReplicaState:

@@ -31,15 +31,18 @@ class Spent:
     """How many times what has happened, of what the bounds limit."""
 
     broker_crashes: int = within(lambda bounds: Integers(0, bounds.broker_crashes))
+    lossy_crashes: int = within(lambda bounds: Integers(0, bounds.lossy_crashes))
     broker_expiries: int = within(lambda bounds: Integers(0, bounds.broker_expiries))
     shutdowns: int = within(lambda bounds: Integers(0, bounds.shutdowns))
     controller_crashes: int = within(lambda bounds: Integers(0, bounds.controller_crashes))
     depositions: int = within(lambda bounds: Integers(0, bounds.depositions))
     lost_answers: int = within(lambda bounds: Integers(0, bounds.lost_answers))
     failed_role_changes: int = within(lambda bounds: Integers(0, bounds.failed_role_changes))
+    late_resignations: int = within(lambda bounds: Integers(0, bounds.late_resignations))
     reorderings: int = within(lambda bounds: Integers(0, bounds.reorderings))
     deletions: int = within(lambda bounds: Integers(0, bounds.deletions))
     reassignments: int = within(lambda bounds: Integers(0, bounds.reassignments))
+    partition_additions: int = within(lambda bounds: Integers(0, bounds.partition_additions))
     preferred_elections: int = within(lambda bounds: Integers(0, bounds.preferred_elections))
     shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks))
     commits: int = within(lambda bounds: Integers(0, bounds.commits))
@@ -150,10 +153,11 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
     """Brokers that run, and nothing else; or a topic whose leader everybody knows, with an active controller, if so asked."""
     everybody = range(bounds.brokers)
     empty = blank(bounds.brokers)
-    zk = ZooKeeper(None, 0, (0,) * bounds.brokers, 0, (), None, None, False, False, False)
+    zk = ZooKeeper(None, 0, (0,) * bounds.brokers, 0, (), None, None, False, False, False, False)
     idle = Broker(
         running=True, epoch=0, leaving=False, controller_epoch=0, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None, isr=frozenset(),
-        replicas=frozenset(), partition_epoch=0, topic_id=0, log=None, complete=False, metadata=None,
+        replicas=frozenset(), partition_epoch=0, change=None, coordinates=False, resigning=None, topic_id=0, log=None,
+        complete=False, metadata=None,
     )  # fmt: skip
     cluster = Cluster(
         zk=zk,
@@ -181,7 +185,7 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
     )
     zk = attrs.evolve(zk, controller=0, controller_epoch=1, topic_id=1, assignment=assignment, leadership=leadership)
     follower = attrs.evolve(idle, leader_epoch=0, role=Role.FOLLOWER, leader=assignment[0], topic_id=1, log=1, complete=True)
-    leader = attrs.evolve(follower, role=Role.LEADER, isr=members, replicas=members)
+    leader = attrs.evolve(follower, role=Role.LEADER, isr=members, replicas=members, coordinates=True)
     told = Metadata(assignment[0], 0)
     brokers_ = tuple(
         attrs.evolve(leader if broker == assignment[0] else follower if broker in members else idle, controller_epoch=1, metadata=told)

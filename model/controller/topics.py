@@ -45,7 +45,7 @@ def notices_topic(cluster: Cluster, controller: int, protocol: ControllerProtoco
     if not zk.assignment:
         return cluster
     cluster = cluster.with_context(controller, topic_id=zk.topic_id, assignment=zk.assignment)
-    return handled(cluster, controller, lambda before: create_partition(before, controller, protocol))
+    return handled(cluster, controller, protocol, lambda before: create_partition(before, controller, protocol))
 
 
 @action(actor="admin", needs=lambda bounds: bounds.deletions)
@@ -74,12 +74,44 @@ def notices_deletion(cluster: Cluster, controller: int, protocol: ControllerProt
     if not cluster.zk.deletion or not is_free(context) or context.deleting:
         return None
     if not cluster.zk.assignment:
-        return handled(cluster, controller, lambda before: fenced(before, controller, protocol).with_zk(deletion=False))
+        return handled(cluster, controller, protocol, lambda before: fenced(before, controller, protocol).with_zk(deletion=False))
     if not context.topic_id:
         return None
     halted = context.reassignment is not None
     cluster = cluster.with_context(controller, deleting=True, deletion_halted=halted)
-    return handled(cluster, controller, lambda before: resume_deletion(before, controller, protocol))
+    return handled(cluster, controller, protocol, lambda before: resume_deletion(before, controller, protocol))
+
+
+@action(actor="admin", needs=lambda bounds: bounds.partition_additions)
+def asks_for_partition(cluster: Cluster) -> Cluster | None:
+    """Somebody adds a partition to the topic while it is being deleted.
+
+    Actor: an admin client.
+    Enabled: the topic is there and so is a request to delete it; nobody has done so yet; within the budget.
+    Effect: ZooKeeper holds an assignment of a second partition, with one replica, on the broker that the first one's begins with.
+    Abstracts: adding partitions to a topic that stays.
+    Source: kafka.zk.AdminZkClient#addPartitions (2.0).
+    """
+    if not cluster.zk.assignment or not cluster.zk.deletion or cluster.zk.partition_added:
+        return None
+    return cluster.with_zk(partition_added=True).spending("partition_additions")
+
+
+@action(actor="controller", needs=lambda bounds: bounds.partition_additions, controller=controllers)
+def takes_added_partition_back(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller learns of a partition that was added to the topic that it deletes, and removes it from the assignment.
+
+    Actor: the controller.
+    Enabled: `added_partitions_taken_back`; it is free and deletes the topic, and did not find the partition when it took office.
+    Effect: ZooKeeper holds the assignment of the first partition alone. Until KAFKA-6612 the controller logged an error and did nothing.
+    Source: kafka.controller.KafkaController#processPartitionModifications (2.0).
+    """
+    context = cluster.controllers[controller]
+    if not protocol.added_partitions_taken_back or not cluster.zk.partition_added or not is_free(context):
+        return None
+    if not context.deleting or context.added is not ReplicaState.NON_EXISTENT:
+        return None
+    return handled(cluster, controller, protocol, lambda before: fenced(before, controller, protocol).with_zk(partition_added=False))
 
 
 @action(actor="controller", needs=lambda bounds: bounds.deletions, controller=controllers, broker=brokers)
@@ -105,4 +137,4 @@ def reads_answer(cluster: Cluster, controller: int, broker: int, protocol: Contr
         cluster = move_replicas(cluster, controller, [broker], ReplicaState.DELETION_SUCCESSFUL, protocol)
         return resume_deletion(cluster, controller, protocol)
 
-    return handled(cluster, controller, handle)
+    return handled(cluster, controller, protocol, handle)

@@ -68,6 +68,7 @@ class ZooKeeper:
         leadership: its partition's state; None before the first and after deletion has begun to clear up.
         reassignment: the request in /admin/reassign_partitions, with the replicas that there were when it came in.
         deletion, preferred_election: whether such a request is there.
+        partition_added: a second partition was added to the topic while it was being deleted.
         isr_changed: a leader's notification that it has changed the ISR.
     """
 
@@ -80,4 +81,5 @@ class ZooKeeper:
     reassignment: Reassignment | None = within(lambda bounds: Maybe(records(Reassignment)(bounds)))
     deletion: bool = within(BOOLEAN)
     preferred_election: bool = within(BOOLEAN)
+    partition_added: bool = within(BOOLEAN)
     isr_changed: bool = within(BOOLEAN)
