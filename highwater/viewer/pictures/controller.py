@@ -49,9 +49,8 @@ def zookeeper_lane(cluster: Cluster) -> Lane:
         facts.append(Fact("version", str(zk.leadership.partition_epoch)))
     if zk.reassignment is not None:
         facts.append(Fact("reassignment", str(zk.reassignment)))
-    for name in ("deletion", "preferred_election", "isr_changed"):
-        if getattr(zk, name):
-            facts.append(Fact(name.replace("_", " "), "asked for" if name != "isr_changed" else "noted"))
+    asked = {"deletion": "asked for", "preferred_election": "asked for", "partition_added": "during the deletion", "isr_changed": "noted"}
+    facts += [Fact(name.replace("_", " "), text) for name, text in asked.items() if getattr(zk, name)]
     return Lane(tuple(badges), chips=tuple(chips), facts=tuple(facts))
 
 
@@ -59,7 +58,8 @@ def controller_lane(cluster: Cluster, number: int) -> Lane:
     """What one controller believes; blank while it is not active."""
     context, zk = cluster.controllers[number], cluster.zk
     if not context.active:
-        return Lane((Badge("not active", Tone.IDLE, "-"),))
+        left = (Fact("left in its queue", "a changed ISR"),) if context.notification_queued else ()
+        return Lane((Badge("not active", Tone.IDLE, "-"),), facts=left)
     deposed = zk.controller != number or context.epoch != zk.controller_epoch
     tone, text = (Tone.ZOMBIE, "deposed, active") if deposed else (Tone.LEADS, "active")
     badges = [
@@ -82,6 +82,8 @@ def controller_lane(cluster: Cluster, number: int) -> Lane:
     if context.reassignment is not None:
         facts.append(Fact("reassignment", str(context.reassignment)))
     if context.deleting:
+        if context.added.name != "NON_EXISTENT":
+            facts.append(Fact("added partition's replica", context.added.value))
         facts.append(Fact("deletion", "halted" if context.deletion_halted else "begun" if context.deletion_begun else "queued"))
     return Lane(tuple(badges), chips=tuple(chips), facts=tuple(facts))
 
@@ -106,6 +108,10 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
     )
     if this.leaving:
         badges.append(Badge("shutting down", short="leaving"))
+    if this.change is not None:
+        facts.append(Fact("asks for ISR", " ".join(names(this.change.isr)) + (", gave up" if this.change.given_up else "")))
+    if this.coordinates != leads:
+        facts.append(Fact("coordinates", "still" if this.coordinates else "not any more"))
     if leads:
         chips = (Chips("its ISR", names(this.isr), names(leadership.isr) if leadership else ()),)
     if this.log is not None:
