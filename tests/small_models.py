@@ -13,7 +13,7 @@ from highwater.specs.spec import build_system
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 
-CHOSEN = {"partition": ("kafka-0.10.2", "kafka-2.1", "kafka-2.8.0", "repaired"), "controller": ("repaired", "kafka-0.10.2")}
+CHOSEN = {"partition": ("kafka-0.10.2", "kafka-2.1", "kafka-2.8.0", "repaired"), "controller": ("kafka-3.5", "kafka-0.10.2")}
 CASES = [(model, name) for model in MODELS for name, _, _ in variants(MODELS[model]) if name in CHOSEN.get(model, (name,))]
 SIZES = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 2, "offset_max": 2, "version_max": 2}
 SIZES |= {"replication_factor": 2, "partition_epoch_max": 6, "controllers": 2, "controller_epoch_max": 2, "target_size": 2}

@@ -14,10 +14,9 @@ from explorer.system import System
 from highwater.specs.spec import build_system
 from invariants.catalogue import PROPERTIES
 from model.controller.bounds import ControllerBounds
-from model.controller.clients import ClientError, metadata_error, produce_error
 from model.controller.context import Step
 from model.controller.definition import ACTIONS, define
-from model.controller.hosts import Kind, Metadata, Role
+from model.controller.hosts import Kind, Role
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import PRESETS, REPAIRED, DeadReplicaAtStartup
 from model.controller.replica_states import ReplicaState
@@ -130,42 +129,84 @@ def test_a_deletion_waits_for_a_reassignment() -> None:
     assert walk.context.replicas == (ReplicaState.NON_EXISTENT, ReplicaState.DELETION_STARTED)
 
 
-def reassigned(walk: Walk) -> Walk:
-    return walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0).steps()
+def test_a_request_for_a_preferred_leader_outlives_its_controller() -> None:
+    walk = Walk(controllers=2, controller_epoch_max=2)("broker_crashes", broker=0)("notices_brokers", controller=0)
+    walk("broker_starts", broker=0)("notices_brokers", controller=0).deliver_all()("expands_isr", leader=1, follower=0)
+    walk("asks_for_preferred_leader")("controller_crashes", controller=0)("is_elected", controller=1)
+    assert (walk.leadership.leader, walk.cluster.zk.preferred_election) == (1, True)
+    walk("elects_preferred_leader", controller=1)
+    assert (walk.leadership.leader, walk.leadership.isr, walk.cluster.zk.preferred_election) == (0, {0, 1}, False)
 
 
-def test_moving_a_single_replica_costs_three_leader_epochs() -> None:
-    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
-    assert walk.leadership.leader_epoch == 1
-    assert walk.cluster.zk.assignment == (1, 0)
-    reassigned(walk)
-    assert (walk.leadership.leader, walk.leadership.isr, walk.leadership.leader_epoch) == (1, {1}, 3)
-    assert (walk.cluster.zk.assignment, walk.cluster.zk.reassignment) == ((1,), None)
-    assert walk.cluster.brokers[0].log is None
+def test_a_notification_of_a_changed_isr_tells_the_controller_and_through_it_everybody() -> None:
+    walk = Walk(attrs.evolve(REPAIRED, update_metadata=True))("shrinks_isr", leader=0, follower=1)
+    assert (walk.context.leadership.isr, walk.leadership.isr, walk.cluster.zk.isr_changed) == ({0, 1}, {0}, True)
+    walk("notices_isr", controller=0)
+    assert (walk.context.leadership, walk.cluster.zk.isr_changed) == (walk.leadership, False)
+    assert [[request.kind for request in queue] for queue in walk.cluster.queues[0]] == [[Kind.UPDATE_METADATA]] * 2
 
 
-def test_moving_a_single_replica_costs_one_more_leader_epoch_if_it_stalled() -> None:
-    walk = Walk(replication_factor=1)("broker_crashes", broker=1)("notices_brokers", controller=0)
-    walk("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
-    assert walk.leadership.leader_epoch == 1
-    walk("broker_starts", broker=1)("notices_brokers", controller=0).steps()
-    assert reassigned(walk).leadership.leader_epoch == 4
+@pytest.mark.parametrize("fixed", [True, False])
+def test_a_controller_that_has_resigned_handles_no_more_events(fixed: bool) -> None:
+    walk = Walk(attrs.evolve(REPAIRED, resign_stops_queue=fixed), controllers=2, controller_epoch_max=2)
+    walk("controller_is_deposed", controller=0)("is_elected", controller=1)("shrinks_isr", leader=0, follower=1)("resigns", controller=0)
+    late = walk.try_("handles_notification_after_resigning", controller=0)
+    if fixed:
+        assert late is None
+    else:
+        assert not late.zk.isr_changed
+        assert late.controllers[1].leadership.isr == {0, 1}, "the controller in office never learns"
 
 
-def test_a_removed_replica_does_not_wait_for_its_broker() -> None:
-    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
-    walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0)
-    while walk.context.step is not Step.NARROW_ASSIGNMENT:
-        walk("takes_step", controller=0)
-    assert walk.context.replicas[0] is ReplicaState.NON_EXISTENT
-    assert walk.cluster.brokers[0].log is not None
+@pytest.mark.parametrize("lives_on", [True, False])
+def test_a_new_broker_epoch_is_a_bounce_whether_or_not_the_broker_died(lives_on: bool) -> None:
+    walk = Walk()
+    if lives_on:
+        walk("broker_session_expires", broker=0)("broker_registers_again", broker=0)
+    else:
+        walk("broker_crashes", broker=0)("broker_starts", broker=0)
+    walk("notices_brokers", controller=0)
+    assert (walk.leadership.leader, walk.leadership.isr) == (1, {1})
 
 
-def test_a_reassignment_for_a_topic_that_is_being_deleted_is_refused() -> None:
-    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("asks_for_deletion")("notices_deletion", controller=0)
-    walk("notices_reassignment", controller=0)
-    assert walk.cluster.zk.reassignment is None
-    assert walk.context.step is None
+def test_a_broker_that_keeps_its_epoch_is_not_seen_to_bounce() -> None:
+    walk = Walk(attrs.evolve(REPAIRED, registration_keeps_epoch=True))("broker_session_expires", broker=0)
+    walk("broker_registers_again", broker=0)
+    assert walk.try_("notices_brokers", controller=0) is None
+
+
+def test_what_a_lossy_crash_loses_is_fetched_again() -> None:
+    walk = Walk()
+    assert walk.try_("broker_crashes_with_loss", broker=1) is None, "there is nothing to lose yet"
+    walk("commits", leader=0)("broker_crashes_with_loss", broker=1)("broker_starts", broker=1)("notices_brokers", controller=0)
+    walk.deliver_all()
+    assert walk.try_("expands_isr", leader=0, follower=1) is None
+    walk("catches_up", follower=1, leader=0)("expands_isr", leader=0, follower=1)
+
+
+@pytest.mark.parametrize("taken_back", [True, False])
+def test_a_partition_that_was_added_during_a_deletion_is_taken_back_or_deleted_by_the_next_controller(taken_back: bool) -> None:
+    walk = Walk(attrs.evolve(REPAIRED, added_partitions_taken_back=taken_back), controllers=2, controller_epoch_max=2)
+    walk("asks_for_deletion")("notices_deletion", controller=0)("asks_for_partition")
+    back = walk.try_("takes_added_partition_back", controller=0)
+    assert (back is not None) == taken_back
+    if taken_back:
+        assert not back.zk.partition_added
+    walk("controller_crashes", controller=0)("is_elected", controller=1)
+    assert walk.context.added is ReplicaState.DELETION_SUCCESSFUL, "its broker hosts nothing of it, and says so"
+    walk.deliver_all()("reads_answer", controller=1, broker=0)("reads_answer", controller=1, broker=1).steps(1)
+    assert (walk.cluster.zk.assignment, walk.cluster.zk.partition_added, walk.cluster.zk.deletion) == ((), False, False)
+    assert not walk.cluster.history.illegal_edges
+
+
+def test_without_the_fix_of_2_0_an_added_partition_stops_the_next_controllers_deletion() -> None:
+    rules = attrs.evolve(REPAIRED, added_partitions_taken_back=False, offline_without_leadership=False)
+    walk = Walk(rules, controllers=2, controller_epoch_max=2)
+    walk("asks_for_deletion")("notices_deletion", controller=0)("asks_for_partition")
+    walk("controller_crashes", controller=0)("is_elected", controller=1).deliver_all()
+    walk("reads_answer", controller=1, broker=0)("reads_answer", controller=1, broker=1)
+    assert (walk.context.added, walk.context.step) == (ReplicaState.ONLINE, None)
+    assert walk.cluster.history.illegal_edges
 
 
 def test_a_deposed_controller_finds_out_by_its_first_write() -> None:
@@ -180,28 +221,6 @@ def test_a_stopped_leader_stays_leader_until_it_is_told_to_delete() -> None:
     assert walk.cluster.brokers[0].leads
     walk("receives", controller=0, broker=0)
     assert (walk.cluster.brokers[0].role, walk.cluster.brokers[0].log) == (Role.NONE, None)
-
-
-@pytest.mark.parametrize(
-    ("metadata", "live", "assignment", "error"),
-    [
-        (None, {0, 1}, {0, 1}, ClientError.UNKNOWN_TOPIC_OR_PARTITION),
-        (Metadata(None, 1), {0, 1}, {0, 1}, ClientError.LEADER_NOT_AVAILABLE),
-        (Metadata(0, 1), {1}, {0, 1}, ClientError.LEADER_NOT_AVAILABLE),
-        (Metadata(1, 1), {1}, {0, 1}, ClientError.REPLICA_NOT_AVAILABLE),
-        (Metadata(1, 1), {0, 1}, {0, 1}, ClientError.NONE),
-    ],
-)
-def test_what_a_metadata_response_says(metadata: Metadata | None, live: set, assignment: set, error: ClientError) -> None:
-    broker = attrs.evolve(Walk().cluster.brokers[0], metadata=metadata)
-    assert metadata_error(broker, frozenset(live), frozenset(assignment)) is error
-
-
-def test_only_the_leader_takes_writes() -> None:
-    walk = Walk(brokers=3)
-    assert [produce_error(broker) for broker in walk.cluster.brokers[:2]] == [ClientError.NONE, ClientError.NOT_LEADER_OR_FOLLOWER]
-    stranger = attrs.evolve(walk.cluster.brokers[2], metadata=None)
-    assert produce_error(stranger) is ClientError.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize(
