@@ -7,6 +7,7 @@ from model.domain import Invariant, Prospect, StepProperty
 
 CONTROLLER: tuple[Invariant | StepProperty | Prospect, ...] = (
     fencing.one_leader_per_epoch,
+    fencing.a_leader_epoch_has_one_leader_for_ever,
     in_sync_replicas.leader_is_in_isr,
     in_sync_replicas.isr_within_assignment,
     in_sync_replicas.known_dead_brokers_leave_the_isr,

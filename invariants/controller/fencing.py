@@ -25,6 +25,28 @@ def one_leader_per_epoch(cluster: Cluster, first: int, second: int) -> bool | Wi
     return Witness("b{first} and b{second} both lead in leader epoch {epoch}", first=first, second=second, epoch=ours.leader_epoch)
 
 
+@step_property(broker=brokers)
+def a_leader_epoch_has_one_leader_for_ever(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
+    """While a leader epoch is current, its leader does not change, and nobody but this leader takes up leadership in it.
+
+    Kind: step.
+    When false: one broker leads after another under the same epoch, and records of both look alike.
+    Source: S9; kafka.controller.ZkPartitionStateMachine#doElectLeaderForPartitions (3.5), which starts an epoch with every leader.
+    """
+    old, new = before.zk.leadership, after.zk.leadership
+    if old is None or new is None or before.zk.topic_id != after.zk.topic_id:
+        return True
+    epoch = new.leader_epoch
+    if old.leader_epoch == epoch and old.leader != new.leader:
+        return Witness("leader epoch {epoch} gets another leader", epoch=epoch)
+    was, now = before.brokers[broker], after.brokers[broker]
+    if not now.leads or now.leader_epoch != epoch or now.topic_id != after.zk.topic_id or new.leader == broker:
+        return True
+    if was.leads and was.leader_epoch == epoch:
+        return True
+    return Witness("b{broker} takes up leadership in leader epoch {epoch}, which is another one's", broker=broker, epoch=epoch)
+
+
 @invariant()
 def only_the_current_controller_writes(cluster: Cluster) -> bool | Witness:
     """No controller whose epoch is below the current one changes what ZooKeeper holds.

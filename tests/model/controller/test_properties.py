@@ -1,0 +1,64 @@
+"""Every property can be false: a claim shows how, or a state made by hand does."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import pytest
+
+from invariants.controller import fencing, in_sync_replicas, recovery
+from invariants.controller.catalogue import CONTROLLER
+from invariants.controller.in_sync_replicas import reassignments_complete_with_the_target_assigned_and_in_sync as completes
+from model.controller.hosts import Role
+from model.controller.protocol import REPAIRED
+from model.controller.state import Cluster
+from tests.model.controller.walk import Walk
+
+SPECS = Path(__file__).parents[3] / "specs" / "controller"
+
+
+def changed(cluster: Cluster, broker: int, **changes: object) -> Cluster:
+    return cluster.with_broker(broker, attrs.evolve(cluster.brokers[broker], **changes))
+
+
+def with_leadership(cluster: Cluster, **changes: object) -> Cluster:
+    """ZooKeeper and the controller with another leadership."""
+    leadership = attrs.evolve(cluster.zk.leadership, **changes)
+    return cluster.with_zk(leadership=leadership).with_context(0, leadership=leadership)
+
+
+START = Walk().cluster
+ALIKE = changed(START, 1, role=Role.LEADER)
+FALSE: list[tuple[Callable, tuple]] = [
+    (fencing.one_leader_per_epoch, (ALIKE, 0, 1)),
+    (fencing.a_leader_epoch_has_one_leader_for_ever, (START, ALIKE, 1)),
+    (fencing.a_leader_epoch_has_one_leader_for_ever, (START, with_leadership(START, leader=1), 0)),
+    (in_sync_replicas.online_partition_has_live_leader_in_isr, (with_leadership(START, leader=None), 0)),
+    (in_sync_replicas.online_partition_has_live_leader_in_isr, (with_leadership(START, isr=frozenset({1})), 0)),
+    (in_sync_replicas.online_partition_has_live_leader_in_isr, (START.with_context(0, live=(None, 0)), 0)),
+    (completes, (START.with_zk(reassignment=Walk()("asks_for_reassignment", target=(1,)).cluster.zk.reassignment), START)),
+    (recovery.assigned_brokers_can_join_the_isr, (with_leadership(START, isr=frozenset({0})), 1)),
+    (recovery.metadata_can_converge, (changed(START, 1, metadata=None), 1, attrs.evolve(REPAIRED, update_metadata=True))),
+]
+
+
+@pytest.mark.parametrize(("holds", "given"), FALSE, ids=lambda each: getattr(each, "name", ""))
+def test_a_property_is_false_where_it_should_be_and_says_why(holds: Callable, given: tuple) -> None:
+    witness = holds(*given)
+    assert not witness
+    assert str(witness)
+
+
+def test_every_property_is_seen_to_fail() -> None:
+    expected = [tomllib.loads(path.read_text(encoding="utf-8"))["expect"] for path in SPECS.rglob("*.toml")]
+    seen = {expect["property"] for expect in expected if expect["verdict"] == "violated"} | {holds.name for holds, _ in FALSE}
+    assert {each.name for each in CONTROLLER} == seen
+
+
+def test_every_property_is_claimed_to_hold_somewhere() -> None:
+    specs = [tomllib.loads(path.read_text(encoding="utf-8")) for path in SPECS.rglob("*.toml")]
+    held = {name for spec in specs if spec["expect"]["verdict"] == "holds" for name in spec["check"]}
+    assert {each.name for each in CONTROLLER} == held
