@@ -5,10 +5,9 @@ Source: kafka.controller.TopicDeletionManager (3.5, 0.10.2), KafkaController#onN
 
 from __future__ import annotations
 
-from model.controller import replica_states
 from model.controller.context import Context, Step, blank
 from model.controller.edges import Illegal
-from model.controller.machines import fenced, move_partition, move_replicas
+from model.controller.machines import fenced, move_partition, move_replicas, replica_edge
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import ControllerProtocol
 from model.controller.replica_states import ReplicaState
@@ -50,20 +49,19 @@ def resume_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
         if ineligible := in_state(context, INELIGIBLE):
             cluster = move_replicas(cluster, controller, ineligible, ReplicaState.OFFLINE, protocol)
         if context.added is INELIGIBLE:
-            cluster = move_added(cluster, controller, ReplicaState.OFFLINE, protocol)
+            cluster = _move_added(cluster, controller, ReplicaState.OFFLINE, protocol)
         if eligible:
             return begin_deletion(cluster, controller, protocol)
     return cluster
 
 
-def move_added(cluster: Cluster, controller: int, to: ReplicaState, protocol: ControllerProtocol) -> Cluster:
+def _move_added(cluster: Cluster, controller: int, to: ReplicaState, protocol: ControllerProtocol) -> Cluster:
     """Take the replica of a partition that was added during the deletion to a state. It has no leadership, and its broker has no log.
 
     Abstracts: the requests: there is nothing to stop or to delete.
     """
     context = cluster.controllers[controller]
-    edges = replica_states.EDGES if protocol.offline_to_ineligible_allowed else replica_states.EDGES_BEFORE_2_3
-    edge = replica_states.change(context.added, to, edges)
+    edge = replica_edge(context.added, to, protocol)
     if isinstance(edge, Illegal):
         return cluster.with_illegal("replica", edge)
     if to is ReplicaState.OFFLINE and not protocol.offline_without_leadership:
@@ -78,7 +76,7 @@ def _delete_added(cluster: Cluster, controller: int, protocol: ControllerProtoco
         return cluster
     is_live = context.is_online(context.assignment[0])
     for state in (ReplicaState.OFFLINE, STARTED, SUCCESSFUL) if is_live else (INELIGIBLE,):
-        cluster = move_added(cluster, controller, state, protocol)
+        cluster = _move_added(cluster, controller, state, protocol)
     return cluster
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from model.controller import partition_states, replica_states
-from model.controller.edges import Does, Effect, Illegal, To, When
+from model.controller.edges import Does, Edge, Effect, Illegal, To, When
 from model.controller.elections import (
     Elected,
     Strategy,
@@ -76,10 +76,15 @@ def move_replicas(cluster: Cluster, controller: int, replicas: Iterable[int], to
     return batch.sent(cluster, protocol)
 
 
+def replica_edge(before: ReplicaState, after: ReplicaState, protocol: ControllerProtocol) -> Edge | Illegal:
+    """The edge between two states of a replica, or that there is none, in the release that the protocol is of."""
+    edges = replica_states.EDGES if protocol.offline_to_ineligible_allowed else replica_states.EDGES_BEFORE_2_3
+    return replica_states.change(before, after, edges)
+
+
 def _move_replica(cluster: Cluster, controller: int, replica: int, to: ReplicaState, batch: Batch, protocol: ControllerProtocol) -> Cluster:
     context = cluster.controllers[controller]
-    edges = replica_states.EDGES if protocol.offline_to_ineligible_allowed else replica_states.EDGES_BEFORE_2_3
-    edge = replica_states.change(context.replicas[replica], to, edges)
+    edge = replica_edge(context.replicas[replica], to, protocol)
     if isinstance(edge, Illegal):
         return cluster.with_illegal("replica", edge)
     leader = None if context.leadership is None else context.leadership.leader
