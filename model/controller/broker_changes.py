@@ -75,7 +75,8 @@ def _came(cluster: Cluster, controller: int, came: list[int], protocol: Controll
     context = cluster.controllers[controller]
     if context.reassignment is not None and any(replica in came for replica in context.reassignment.target):
         return go_on(cluster, controller, protocol)
-    if context.deleting and hosted:
+    is_reassigning = context.reassignment is not None and context.step is not None
+    if context.deleting and hosted and not is_reassigning:
         return resume_deletion(cluster.with_context(controller, deletion_halted=False), controller, protocol)
     return cluster
 
