@@ -9,7 +9,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from invariants.controller import fencing, in_sync_replicas, recovery
+from invariants.controller import fencing, in_sync_replicas, records, recovery
 from invariants.controller.catalogue import CONTROLLER
 from invariants.controller.in_sync_replicas import reassignments_complete_with_the_target_assigned_and_in_sync as completes
 from model.controller.hosts import Role
@@ -50,6 +50,13 @@ def test_a_property_is_false_where_it_should_be_and_says_why(holds: Callable, gi
     witness = holds(*given)
     assert not witness
     assert str(witness)
+
+
+@pytest.mark.parametrize(("committed", "good"), [(False, True), (True, False)])
+def test_a_log_of_an_earlier_topic_lacks_what_was_committed_since_and_nothing_else(committed: bool, good: bool) -> None:
+    cluster = changed(START.with_zk(topic_id=2), 1, complete=False)
+    cluster = attrs.evolve(cluster, history=attrs.evolve(cluster.history, committed=committed))
+    assert bool(records.isr_members_hold_committed_records(cluster, 1)) is good
 
 
 def test_every_property_is_seen_to_fail() -> None:

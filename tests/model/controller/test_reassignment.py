@@ -98,3 +98,15 @@ def test_a_reassignment_that_completes_too_early_is_seen(order: ReassignmentOrde
         walk("takes_step", controller=0).deliver_all()
     before = walk.cluster
     assert bool(completes(before, walk("takes_step", controller=0).cluster)) is good
+
+
+def test_a_broker_that_bounces_starts_no_deletion_between_two_steps_of_a_reassignment() -> None:
+    walk = Walk(brokers=3, target_size=2)("asks_for_reassignment", target=(0, 2))("notices_reassignment", controller=0).steps()
+    walk("asks_for_deletion")("notices_deletion", controller=0)("broker_crashes", broker=2)("notices_brokers", controller=0)
+    for broker in (2, 1):
+        if walk.cluster.brokers[broker].running:
+            walk("broker_crashes", broker=broker)
+        walk("broker_starts", broker=broker)
+    walk("notices_brokers", controller=0)
+    assert walk.context.step is Step.UPDATE_ASSIGNMENT
+    assert not walk.context.deletion_begun
