@@ -1,1 +1,1 @@
-"""The same exploration on a Spark cluster. Nothing stands on this floor yet."""
+"""The same exploration on a Spark cluster, and the states that it found as a table."""

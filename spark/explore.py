@@ -22,12 +22,12 @@ from pyspark.sql import SparkSession
 from explorer.search.checkpoint import CheckpointError
 from explorer.search.parts import Counts, PartEngine, Visited
 from explorer.search.symmetry import refuse_unless_sound
-from explorer.system import ModelError, System, judge, judge_end, successor
-from explorer.trace import violation_at
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Step, Verdict, Violation
+from explorer.system import System
+from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from spark.cluster import Cluster
 from spark.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
 from spark.store import Found, Level, Levels
+from spark.traces import Traces
 
 ROWS_WORTH_A_JOB = 50_000
 ROWS_IN_THE_DRIVER = 1 << 22
@@ -101,6 +101,7 @@ class _Search:
         options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
         self.prints = self.engine.fingerprint(options)
         self.store = Levels(checkpoint)
+        self.traces = Traces(self.engine, self.store)
         self.cluster = Cluster(spark, name, make_system, symmetry, options, self.engine, self.store, partitions)
         if resume:
             self._go_on()
@@ -116,7 +117,7 @@ class _Search:
             return
         last = self.levels[-1]
         self.counts, self.found, self.paths = last.counts, last.found, last.paths
-        self.violations = [self._violation(found) for found in self.found]
+        self.violations = [self.traces.violation(found, self.levels) for found in self.found]
         if last.rows < ROWS_WORTH_A_JOB and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
             self.visited = Visited(self.engine.units)
             for level in self.levels:
@@ -220,63 +221,11 @@ class _Search:
         if len(permutations) > 1 and depth < LEVELS_TRIED:
             refuse_unless_sound(self.system, permutations, [self.engine.layout.unpack(words) for words in (samples[0], samples[-1])])
 
-    # Violations
-
     def _add_violations(self, found: list[Found], levels: list[Level]) -> None:
         """Tell violations in the order of their traces."""
-        traced = [(self._violation(each, levels), each) for each in found]
-        traced.sort(key=lambda pair: self._order(pair[0]))
-        self.violations += [violation for violation, _ in traced]
-        self.found += tuple(each for _, each in traced)
-
-    def _order(self, violation: Violation) -> tuple[int, ...]:
-        first, *rest = violation.trace
-        return (self.system.initial.index(first.state), *(self.system.actions.index(step.action) for step in rest))
-
-    def _violation(self, found: Found, levels: list[Level] | None = None) -> Violation:
-        """A violation with the trace along the parents of the state that it was found in, executed and judged again in plain Python."""
-        system = self.system
-        trace = self._replay(self._ancestors(found, self.levels if levels is None else levels))
-        if found.property == DEADLOCK:
-            return violation_at(system, None, trace)
-        last = trace[-1].state
-        for instance in system.invariants:
-            if instance.of.name == found.property and not judge(instance, last, system.domain):
-                return violation_at(system, instance, trace)
-        wanted = [instance for instance in system.step_properties if instance.of.name == found.property]
-        for action in system.actions if wanted else ():
-            after = successor(action, last, system.domain)
-            for instance in wanted if isinstance(after, system.domain.cls) else ():
-                if not judge_end(system, instance, last, after):
-                    return violation_at(system, instance, (*trace, Step(action, after)))
-        raise ModelError(f"{found.property} was found violated, but plain evaluation of the trace's end does not agree")
-
-    def _ancestors(self, found: Found, levels: list[Level]) -> list[tuple[int, ...]]:
-        """The words of a state and of its ancestors, the initial one first."""
-        names = [*(f"w{number}" for number in range(self.engine.layout.words)), "parent"]
-        number, row, chain = found.part, found.row, []
-        for level in levels[found.depth :: -1]:
-            part = level.parts[number]
-            if part is None or row >= part.rows:
-                raise CheckpointError(f"{self.store.uri}: level {level.depth} does not hold the state that level {level.depth + 1} names")
-            *words, parents = self.store.read_part(part, names)
-            chain.append(tuple(int(column.view(np.uint64)[row]) for column in words))
-            number, row = int(parents[row]) >> 32, int(parents[row]) & 0xFFFFFFFF
-        return chain[::-1]
-
-    def _replay(self, chain: list[tuple[int, ...]]) -> tuple[Step, ...]:
-        """The steps whose states are represented by those of a chain: the first action in the system's order that leads on, each time."""
-        representative, domain = self.engine.engine.representative, self.system.domain
-        steps = [next((Step(None, state) for state in self.system.initial if representative(state) == chain[0]), None)]
-        for words in chain[1:]:
-            if steps[-1] is None:
-                break
-            after = ((action, successor(action, steps[-1].state, domain)) for action in self.system.actions)
-            is_next = (Step(action, state) for action, state in after if isinstance(state, domain.cls) and representative(state) == words)
-            steps.append(next(is_next, None))
-        if steps[-1] is None:
-            raise CheckpointError(f"{self.store.uri}: the trace in its levels does not replay: no action leads to step {len(steps) - 1}")
-        return tuple(steps)
+        told = self.traces.in_order(found, levels)
+        self.violations += [violation for _, violation in told]
+        self.found += tuple(each for each, _ in told)
 
     # Telling
 

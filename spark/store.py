@@ -12,25 +12,22 @@ before, so levels of two searches cannot be mixed. The folder is any URI that py
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
-import os
 import uuid
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyarrow import fs
 
 from explorer.search.checkpoint import CheckpointError
 from explorer.search.parts import Counts
+from spark.files import Folder
 
 FORMAT, VERSION = "highwater-levels", 1
 MANIFEST = "manifest.json"
@@ -93,11 +90,8 @@ class Levels:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
+        self._folder = Folder(uri)
         self._last_hash = ""
-        try:
-            self._files, self._base = _file_system(uri)
-        except (pa.ArrowException, ValueError, OSError) as error:
-            raise CheckpointError(f"{uri}: cannot be used: {_first_line(error)}") from None
 
     def __reduce__(self) -> Any:
         return Levels, (self.uri,)
@@ -110,9 +104,9 @@ class Levels:
         Raises:
             CheckpointError: it cannot be made, or holds a search already.
         """
-        if self._exists(MANIFEST):
+        if self._folder.holds(MANIFEST):
             raise CheckpointError(f"{self.uri}: holds a search already; go on with it with --resume, or name another folder")
-        self._write(MANIFEST, _sealed({"format": FORMAT, "version": VERSION, **header})[0])
+        self._folder.write(MANIFEST, _sealed({"format": FORMAT, "version": VERSION, **header})[0])
 
     def header(self) -> dict[str, Any]:
         """What the manifest says.
@@ -120,7 +114,7 @@ class Levels:
         Raises:
             CheckpointError: there is none, or it is damaged.
         """
-        if not self._exists(MANIFEST):
+        if not self._folder.holds(MANIFEST):
             raise CheckpointError(f"{self.uri}: holds no levels of a search (there is no {MANIFEST})")
         header = self._sealed(MANIFEST)[0]
         if (header.get("format"), header.get("version")) != (FORMAT, VERSION):
@@ -178,20 +172,19 @@ class Levels:
             },
         }
         text, self._last_hash = _sealed(data)
-        self._write(_level_file(level.depth), text)
+        self._folder.write(_level_file(level.depth), text)
 
     def note_end(self, depth: int) -> None:
         """Note that the level at that depth leads nowhere new: the levels are all there are."""
-        self._write(END, _sealed({"depth": depth})[0])
+        self._folder.write(END, _sealed({"depth": depth})[0])
 
     def ended(self, levels: Sequence[Level]) -> bool:
         """Whether the levels are all there are."""
-        return self._exists(END) and self._sealed(END)[0].get("depth") == len(levels) - 1
+        return self._folder.holds(END) and self._sealed(END)[0].get("depth") == len(levels) - 1
 
     def remove_leftovers(self, depth: int) -> None:
         """Remove parts of the level after the last whole one."""
-        with contextlib.suppress(OSError):  # there are none, or they do no harm
-            self._files.delete_dir(self._path(f"levels/{depth:05d}"))
+        self._folder.remove(f"levels/{depth:05d}")
 
     # Parts
 
@@ -206,7 +199,7 @@ class Levels:
         pq.write_table(pa.table(columns), sink, compression="zstd", use_dictionary=["action", "depth", "orbit"], write_statistics=False)
         data = sink.getbuffer()
         file = f"{depth:05d}/{name}-{uuid.uuid4().hex[:12]}.parquet"
-        self._write(f"levels/{file}", data)
+        self._folder.write(f"levels/{file}", data)
         return Part(file, len(parents), len(data), hashlib.sha256(data).hexdigest())
 
     def read_part(self, part: Part, columns: Sequence[str]) -> list[np.ndarray]:
@@ -215,16 +208,9 @@ class Levels:
         Raises:
             CheckpointError: the file is missing or damaged.
         """
-        path = f"{self.uri}/levels/{part.file}"
-        try:
-            with self._files.open_input_stream(self._path(f"levels/{part.file}"), compression=None) as stream:
-                data = stream.read()
-        except FileNotFoundError:
-            raise CheckpointError(f"{path}: is missing from the checkpoint") from None
-        except OSError as error:
-            raise CheckpointError(f"{path}: cannot be read: {_first_line(error)}") from None
+        data = self._folder.read(f"levels/{part.file}")
         if hashlib.sha256(data).hexdigest() != part.sha256:
-            raise CheckpointError(f"{path}: is damaged: its checksum does not match")
+            raise CheckpointError(f"{self.uri}/levels/{part.file}: is damaged: its checksum does not match")
         table = pq.read_table(pa.BufferReader(data), columns=list(columns))
         return [table.column(name).to_numpy() for name in columns]
 
@@ -234,86 +220,36 @@ class Levels:
 
     def locations(self, levels: Sequence[Level]) -> list[str]:
         """The parts of levels as Spark names them."""
-        base = self.uri if "://" in self.uri else Path(self.uri).absolute().as_uri()
+        base = self._folder.as_uri()
         return [f"{base}/levels/{part.file}" for level in levels for part in level.parts if part]
 
     def _refuse_unless_whole(self, level: Level) -> None:
         parts = [part for part in level.parts if part]
-        for part, info in zip(parts, self._files.get_file_info([self._path(f"levels/{part.file}") for part in parts]), strict=True):
+        for part, size in zip(parts, self._folder.sizes([f"levels/{part.file}" for part in parts]), strict=True):
             path = f"{self.uri}/levels/{part.file}"
-            if info.type != fs.FileType.File:
+            if size is None:
                 raise CheckpointError(f"{path}: is missing from the checkpoint")
-            if info.size != part.bytes:
-                raise CheckpointError(f"{path}: is cut short: {info.size:,} of {part.bytes:,} bytes")
+            if size != part.bytes:
+                raise CheckpointError(f"{path}: is cut short: {size:,} of {part.bytes:,} bytes")
 
-    # Files
-
-    def _path(self, name: str) -> str:
-        return f"{self._base}/{name}"
-
-    def _exists(self, name: str) -> bool:
-        try:
-            return self._files.get_file_info(self._path(name)).type == fs.FileType.File
-        except OSError as error:
-            raise CheckpointError(f"{self.uri}: cannot be read: {_first_line(error)}") from None
+    # Manifests
 
     def _depths(self) -> set[int]:
-        found = self._files.get_file_info(fs.FileSelector(self._path("levels"), allow_not_found=True))
-        return {int(info.base_name[:-5]) for info in found if info.base_name.endswith(".json") and info.base_name[:-5].isdigit()}
+        """Of which levels there are manifests."""
+        names = self._folder.names("levels")
+        return {int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()}
 
     def _sealed(self, name: str) -> tuple[dict[str, Any], str]:
         """A manifest, and its hash."""
         path = f"{self.uri}/{name}"
         try:
-            with self._files.open_input_stream(self._path(name), compression=None) as stream:
-                sealed = json.loads(stream.read())
+            sealed = json.loads(self._folder.read(name))
             data, seal = sealed["data"], sealed["sha256"]
-        except OSError as error:
-            raise CheckpointError(f"{path}: cannot be read: {_first_line(error)}") from None
         except (ValueError, KeyError, TypeError, RecursionError):
             raise CheckpointError(f"{path}: is damaged, or no manifest of a search with --engine spark") from None
         if not isinstance(data, dict) or _hash(data) != seal:
             raise CheckpointError(f"{path}: is damaged: its checksum does not match")
         return data, seal
-
-    def _write(self, name: str, data: Any) -> None:
-        """Write a file so that it is there whole or not at all."""
-        path = self._path(name)
-        try:
-            self._files.create_dir(path.rpartition("/")[0], recursive=True)
-            if isinstance(self._files, fs.LocalFileSystem):
-                _write_locally(Path(path), data)
-                return
-            temporary = f"{path}.{uuid.uuid4().hex[:12]}.tmp"
-            with self._files.open_output_stream(temporary, compression=None) as stream:
-                stream.write(data)
-            self._files.move(temporary, path)
-        except OSError as error:
-            raise CheckpointError(f"{self.uri}: cannot be written: {_first_line(error)}") from None
-
-
-def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
-    if "://" not in uri:
-        return fs.LocalFileSystem(), str(Path(uri).absolute())
-    scheme, _, rest = uri.partition("://")
-    files, base = fs.FileSystem.from_uri(f"{ {'s3a': 's3', 's3n': 's3'}.get(scheme, scheme) }://{rest}")  # Hadoop's names for S3
-    if not base.strip("/"):
-        raise ValueError("it names no folder")
-    return files, base.rstrip("/")
-
-
-def _write_locally(path: Path, data: Any) -> None:
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _level_file(depth: int) -> str:
@@ -341,7 +277,3 @@ def _sealed(data: dict[str, Any]) -> tuple[bytes, str]:
 
 def _hash(data: Any) -> str:
     return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-
-
-def _first_line(error: BaseException) -> str:
-    return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]

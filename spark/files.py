@@ -1,0 +1,115 @@
+"""A folder anywhere that pyarrow can write to, whose files are there whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from explorer.search.checkpoint import CheckpointError
+
+
+class Folder:
+    """A folder by its path or URI.
+
+    Raises:
+        CheckpointError: nothing can be reached that way. All methods raise it, too, for what goes wrong there, and name the file.
+    """
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        try:
+            self._files, self._base = _file_system(uri)
+        except (pa.ArrowException, ValueError, OSError) as error:
+            raise CheckpointError(f"{uri}: cannot be used: {_first_line(error)}") from None
+
+    def as_uri(self) -> str:
+        """The folder as a URI, also if it was given as a path."""
+        return self.uri if "://" in self.uri else Path(self.uri).absolute().as_uri()
+
+    def holds(self, name: str) -> bool:
+        """Whether there is such a file."""
+        return self.sizes([name])[0] is not None
+
+    def sizes(self, names: Sequence[str]) -> list[int | None]:
+        """The size of each file in bytes; None where there is no such file."""
+        try:
+            found = self._files.get_file_info([self._path(name) for name in names])
+        except OSError as error:
+            raise CheckpointError(f"{self.uri}: cannot be read: {_first_line(error)}") from None
+        return [info.size if info.type == fs.FileType.File else None for info in found]
+
+    def names(self, below: str) -> list[str]:
+        """What is in a folder below; nothing if there is none."""
+        try:
+            found = self._files.get_file_info(fs.FileSelector(self._path(below), allow_not_found=True))
+        except OSError as error:
+            raise CheckpointError(f"{self.uri}/{below}: cannot be read: {_first_line(error)}") from None
+        return [info.base_name for info in found]
+
+    def read(self, name: str) -> bytes:
+        """What a file holds."""
+        try:
+            with self._files.open_input_stream(self._path(name), compression=None) as stream:
+                return stream.read()
+        except FileNotFoundError:
+            raise CheckpointError(f"{self.uri}/{name}: is missing from the checkpoint") from None
+        except OSError as error:
+            raise CheckpointError(f"{self.uri}/{name}: cannot be read: {_first_line(error)}") from None
+
+    def write(self, name: str, data: Any) -> None:
+        """Write a file so that it is there whole or not at all."""
+        path = self._path(name)
+        try:
+            self._files.create_dir(path.rpartition("/")[0], recursive=True)
+            if isinstance(self._files, fs.LocalFileSystem):
+                _write_locally(Path(path), data)
+                return
+            temporary = f"{path}.{uuid.uuid4().hex[:12]}.tmp"
+            with self._files.open_output_stream(temporary, compression=None) as stream:
+                stream.write(data)
+            self._files.move(temporary, path)
+        except OSError as error:
+            raise CheckpointError(f"{self.uri}: cannot be written: {_first_line(error)}") from None
+
+    def remove(self, below: str) -> None:
+        """Remove a folder below with all that it holds, if it is there and can be."""
+        with contextlib.suppress(OSError):
+            self._files.delete_dir(self._path(below))
+
+    def _path(self, name: str) -> str:
+        return f"{self._base}/{name}"
+
+
+def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
+    if "://" not in uri:
+        return fs.LocalFileSystem(), str(Path(uri).absolute())
+    scheme, _, rest = uri.partition("://")
+    files, base = fs.FileSystem.from_uri(f"{ {'s3a': 's3', 's3n': 's3'}.get(scheme, scheme) }://{rest}")  # Hadoop's names for S3
+    if not base.strip("/"):
+        raise ValueError("it names no folder")
+    return files, base.rstrip("/")
+
+
+def _write_locally(path: Path, data: Any) -> None:
+    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
+    with open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(temporary, path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _first_line(error: BaseException) -> str:
+    return getattr(error, "strerror", None) or (str(error).splitlines() or [type(error).__name__])[0]
