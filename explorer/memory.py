@@ -31,3 +31,11 @@ def process_memory() -> int:
 def machine_memory() -> int:
     """The bytes that this machine has."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def in_bytes(number: int) -> str:
+    """A number of bytes, as people say it."""
+    for limit, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
+        if number >= limit:
+            return f"{number / limit:.1f} {unit}"
+    return f"{number} B"

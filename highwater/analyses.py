@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
+from explorer.memory import in_bytes
 from highwater.advice import Advice
 from highwater.claims import Result
 from highwater.mutate import Fate, Mutation

@@ -97,6 +97,8 @@ def check(
             prepare(html_path)
         for spec in specs:
             with Live(errors, spec.name) as live:
+                if engine == "spark":
+                    live.tell("waiting for Spark")
                 budget = Budget(max_depth, max_states, memory)
                 result = check_spec(
                     spec,

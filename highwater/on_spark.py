@@ -6,19 +6,36 @@ import atexit
 import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from explorer.compiler.layout import Layout
 from explorer.search.checkpoint import fingerprint
-from explorer.system import System
+from explorer.system import ModelError, System
 from explorer.verdict import Budget, Outcome, Progress
+from highwater.specs import own
 from highwater.specs.spec import Spec, SpecError, build_system, find_model, resolve_model, toggles_of
+from highwater.specs.tables import Wrong
 from model.domain import Prospect
 
 
-def system_of(model: str, protocol: dict[str, Any], bounds: dict[str, Any], check: tuple[str, ...]) -> System:
-    """The system that a spec speaks of, from plain data. Executors call this."""
-    chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
+def system_of(
+    model: str, protocol: dict[str, Any], bounds: dict[str, Any], check: tuple[str, ...], model_path: tuple[str, ...] = ()
+) -> System:
+    """The system that a spec speaks of, from plain data. Executors call this.
+
+    Args:
+        model_path: folders with models of one's own, to be searched where they exist.
+
+    Raises:
+        ModelError: the model is not to be had on this machine.
+    """
+    own.search(path for path in map(Path, model_path) if path.is_dir())
+    try:
+        chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
+    except Wrong as wrong:
+        hint = "install it where executors run, or send it with spark-submit --py-files"
+        raise ModelError(f"an executor cannot load the model: {wrong.problems[0].partition(';')[0]}; {hint}") from None
     return build_system(definition, chosen, sizes, properties)
 
 
@@ -35,7 +52,7 @@ def refuse_prospects(spec: Spec) -> None:
 
 def recipe(spec: Spec) -> Callable[[], System]:
     """How to make a spec's system on any machine."""
-    return functools.partial(system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, spec.file.check)
+    return functools.partial(system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, spec.file.check, own.folders())
 
 
 def explore(

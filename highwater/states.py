@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-USAGE = 2
+from highwater.options import USAGE, complain, model_path
+
 MOST_SHOWN = 50
 
 
@@ -24,6 +25,7 @@ MOST_SHOWN = 50
 @click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="As in the check that the levels are of.")
 @click.option("--master", metavar="URL", help="Where to run, such as spark://host:7077.  [default: local[*]]")
 @click.option("--rows", type=click.IntRange(min=1), default=MOST_SHOWN, show_default=True, metavar="N", help="Show so many rows.")
+@model_path
 def states(
     spec: Path, checkpoint: str | None, sql: str | None, parquet: str | None, columns: bool, symmetry: bool, master: str | None, rows: int
 ) -> None:
@@ -44,32 +46,29 @@ def states(
     console, errors = make_console(), make_console(stderr=True)
     try:
         loaded = load_spec(spec)
-        session = on_spark.session(master)
         with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
-            if checkpoint is None:
-                with Live(errors, loaded.name) as live:
+            with Live(errors, loaded.name) as live:
+                live.tell("waiting for Spark")
+                session = on_spark.session(master)
+                if checkpoint is None:
                     checkpoint = on_spark.explore_into(folder, loaded, session, symmetry, live)
+            session.sparkContext.setJobDescription(f"states: {' '.join((sql or parquet or 'columns').split())} ({loaded.name})")
             table = on_spark.states(loaded, checkpoint, session)
             if note := on_spark.extent(checkpoint):
                 errors.print(f"note: {note}", markup=False)
-            with on_spark.told_in_one_line("--sql" if sql else "--parquet"):
+            with on_spark.told_in_one_line("--sql" if parquet is None else "--parquet"):
                 table.createOrReplaceTempView("states")
-                result = session.sql(sql) if sql else table
-                if columns or not (sql or parquet):
+                result = table if sql is None else session.sql(sql)
+                if columns or (sql is None and parquet is None):
                     _show_columns(console, result)
                 if parquet is not None:
                     result.write.parquet(parquet)
                     console.print(f"written to {parquet}", markup=False)
-                elif sql:
+                elif sql is not None:
                     _show_rows(console, result, rows)
     except (SpecError, CheckpointError, ModelError) as error:
-        _complain(errors, str(error))
-
-
-def _complain(errors: Any, message: str) -> None:
-    for line in message.splitlines():
-        errors.print(f"highwater: {line}", markup=False)
-    sys.exit(USAGE)
+        complain(error)
+        sys.exit(USAGE)
 
 
 def _show_columns(console: Any, table: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from explorer.memory import in_bytes
 from explorer.search.parts import PartEngine
 from explorer.system import System
 from spark.level import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Admitted, Expanded, Search, admit_task, expand_task, read_report
@@ -67,6 +69,7 @@ class Cluster:
             ModelError, CheckpointError: a task says so.
             ClusterError: Spark gave up.
         """
+        started = time.perf_counter()
         self._share(levels)
         running = self._pool.submit(self._collect, levels[-1], known)
         try:
@@ -75,14 +78,14 @@ class Cluster:
                     reports = [read_report(text) for text in running.result(SECONDS_BETWEEN_REPORTS)]
                     break
                 except StillRunning:
-                    tell(self._tasks())
+                    tell(f"level {levels[-1].depth + 1} runs for {time.perf_counter() - started:.0f} s{self._tasks()}")
         except BaseException:
             self._spark.sparkContext.cancelJobGroup(self._group)
             raise
         expanded = sorted((each for each in reports if isinstance(each, Expanded)), key=lambda each: each.source)
         admitted = sorted((each for each in reports if isinstance(each, Admitted)), key=lambda each: each.partition)
         behind = sum(each.caught_up for each in admitted)
-        return expanded, admitted, self._exchanged() + (f"{behind:,} visited rows read again  " if behind else "")
+        return expanded, admitted, self._exchanged() + (f", {behind:,} visited rows read again" if behind else "")
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -104,16 +107,15 @@ class Cluster:
 
     def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
         """Run the job; the reports of its tasks."""
-        context = self._spark.sparkContext
-        what = f"{self._name}: level {level.depth + 1}: expand {level.rows:,} states of level {level.depth}, exchange, admit, check, write"
-        context.setJobGroup(self._group, what, interruptOnCancel=True)
+        homes = self._homes_of_partitions()
+        self._describe(f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit")
         sources = [(number, part) for number, part in enumerate(level.parts) if part]
         try:
             rows = (
                 self._spark.range(0, len(sources), 1, len(sources))
                 .mapInArrow(expand_task(self._shared, sources, self.partitions, list(known)), BLOCKS_IN_SPARK)
                 .repartitionById(self.partitions, "owner")
-                .transform(self._at_home)
+                .transform(lambda blocks: _at_home(blocks, homes))
                 .mapInArrow(admit_task(self._shared, level.depth + 1, list(self._digests), list(known)), REPORTS_IN_SPARK)
                 .collect()
             )
@@ -122,25 +124,27 @@ class Cluster:
             raise ClusterError(f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  {advice}") from error
         return [row.report for row in rows]
 
-    def _at_home(self, blocks: DataFrame) -> DataFrame:
-        """The same blocks, in tasks that run where they ran before, so that they find their partition's shard.
+    def _describe(self, what: str) -> None:
+        """Say in Spark's web pages what the next jobs are for; these cut it after some seventy letters, so the search's name comes last."""
+        self._spark.sparkContext.setJobGroup(self._group, f"{what} ({self._name})", interruptOnCancel=True)
 
-        Spark prefers to run a task where what it reads is cached. So a cached table with a row per partition is joined, which is
-        partitioned as the blocks are and costs no exchange; where its rows are cached is home.
-        """
-        if self._spark.sparkContext.master.startswith("local"):
-            return blocks
-        if self._homes is None:
+    def _homes_of_partitions(self) -> DataFrame | None:
+        """A cached table with a row per partition: where Spark has put a row is where the partition's shard is. None on one machine."""
+        if self._homes is None and not self._spark.sparkContext.master.startswith("local"):
+            self._describe(f"before level {self._depth + 1}: choose where each of {self.partitions} partitions is at home")
             numbers = self._spark.range(0, self.partitions, 1, self.partitions).selectExpr("CAST(id AS INT) AS home")
             self._homes = numbers.repartitionById(self.partitions, "home").persist()
             self._homes.count()
-        return blocks.join(self._homes.hint("shuffle_hash"), blocks.owner == self._homes.home).drop("home")
+        return self._homes
 
     def _tasks(self) -> str:
-        """How far the stages that run are."""
+        """How far the phases that run are: of a job with two stages, the last one admits."""
         tracker = self._spark.sparkContext.statusTracker()
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        return "".join(f"{stage.numCompletedTasks} of {stage.numTasks} tasks  " for stage in stages if stage)
+        job = tracker.getJobInfo(max(tracker.getJobIdsForGroup(self._group), default=-1))
+        last = max(job.stageIds, default=-1) if job else -1
+        stages = [tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds())]
+        phases = [("admit" if stage.stageId == last else "expand", stage) for stage in stages if stage]
+        return "".join(f", {phase} {stage.numCompletedTasks} of {stage.numTasks} tasks" for phase, stage in phases)
 
     def _exchanged(self) -> str:
         """What the last job's stages have shuffled and spilled."""
@@ -153,4 +157,13 @@ class Cluster:
             spilled = sum(stage.diskBytesSpilled() for stage in stages)
         except Exception:  # what Spark keeps for its web pages may be gone, or be called otherwise one day
             return ""
-        return f"shuffle {shuffled / 2**20:,.1f} MiB  spill {spilled / 2**20:,.1f} MiB  "
+        return f", shuffle {in_bytes(shuffled)}, spill {in_bytes(spilled)}"
+
+
+def _at_home(blocks: DataFrame, homes: DataFrame | None) -> DataFrame:
+    """The same blocks, in tasks that run where they ran before, so that they find their partition's shard.
+
+    Spark prefers to run a task where what it reads is cached. So the cached table of homes is joined, which is partitioned as the blocks
+    are and costs no exchange.
+    """
+    return blocks if homes is None else blocks.join(homes.hint("shuffle_hash"), blocks.owner == homes.home).drop("home")

@@ -97,6 +97,7 @@ class _Search:
         self.counts = Counts.none(len(self.system.actions))
         self.found: tuple[Found, ...] = ()
         self.paths = 0
+        self.took = ""
         self.visited: Visited | None = None
         options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
         self.prints = self.engine.fingerprint(options)
@@ -168,7 +169,8 @@ class _Search:
             self.visited = None
             expanded, admitted, more = self.cluster.run(self.levels, known, self._tell)
             partitions = self.cluster.partitions
-        return self._end_level(expanded, admitted, partitions, f"{more}level {time.perf_counter() - started:.2f} s")
+        self.took = f"level {len(self.levels)} took {time.perf_counter() - started:.2f} s{more}"
+        return self._end_level(expanded, admitted, partitions)
 
     def _in_driver(self, level: Level, known: Sequence[str]) -> tuple[list[Expanded], list[Admitted]]:
         assert self.visited is not None
@@ -180,7 +182,7 @@ class _Search:
                     (expanded if isinstance(found, Expanded) else blocks).append(found)
         return expanded, [admit_blocks(self.engine, self.visited, blocks, self.store, level.depth + 1, 0, known)]
 
-    def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int, more: str = "") -> bool:
+    def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int) -> bool:
         """Add up what was counted, and commit the level if it has rows."""
         depth = len(self.levels)
         self.counts = sum((report.counts for report in expanded), self.counts)
@@ -203,7 +205,7 @@ class _Search:
         level = attrs.evolve(level, found=self.found)
         self.store.commit(level)
         self.levels.append(level)
-        self._tell(more, level_ended=True)
+        self._tell(level_ended=True)
         return True
 
     def _look_for_violations(self, expanded: list[Expanded]) -> None:
@@ -229,19 +231,20 @@ class _Search:
 
     # Telling
 
-    def _tell(self, more: str, level_ended: bool = False) -> None:
-        level = self.levels[-1]
+    def _tell(self, now: str = "", level_ended: bool = False) -> None:
+        """Tell how far it is: what the cluster does now, if it does, and what the last level took."""
+        level, stored, distinct = self.levels[-1], sum(each.rows for each in self.levels), sum(each.states for each in self.levels)
         self.on_progress(
             Progress(
                 depth=level.depth,
                 frontier=level.rows,
-                stored_states=sum(level.rows for level in self.levels),
+                stored_states=stored,
                 generated=self.counts.generated,
                 compiled_paths=self.paths,
                 seconds=time.perf_counter() - self.started,
                 memory=self._bytes,
                 level_ended=level_ended,
-                more=more,
+                more="; ".join(filter(None, [now, self.took, f"{distinct:,} distinct" if distinct != stored else ""])),
             )
         )
 

@@ -5,8 +5,8 @@ them. `admit_task` admits what its partition has not visited, checks the propert
 functions of committed parts: what Spark runs again, after an executor was lost or a fetch failed, gives the same blocks and rows in the
 same order, under file names of its own, of which the driver commits those that arrived.
 
-Counts travel with the data, as rows of the blocks' stream, because each of those arrives exactly once. (Spark's accumulators count a map
-task twice that ran twice; they are used for what is work rather than result.)
+Counts travel with the data, as rows of the blocks' stream, because each of those arrives exactly once. Spark's accumulators would count a
+task that expands twice if it ran twice: Spark promises exact ones only for the last stage of a job.
 
 Each worker process keeps an engine whose trees begin as the driver's and grow on their own.
 """
@@ -181,7 +181,7 @@ def expand_task(
         except ModelError as error:
             yield source % owners, source, REPORT, _as_json(error).encode()
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def expand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         waiting, size = [], 0
         for position in (position for batch in batches for position in batch.column(0).to_pylist()):
             for block in blocks(*sources[position]):
@@ -193,7 +193,7 @@ def expand_task(
         if waiting:
             yield _batch(waiting)
 
-    return task
+    return expand
 
 
 def admit_task(
@@ -201,7 +201,7 @@ def admit_task(
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A task that admits the blocks of the partition that it is."""
 
-    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def admit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
         partition = TaskContext.get().partitionId()
@@ -218,7 +218,7 @@ def admit_task(
         except (ModelError, OverflowError) as error:  # all else is worth another attempt
             yield _report(_as_json(error))
 
-    return task
+    return admit
 
 
 def _admit(search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]) -> Admitted:

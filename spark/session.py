@@ -8,10 +8,14 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
@@ -29,9 +33,8 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
 }
-
-
-SPARK_ERRORS = (PySparkException,)  # what a query that is wrong raises
+CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
+SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are
 
 
 class ClusterError(Exception):
@@ -62,28 +65,45 @@ def session(master: str | None = None, name: str = "highwater", **more: str) -> 
 
 
 def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # spark-submit has started a Java machine already
-        refuse_without_java()
-    builder = SparkSession.builder.appName(name)
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started a Java machine already, and knows the master
     settings = dict(more)
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+    if not submitted:
+        refuse_without_java()
         master = master or os.environ.get("SPARK_MASTER") or "local[*]"
         settings = DEFAULTS | settings
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on the executors, too, highwater is in this environment
         if master.startswith("local"):  # works on machines that do not know their own name
             settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    if master is not None:
-        builder = builder.master(master)
-    for key, value in settings.items():
-        builder = builder.config(key, value)
+    settings |= {"spark.app.name": name} | ({"spark.master": master} if master is not None else {})
     try:
-        return builder.getOrCreate()
+        if submitted or SparkContext._gateway is not None:  # this process has had a Java machine before
+            return SparkSession.builder.config(map=settings).getOrCreate()
+        conf = SparkConf().setAll(list(settings.items()))
+        SparkContext(conf=conf, gateway=_launch(conf))
+        return SparkSession.builder.getOrCreate()
     except (PySparkException, PySparkRuntimeError) as error:
         raise ClusterError(f"Spark does not start: {reason_of(error)}") from error
-    except Exception as error:  # py4j's, whose class is not to be imported for this
+    except Py4JError as error:
         reason = "no master answers there" if "stopped SparkContext" in str(error) else reason_of(error)
         raise ClusterError(f"Spark does not start on {master}: {reason}") from error
+
+
+def _launch(conf: SparkConf) -> Any:
+    """A Java machine whose standard error is this process's, but for what says nothing to anybody."""
+    read, write = os.pipe()
+    threading.Thread(target=_pass_on, args=(read,), daemon=True).start()
+    try:
+        return launch_gateway(conf, {"stderr": write})
+    finally:
+        os.close(write)
+
+
+def _pass_on(source: int) -> None:
+    with open(source, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if not line.startswith(CHAFF):
+                sys.stderr.write(line)  # where whoever shows progress has put it
 
 
 def refuse_without_java() -> None:
@@ -112,4 +132,5 @@ def reason_of(error: Exception) -> str:
     java: Any = getattr(error, "java_exception", None)
     lines = [line for line in (str(java.getMessage()) if java is not None else str(error)).splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]
-    return (python[-1] if python else lines[0] if lines else type(error).__name__).strip()
+    reason = (python[-1] if python else lines[0] if lines else type(error).__name__).strip()
+    return re.sub(r"^Job aborted due to stage failure: .*?\(TID \d+\) \(.*?\): ", "", reason)

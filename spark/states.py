@@ -32,7 +32,8 @@ def states(spark: SparkSession, levels: Levels, layout: Layout) -> DataFrame:
     if taken := [name for name in RESERVED if name in fields]:
         raise ModelError(f"the state has a field named {taken[0]}, which is the name of a column of its own")
     words = ", ".join(f"w{number} bigint" for number in range(layout.words))
-    stored = spark.read.schema(f"{words}, depth int, orbit int").parquet(*levels.locations(levels.read()))
+    reader = spark.read.schema(f"{words}, depth int, orbit int").option("parquet.page.verify-checksum.enabled", True)
+    stored = reader.parquet(*levels.locations(levels.read()))
     columns = [f"{decoded(slot)} AS {quoted(name)}" for name, slot in fields.items()]
     return stored.selectExpr(*columns, *RESERVED)
 

@@ -196,7 +196,8 @@ class Levels:
         columns |= {"parent": parents, "action": actions.astype(np.int32), "depth": np.full(len(parents), depth, np.int32)}
         columns["orbit"] = orbits.astype(np.int32)
         sink = io.BytesIO()
-        pq.write_table(pa.table(columns), sink, compression="zstd", use_dictionary=["action", "depth", "orbit"], write_statistics=False)
+        how = {"use_dictionary": ["action", "depth", "orbit"], "write_statistics": False, "write_page_checksum": True}
+        pq.write_table(pa.table(columns), sink, compression="zstd", **how)
         data = sink.getbuffer()
         file = f"{depth:05d}/{name}-{uuid.uuid4().hex[:12]}.parquet"
         self._folder.write(f"levels/{file}", data)

@@ -8,9 +8,10 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.text import Text
 
+from explorer.memory import in_bytes
 from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import DEADLOCK, Outcome, Progress, Step, Unreached, Verdict, Violation
@@ -32,7 +33,7 @@ def make_console(*, stderr: bool = False) -> Console:
 
 
 class Live:
-    """Progress of one exploration: one changing line on a terminal, a plain line every ten seconds elsewhere."""
+    """Progress of one exploration: some changing lines on a terminal, a plain line every ten seconds elsewhere."""
 
     def __init__(self, console: Console, name: str) -> None:
         self._console = console
@@ -50,24 +51,25 @@ class Live:
         self._context.__exit__(*exception)
 
     def __call__(self, progress: Progress) -> None:
-        self.tell(progress_line(progress))
+        self.tell(*progress_lines(progress))
 
-    def tell(self, words: str) -> None:
+    def tell(self, *lines: str) -> None:
         """Show how far it is, if it is time to."""
         if self._status:
-            self._status.update(Text.assemble((self._name, "bold"), f"  {words}"))
+            self._status.update(Group(Text(self._name, "bold"), *map(Text, lines)))  # each wrapped where the terminal ends
         elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.perf_counter()
-            self._console.print(Text(f"{self._name}: {words}"))
+            self._console.print(Text(f"{self._name}: {'  '.join(lines)}"))
 
 
-def progress_line(progress: Progress) -> str:
+def progress_lines(progress: Progress) -> list[str]:
+    """How far a search is, and in a line of its own what its engine adds."""
     rate = progress.stored_states / max(progress.seconds, 1e-9)
-    return (
+    counts = (
         f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated {progress.generated:,}  "
         f"{short(rate)} states/s  {in_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
-        f"{'  ' * bool(progress.more)}{progress.more}"
     )
+    return [counts, progress.more] if progress.more else [counts]
 
 
 def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
@@ -263,11 +265,3 @@ def short(number: float) -> str:
         if number >= limit:
             return f"{number / limit:.1f} {unit}"
     return f"{number:.0f}"
-
-
-def in_bytes(number: int) -> str:
-    """A number of bytes, as people say it."""
-    for limit, unit in ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB")):
-        if number >= limit:
-            return f"{number / limit:.1f} {unit}"
-    return f"{number} B"

@@ -19,6 +19,7 @@ from highwater.specs.tables import Wrong, did_you_mean, shown
 
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _GIVEN: dict[str, Any] = {}
+_FOLDERS: dict[str, None] = {}
 
 
 def is_reference(name: str) -> bool:
@@ -44,9 +45,15 @@ def search(folders: Iterable[Path]) -> None:
     for folder in folders:
         if not folder.is_dir():
             raise NotADirectoryError(f"{folder}: --model-path needs a folder that exists")
-        if str(folder.resolve()) not in sys.path[1:]:  # what stands first may be what `python -m` put there
+        _FOLDERS[str(folder.resolve())] = None
+        if str(folder.resolve()) not in sys.path:
             sys.path.append(str(folder.resolve()))
             importlib.invalidate_caches()
+
+
+def folders() -> tuple[str, ...]:
+    """The folders that are searched, for other processes to search."""
+    return tuple(_FOLDERS)
 
 
 def load(reference: str, key: str, *kind: type) -> Any:
