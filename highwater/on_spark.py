@@ -144,6 +144,13 @@ def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
     return decoded_states(with_spark, levels, layout)
 
 
+def located(uri: str) -> str:
+    """A path or URI of the command line as Spark takes it."""
+    from spark.files import for_spark
+
+    return for_spark(uri)
+
+
 @contextmanager
 def told_in_one_line(what: str) -> Iterator[None]:
     """Turn what Spark says of a query that is wrong, in many lines, into one error.

@@ -62,7 +62,7 @@ def states(
                 if columns or (sql is None and parquet is None):
                     _show_columns(console, result)
                 if parquet is not None:
-                    result.write.parquet(parquet)
+                    result.write.parquet(on_spark.located(parquet))
                     console.print(f"written to {parquet}", markup=False)
                 elif sql is not None:
                     _show_rows(console, result, rows)

@@ -29,10 +29,6 @@ class Folder:
         except (pa.ArrowException, ValueError, OSError) as error:
             raise CheckpointError(f"{uri}: cannot be used: {_first_line(error)}") from None
 
-    def as_uri(self) -> str:
-        """The folder as a URI, also if it was given as a path."""
-        return self.uri if "://" in self.uri else Path(self.uri).absolute().as_uri()
-
     def holds(self, name: str) -> bool:
         """Whether there is such a file."""
         return self.sizes([name])[0] is not None
@@ -85,6 +81,11 @@ class Folder:
 
     def _path(self, name: str) -> str:
         return f"{self._base}/{name}"
+
+
+def for_spark(uri: str) -> str:
+    """A path or URI as Spark takes it: a path begins where Python is, which may not be where Java is, and nothing in it is quoted."""
+    return uri if "://" in uri else f"file://{Path(uri).absolute()}"
 
 
 def _file_system(uri: str) -> tuple[fs.FileSystem, str]:

@@ -6,6 +6,7 @@ import logging
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import threading
@@ -19,6 +20,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+MASTERS = ("local", "spark://", "yarn", "k8s://")
+SECONDS_TO_ANSWER = 10
 
 # What the search relies on, for its own session only: a task's number is its partition's, and blocks are large.
 SETTINGS = {
@@ -70,6 +73,7 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
     if not submitted:
         refuse_without_java()
         master = master or os.environ.get("SPARK_MASTER") or "local[*]"
+        refuse_unless_reached(master)
         settings = DEFAULTS | settings
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on the executors, too, highwater is in this environment
         if master.startswith("local"):  # works on machines that do not know their own name
@@ -125,6 +129,29 @@ def refuse_without_java() -> None:
         raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}; {install}")
     if int(version[1]) < OLDEST_JAVA:
         raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version[1]}; {install}")
+
+
+def refuse_unless_reached(master: str) -> None:
+    """Refuse at once what is no master, and a standalone master that does not answer: Spark would try for a minute.
+
+    Raises:
+        ClusterError: the URL is none, or none of its masters can be connected to.
+    """
+    if not master.startswith(MASTERS):
+        raise ClusterError(f"{master} is no Spark master; allowed are local[N], spark://host:port, yarn and k8s://host:port")
+    if not master.startswith("spark://"):
+        return
+    reasons = []
+    for address in master.removeprefix("spark://").split(","):
+        host, _, port = address.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS_TO_ANSWER).close()
+            return
+        except ValueError:
+            reasons.append(f"{address} is not of the form host:port")
+        except OSError as error:
+            reasons.append(f"{address}: {error.strerror or error}")
+    raise ClusterError(f"Spark does not start on {master}: no master answers there ({'; '.join(reasons)})")
 
 
 def reason_of(error: Exception) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import uuid
 from collections import Counter
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ import pyarrow.parquet as pq
 
 from explorer.search.checkpoint import CheckpointError
 from explorer.search.parts import Counts
-from spark.files import Folder
+from spark.files import Folder, for_spark
 
 FORMAT, VERSION = "highwater-levels", 1
 MANIFEST = "manifest.json"
@@ -220,8 +221,8 @@ class Levels:
         return [column.view(np.uint64) for column in self.read_part(part, [f"w{number}" for number in range(words)])]
 
     def locations(self, levels: Sequence[Level]) -> list[str]:
-        """The parts of levels as Spark names them."""
-        base = self._folder.as_uri()
+        """The parts of levels as Spark's reader takes them, to which some letters are patterns."""
+        base = re.sub(r"([\\{}\[\]*?])", r"\\\1", for_spark(self.uri))
         return [f"{base}/levels/{part.file}" for level in levels for part in level.parts if part]
 
     def _refuse_unless_whole(self, level: Level) -> None:

@@ -32,7 +32,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     paths = [str(HERE / "spark"), str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     folder = tmp_path_factory.mktemp("spark")
-    settings = {"spark.driver.memory": "1g", "spark.ui.enabled": "false", "spark.local.dir": str(folder)}
+    settings = {"spark.driver.memory": "1g", "spark.ui.port": "0", "spark.local.dir": str(folder)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYTHONPATH", os.pathsep.join(paths))  # executors import the toys, too
         found = session("local[2]", **settings, **{"spark.sql.warehouse.dir": str(folder / "warehouse")})

@@ -1,8 +1,8 @@
 """What the documentation tells people to do works, and prints what it says; and the reference pages are those of the code.
 
 A page is read from top to bottom in a folder of its own. A fenced block is a file where a comment before it says so (`file`, `append`, and
-`change` for a diff); of a block of commands, those after `$` are run, and what follows one is what it must print. `exit: N` goes before
-commands that fail; `not run: why` before blocks that are left alone.
+`change` for a diff); of a block of commands, those after `$` are run, with further lines after `>`, and what follows one is what it must
+print. `exit: N` goes before commands that fail; `not run: why` before blocks that are left alone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -39,6 +40,8 @@ def commands(block: dict[str, str]) -> list[tuple[str, str]]:
     for line in lines:
         if line.startswith("$ "):
             found.append((line[2:], []))
+        elif line.startswith("> ") and not found[-1][1]:
+            found[-1] = (f"{found[-1][0]}\n{line[2:]}", [])
         elif found:
             found[-1][1].append(line)
     return [(command, "\n".join(printed).strip("\n")) for command, printed in found]
@@ -52,8 +55,23 @@ def test_every_page_has_blocks_that_are_understood() -> None:
                 assert commands(block), (page.name, block["text"])
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if any(map(commands, blocks(page)))], ids=lambda page: page.stem)
+ON_SPARK = ROOT / "docs" / "spark.md"  # in the process that has Spark's session
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(map(commands, blocks(page))) and page != ON_SPARK], ids=lambda page: page.stem
+)
 def test_what_a_page_tells_to_do_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    follow_page(page, tmp_path, monkeypatch)
+
+
+@pytest.mark.slow
+def test_what_the_page_on_spark_tells_to_do_works(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("duckdb")
+    follow_page(ON_SPARK, tmp_path, monkeypatch)
+
+
+def follow_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if page.name != "tutorial.md":  # which begins with an empty folder
         shutil.copytree(ROOT / "specs", tmp_path / "specs")
     monkeypatch.chdir(tmp_path)

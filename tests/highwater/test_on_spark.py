@@ -11,7 +11,11 @@ from typing import Any
 import pytest
 from click.testing import Result
 
+from explorer.system import ModelError
+from highwater import on_spark
+
 pytest.importorskip("pyspark")
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.parametrize(
@@ -60,7 +64,7 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     highwater: Callable[..., Result], write_spec: Callable[..., Path], tmp_path: Path, spark: Any
 ) -> None:
     """All commands of one story, in order, since each needs the one before."""
-    spec, levels, report = write_spec(), tmp_path / "levels", tmp_path / "report.json"
+    spec, levels, report = write_spec(), tmp_path / "levels [1] of {all}", tmp_path / "report.json"
     whole = highwater("check", spec, "--json", report)
     expected = json.loads(report.read_text())["results"][0]
     on_spark = highwater("check", spec, "--engine", "spark", "--checkpoint", levels, "--max-depth", 3, "--json", report)
@@ -83,7 +87,7 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     assert "next_record_id  int" in result.stdout.splitlines()
     assert "note" not in result.stderr
 
-    exported = tmp_path / "exported"
+    exported = tmp_path / "all [1] states"
     assert highwater("states", spec, "--checkpoint", levels, "--parquet", exported).exit_code == 0
     import pyarrow.parquet as pq
 
@@ -91,24 +95,60 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     assert sum(row["orbit"] for row in rows) == expected["distinct_states"]
     assert {row["next_record_id"] for row in rows} == {0, 1}
 
-    for arguments, problem in (
-        (["--sql", "SELECT nothing FROM states"], "--sql: [UNRESOLVED_COLUMN"),
-        (["--sql", "SELEKT"], "--sql: "),
-        (["--parquet", exported], "--parquet: "),
-    ):
-        result = highwater("states", spec, "--checkpoint", levels, *arguments)
+    def refused(*arguments: Any, checkpoint: Path = levels) -> str:
+        """The one line that says why."""
+        result = highwater("states", spec, "--checkpoint", checkpoint, *arguments)
         assert result.exit_code == 2
-        assert f"highwater: {problem}" in result.stderr
-        assert len(result.stderr.strip().splitlines()) == 1
+        (line,) = result.stderr.strip().splitlines()
+        return line.removeprefix("highwater: ")
+
+    assert refused("--sql", "SELECT nothing FROM states").startswith("--sql: [UNRESOLVED_COLUMN")
+    assert refused("--sql", "SELEKT").startswith("--sql: ")
+    assert refused("--sql", "").startswith("--sql: [PARSE_EMPTY_STATEMENT]")
+    assert refused("--sql", "SELECT 1 / (depth - depth) FROM states").startswith("--sql: [DIVIDE_BY_ZERO]")
+    assert refused("--parquet", exported).startswith("--parquet: [PATH_ALREADY_EXISTS]")
+    assert refused("--parquet", "nowhere://bucket/folder") == '--parquet: No FileSystem for scheme "nowhere"'
+    assert refused("--parquet", spec / "folder").startswith("--parquet: Parent path is not a directory")
+    assert "a Spark session runs on local[2] already" in refused("--master", "local[7]")
+    assert "holds no levels of a search" in refused(checkpoint=tmp_path / "nowhere")
+
+    part = max((levels / "levels").glob("*/*.parquet"), key=lambda path: path.stat().st_size)
+    data = part.read_bytes()
+    words = pq.read_metadata(part).row_group(0).column(0)
+    for at in (words.data_page_offset + words.total_compressed_size - 1, len(data) - 6):  # in the words, and in the footer's length
+        part.write_bytes(data[:at] + bytes([data[at] ^ 0x55]) + data[at + 1 :])
+        assert part.name in refused("--sql", "SELECT sum(hash(*)) FROM states")
+    part.write_bytes(data[:-1])
+    assert "is cut short" in refused("--sql", "SELECT 1")
+    part.write_bytes(data)
 
     other = write_spec("other.toml", bounds={"brokers": 2, "log_length_max": 2, "records_max": 1, "leader_epoch_max": 1})
     result = highwater("states", other, "--checkpoint", levels, "--sql", "SELECT 1")
     assert result.exit_code == 2
     assert "is a checkpoint of another search: the state's layout differ" in result.stderr
 
-    result = highwater("states", spec, "--checkpoint", tmp_path / "nowhere")
+
+def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result]) -> None:
+    spec = next(ROOT.glob("specs/**/a_half_deleted_topic_can_be_deleted.toml"))
+    result = highwater("check", spec, "--engine", "spark")
     assert result.exit_code == 2
-    assert "holds no levels of a search" in result.stderr
+    assert "is a prospect, which --engine spark cannot judge; leave it out, or use local" in result.stderr
+
+
+def test_models_of_ones_own_are_explored_by_executors_too(
+    highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
+) -> None:
+    monkeypatch.setattr("spark.explore.ROWS_WORTH_A_JOB", 40)
+    assert highwater("init", tmp_path).exit_code == 0
+    spec = tmp_path / "specs" / "fencing_keeps_late_writers_out.toml"
+    result = highwater("check", spec, "--engine", "spark", "--model-path", tmp_path)
+    assert result.exit_code == 0
+    assert "831 distinct" in result.stdout
+
+
+def test_an_executor_without_a_model_of_ones_own_says_so() -> None:
+    with pytest.raises(ModelError, match=r"there is no module nowhere; install it where executors run, or send it with spark-submit"):
+        on_spark.system_of("nowhere:MODEL", {}, {}, ())
 
 
 def test_the_states_of_a_small_spec_can_be_asked_without_a_checkpoint(

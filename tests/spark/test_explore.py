@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import functools
+import json
+import re
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -50,7 +53,24 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     assert outcome.violations[0].witness
     jobs = [progress.more for progress in seen if progress.level_ended]
     assert ["shuffle" in job for job in jobs] == [False] * 9 + [True] * 3
-    assert "spill" in jobs[9]
+    assert re.fullmatch(r"level 9 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B, 869 visited rows read again; 2,713 distinct", jobs[9])
+    assert re.fullmatch(r"level 11 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B; [\d,]+ distinct", jobs[11])
+
+
+def test_what_runs_is_told_by_level_and_phase(spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To whoever waits at a terminal, and in Spark's web pages, which cut descriptions after some seventy letters."""
+    monkeypatch.setattr("spark.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
+    seen: list[str] = []
+    explore(toys.grid, Budget(max_depth=2), spark=spark, partitions=2, name="a_claim", on_progress=lambda each: seen.append(each.more))
+    assert any(re.match(r"level 1 runs for \d+ s, expand [01] of 1 tasks", more) for more in seen)
+    assert any(re.match(r"level 2 runs for \d+ s, admit [012] of 2 tasks; level 1 took ", more) for more in seen)
+    context = spark.sparkContext
+    with urllib.request.urlopen(f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/jobs") as answer:
+        found = [job["description"] for job in json.load(answer) if "(a_claim)" in job.get("description", "")]
+    assert sorted(found) == [
+        "level 1: expand 2 rows of level 0, exchange, admit (a_claim)",
+        "level 2: expand 4 rows of level 1, exchange, admit (a_claim)",
+    ]
 
 
 def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_cluster: None) -> None:

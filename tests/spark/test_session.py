@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 
 import pytest
 
-from spark.session import ClusterError, reason_of, refuse_without_java
+from spark.session import ClusterError, reason_of, refuse_unless_reached, refuse_without_java
 
 
 @pytest.fixture
@@ -53,6 +54,30 @@ def test_a_java_home_without_java_is_named(java, monkeypatch: pytest.MonkeyPatch
         refuse_without_java()
 
 
+@pytest.fixture
+def nobody() -> str:
+    """An address where nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{taken.getsockname()[1]}"
+
+
+def test_a_master_that_does_not_answer_is_refused_before_spark_starts(nobody: str) -> None:
+    with pytest.raises(ClusterError, match=f"no master answers there .{nobody}: Connection refused; nonsense is not of the form host:port"):
+        refuse_unless_reached(f"spark://{nobody},nonsense")
+
+
+def test_what_is_no_master_is_refused() -> None:
+    with pytest.raises(ClusterError, match=r"nonsense is no Spark master; allowed are local\[N\], spark://host:port, yarn and k8s://"):
+        refuse_unless_reached("nonsense")
+
+
+def test_one_master_of_several_is_enough(nobody: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as master:
+        refuse_unless_reached(f"spark://{nobody},127.0.0.1:{master.getsockname()[1]}")
+    refuse_unless_reached("yarn")
+
+
 def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
     text = (
         "Job aborted\nAn exception was thrown from the Python worker:\nTraceback:\n  File x\nModuleNotFoundError: No module named 'spark'\n"
@@ -60,3 +85,7 @@ def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
     assert reason_of(RuntimeError(text)) == "ModuleNotFoundError: No module named 'spark'"
     assert reason_of(RuntimeError("first\nsecond")) == "first"
     assert reason_of(RuntimeError()) == "RuntimeError"
+    aborted = (
+        "Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, most recent failure: Lost task 0.0 in stage 2.0 (TID 4) "
+    )
+    assert reason_of(RuntimeError(f"{aborted}(localhost executor driver): java.io.IOException: no")) == "java.io.IOException: no"
