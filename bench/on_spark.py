@@ -1,217 +1,184 @@
-"""How the search on Spark compares with a plain anti-join and with the local engine, on the KIP-320 model.
+"""How the search on Spark compares with a plain anti-join, with itself exchanging columns, and with the local engine, on KIP-320.
 
-    python bench/on_spark.py                 # (3, 2, 2, 3): 9,985,570 states, every one stored, local[2], no properties
+    python bench/on_spark.py --runs 3        # (3, 2, 2, 3): 9,985,570 states, every one stored, local[2], no properties; some ten minutes
     python bench/on_spark.py --small         # (3, 2, 2, 2): 737,794 states
     python bench/on_spark.py --symmetry      # one state in place of six
     python bench/on_spark.py --master spark://host:7077 --checkpoint /shared/folder
 
-The plain pipeline is what one writes first: read the level, expand it in `mapInArrow` with the same kernel and the same trees, `distinct`,
-`left_anti` join with all levels so far, write the new level as Parquet. It stores words only, no parents, and commits nothing, which
-favours it. Both run in the same session, in turn, after a warm-up that is not counted. Memory is what /proc says, sampled: the Python
-driver, its Java machine, and the largest sum over all Python workers (in local mode; memory-mapped files that are shared count for each).
+`rivals_on_spark.py` says what the others do. All run in one session, in turn, after a warm-up that is not counted. Memory is what /proc
+says, sampled: the Python driver, its Java machine, and the largest sum over all Python workers (in local mode; memory-mapped files that are
+shared count for each of them).
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import os
+import re
+import statistics
 import sys
 import tempfile
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import numpy as np
-import pyarrow as pa
+import attrs
+import rivals_on_spark as rivals
+from usage import Usage
 
 from explorer.search import local
 from explorer.search.parts import PartEngine
 from explorer.verdict import Progress
 from highwater.on_spark import system_of
 from spark.explore import explore
-from spark.level import Search, engine_of
 from spark.session import session
-from spark.store import Levels
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 TINY, SMALL, LARGE = (3, 2, 2, 1), (3, 2, 2, 2), (3, 2, 2, 3)
 DISTINCT = {TINY: 39_619, SMALL: 737_794, LARGE: 9_985_570}
+FEW_ROWS = 50_000  # which the driver explores while the visited set is small, and executors when it is not
+UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+@attrs.frozen
+class Run:
+    """One search, by whoever did it.
+
+    Attributes:
+        rows, seconds_of: by level, from the initial states on.
+        memory: the most bytes, by kind of process.
+        shuffled: bytes.
+    """
+
+    name: str
+    seconds: float
+    rows: list[int]
+    seconds_of: list[float]
+    processor: float = 0.0
+    memory: dict[str, int] = attrs.field(factory=dict)
+    shuffled: int = 0
+
+    def __str__(self) -> str:
+        cells = [f"{self.seconds:.1f}", f"{self.processor:.1f}" if self.processor else ""]
+        cells += [f"{self.memory[kind] / 2**20:,.0f}" if kind in self.memory else "" for kind in ("driver", "java", "workers")]
+        cells += [f"{self.shuffled / 2**20:,.0f}" if self.shuffled else "", late_levels(self)]
+        return f"| {self.name} | {' | '.join(cells)} |"
+
+
+COLUMNS = (
+    "",
+    "seconds",
+    "processor seconds",
+    "driver MiB",
+    "Java MiB",
+    "workers MiB",
+    "shuffled MiB",
+    "late levels of few rows: median, slowest",
+)
+HEAD = f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}"
+
+
+def late_levels(run: Run) -> str:
+    """What levels with few rows take after the largest level, when nearly all is visited."""
+    largest = run.rows.index(max(run.rows)) if run.rows else 0
+    late = [seconds for rows, seconds in list(zip(run.rows, run.seconds_of, strict=True))[largest:] if rows < FEW_ROWS]
+    return f"{statistics.median(late):.2f} s, {max(late):.2f} s of {len(late)}" if late else ""
 
 
 def recipe(sizes: tuple[int, ...]) -> Callable[[], Any]:
     return functools.partial(system_of, "reference", {"variant": "kip-320"}, dict(zip(BOUNDS, sizes, strict=True)), ("no_deadlock",))
 
 
-def plain(spark: Any, sizes: tuple[int, ...], symmetry: bool, folder: str) -> tuple[int, list[float]]:
-    """The plain pipeline; how many states it stores, and the seconds of each level."""
-    make = recipe(sizes)
-    engine = PartEngine(make(), symmetry)
-    rows = engine.representative_rows(engine.system.initial)
-    for _ in range(10):  # the same warm start that the search's driver gives: its trees after ten levels
-        records = [some.reshape(-1, engine.record_width)[:, :-2] for _, some in engine.expand(rows, 1)]
-        rows = np.ascontiguousarray(np.unique(np.concatenate(records), axis=0)).reshape(-1)
-        engine.take_counts()
-    search = Search("plain", make, symmetry, {}, engine.fingerprint({}), engine.trees(), Levels(folder))
-    shared, words = spark.sparkContext.broadcast(search), [f"w{word}" for word in range(engine.layout.words)]
-    schema = pa.schema([(name, pa.int64()) for name in words])
-    in_spark = ", ".join(f"{name} bigint" for name in words)
+class Bench:
+    """Everything that is compared, in one session."""
 
-    def expand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        engine = engine_of(shared.value)
-        found = pa.Table.from_batches(list(batches), schema)
-        columns = [column.to_numpy().view(np.uint64) for column in found.columns]
-        if len(found):
-            for _, records in engine.expand(engine.rows_of(columns), 1):
-                made = np.ascontiguousarray(records.reshape(-1, engine.record_width)[:, :-2]).reshape(-1)
-                yield pa.record_batch([column.view(np.int64) for column in engine.columns_of(made)], schema=schema)
-            engine.take_counts()
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.how = arguments
+        self.spark = session(arguments.master, **{"spark.ui.enabled": "false"})
+        self.spark.sparkContext.addPyFile(rivals.__file__)
 
-    spark.conf.set("spark.sql.adaptive.enabled", "false")
-    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
-    spark.conf.set("spark.sql.shuffle.partitions", str(spark.sparkContext.defaultParallelism))
-    first = engine.columns_of(engine.representative_rows(engine.system.initial))
-    spark.createDataFrame([tuple(int(c.view(np.int64)[0]) for c in first)], in_spark).write.parquet(f"{folder}/0")
-    total, depth, seconds = 1, 0, []
-    while True:
-        started = time.perf_counter()
-        visited = spark.read.schema(in_spark).parquet(*(f"{folder}/{level}" for level in range(depth + 1)))
-        level = spark.read.schema(in_spark).parquet(f"{folder}/{depth}")
-        level.mapInArrow(expand, in_spark).distinct().join(visited, words, "left_anti").write.parquet(f"{folder}/{depth + 1}")
-        new = spark.read.schema(in_spark).parquet(f"{folder}/{depth + 1}").count()
-        seconds.append(time.perf_counter() - started)
-        if not new:
-            return total, seconds
-        total, depth = total + new, depth + 1
+    def search(self, sizes: tuple[int, ...], columns: bool = False) -> Run:
+        spark, seen = session(), list[Progress]()
+        units = len(PartEngine(recipe(sizes)(), self.how.symmetry).units)
+        exchanging = rivals.exchanging_columns(spark, units) if columns else nullcontext()
+        with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage, exchanging:
+            how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "on_progress": seen.append}
+            outcome = explore(recipe(sizes), spark=spark, checkpoint=f"{folder}/levels", **how)
+        assert outcome.distinct_states == DISTINCT[sizes], outcome
+        ends = [progress for progress in seen if progress.level_ended]
+        seconds = [after.seconds - before.seconds for before, after in zip([attrs.evolve(ends[0], seconds=0.0), *ends], ends, strict=False)]
+        shuffled = sum(map(shuffled_in, (progress.more for progress in ends)))
+        name = "search, exchanging columns" if columns else "search"
+        return Run(name, outcome.seconds, [end.frontier for end in ends], seconds, usage.processor, usage.most, shuffled)
+
+    def plain(self, sizes: tuple[int, ...]) -> Run:
+        with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage:
+            started = time.perf_counter()
+            rows, levels = rivals.plain(self.spark.newSession(), recipe(sizes), self.how.symmetry, folder)
+            seconds = time.perf_counter() - started
+        assert self.how.symmetry or 1 + sum(rows) == DISTINCT[sizes], rows
+        return Run("plain anti-join", seconds, [1, *rows], [0.0, *levels], usage.processor, usage.most)
+
+    def local(self, sizes: tuple[int, ...]) -> Run:
+        with Usage() as usage:
+            one = local.explore(recipe(sizes)(), symmetry=self.how.symmetry)
+        return Run("local engine", one.seconds, [], [], usage.processor)
 
 
-class Usage:
-    """The most memory that the processes below this one have taken, by kind, while it watches, and their processor time."""
-
-    def __init__(self) -> None:
-        self.processor = 0.0
-        self.most: dict[str, int] = {}
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-
-    def __enter__(self) -> Usage:
-        self._before = processor_seconds()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self._over.set()
-        self._thread.join()
-        self.processor = processor_seconds() - self._before
-
-    def _watch(self) -> None:
-        while not self._over.wait(0.5):
-            now: dict[str, int] = {}
-            for pid, kind in processes_below().items():
-                now[kind] = now.get(kind, 0) + resident(pid)
-            for kind, size in now.items():
-                self.most[kind] = max(self.most.get(kind, 0), size)
-
-    def __str__(self) -> str:
-        memory = ", ".join(f"{kind} {size / 2**20:,.0f} MiB" for kind, size in sorted(self.most.items()))
-        return f"{self.processor:.1f} processor seconds; {memory}"
+def shuffled_in(more: str) -> int:
+    found = re.search(r"shuffle ([\d.,]+) ([KMG]iB)", more)
+    return round(float(found[1].replace(",", "")) * UNITS[found[2]]) if found else 0
 
 
-def processes_below() -> dict[int, str]:
-    """This process and those that it has started, by what they are."""
-    parents, names = {}, {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                stat = (entry / "stat").read_text()
-            except OSError:
-                continue
-            names[int(entry.name)] = stat[stat.index("(") + 1 : stat.rindex(")")]
-            parents[int(entry.name)] = int(stat[stat.rindex(")") + 2 :].split()[1])
-    found = {os.getpid(): "driver"}
-    changed = True
-    while changed:
-        above = {pid: names[pid] for pid, parent in parents.items() if parent in found and pid not in found}
-        more = {pid: "java" if name == "java" else "workers" for pid, name in above.items()}
-        found |= more
-        changed = bool(more)
-    return found
-
-
-def processor_seconds() -> float:
-    """What this process, those that it has started and those that these have seen end have used."""
-    total = 0
-    for pid in processes_below():
-        try:
-            stat = Path(f"/proc/{pid}/stat").read_text()
-        except OSError:
-            continue
-        total += sum(map(int, stat[stat.rindex(")") + 2 :].split()[11:15]))
-    return total / os.sysconf("SC_CLK_TCK")
-
-
-def resident(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
-    except OSError:
-        return 0
+def load() -> str:
+    return f"{time.strftime('%H:%M:%S')}, load {Path('/proc/loadavg').read_text().split()[0]}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="the smaller bounds")
     parser.add_argument("--symmetry", action="store_true", help="store one state for all that differ by broker names")
-    parser.add_argument("--runs", type=int, default=1, help="how often both are run in turn")
+    parser.add_argument("--runs", type=int, default=1, help="how often all are run in turn")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--partitions", type=int)
     parser.add_argument("--checkpoint", help="a folder that driver and executors reach; a temporary one by default")
-    parser.add_argument("--without-plain", action="store_true", help="the search only")
+    parser.add_argument("--only-search", action="store_true", help="without the plain pipeline and the exchange of columns")
     arguments = parser.parse_args()
-    sizes = SMALL if arguments.small else LARGE
-    spark = session(arguments.master, **{"spark.ui.enabled": "false"})
+    sizes, bench = SMALL if arguments.small else LARGE, Bench(arguments)
+    bench.search(SMALL)
+    if not arguments.only_search:
+        bench.search(SMALL, columns=True)
+        bench.plain(TINY)
+    bench.local(TINY)
+    layout = PartEngine(recipe(sizes)(), arguments.symmetry).layout
+    print(f"KIP-320 {sizes}: {DISTINCT[sizes]:,} states of {layout.bits} bits; {arguments.master}")
+    for number in range(arguments.runs):
+        print(f"\nrun {number + 1} begins {load()}\n\n{HEAD}", flush=True)
+        found = []
+        for run in (
+            lambda: bench.search(sizes),
+            *([] if arguments.only_search else [lambda: bench.search(sizes, columns=True), lambda: bench.plain(sizes)]),
+            lambda: bench.local(sizes),
+        ):
+            found.append(run())
+            print(found[-1], flush=True)
+        print(f"\nrun {number + 1} ends {load()}; over the search: ", end="")
+        ratios = [(run.name, run.seconds / found[0].seconds, run.processor / found[0].processor) for run in found[1:]]
+        print("; ".join(f"{name} {seconds:.2f} (processor {processor:.2f})" for name, seconds, processor in ratios), flush=True)
+    show_levels(found[: 1 if arguments.only_search else 3])
+    bench.spark.stop()
 
-    def ours(sizes: tuple[int, ...], tell: Callable[[Progress], None] = lambda progress: None) -> Any:
-        with tempfile.TemporaryDirectory(dir=arguments.checkpoint) as folder:
-            how = {"partitions": arguments.partitions, "symmetry": arguments.symmetry, "on_progress": tell}
-            return explore(recipe(sizes), spark=spark, checkpoint=f"{folder}/levels", **how)
 
-    def theirs(sizes: tuple[int, ...]) -> tuple[float, list[float]]:
-        with tempfile.TemporaryDirectory(dir=arguments.checkpoint) as folder:
-            started = time.perf_counter()
-            stored, levels = plain(spark.newSession(), sizes, arguments.symmetry, folder)
-            seconds = time.perf_counter() - started
-        if not arguments.symmetry:
-            assert stored == DISTINCT[sizes], stored
-        return seconds, levels
-
-    ours(SMALL)
-    if not arguments.without_plain:
-        theirs(TINY)
-    for _ in range(arguments.runs):
-        print(time.strftime("%H:%M:%S"), "load", Path("/proc/loadavg").read_text().strip(), flush=True)
-        seen: list[Progress] = []
-        with Usage() as usage:
-            outcome = ours(sizes, seen.append)
-        assert outcome.distinct_states == DISTINCT[sizes], outcome
-        searched = usage.processor
-        print(f"search: {outcome.seconds:.1f} s, {outcome.stored_states:,} stored, {outcome.generated:,} generated, depth {outcome.depth}")
-        print(f"  {outcome.stored_states / outcome.seconds:,.0f} stored states/s; {usage}; {outcome.compiled_paths:,} paths", flush=True)
-        for progress in (each for each in seen if each.level_ended):
-            print(f"  level {progress.depth:3} {progress.frontier:12,} rows of {progress.stored_states:12,} stored  {progress.more}")
-        if not arguments.without_plain:
-            with Usage() as usage:
-                seconds, levels = theirs(sizes)
-            ratios = f"ratio {seconds / outcome.seconds:.2f}, of processor seconds {usage.processor / searched:.2f}"
-            print(f"plain anti-join: {seconds:.1f} s; {usage}; {ratios}", flush=True)
-            print("  seconds per level: " + " ".join(f"{level:.2f}" for level in levels))
-        one = local.explore(recipe(sizes)(), symmetry=arguments.symmetry)
-        print(f"local engine: {one.seconds:.2f} s; ratio {outcome.seconds / one.seconds:.1f}", flush=True)
-    spark.stop()
+def show_levels(runs: list[Run]) -> None:
+    """What each level took in the last run."""
+    print(f"\n| level | rows | visited before | {' | '.join(run.name for run in runs)} |\n|---|---|---|" + "---|" * len(runs))
+    for depth, rows in enumerate(runs[0].rows):
+        seconds = " | ".join(f"{run.seconds_of[depth]:.2f}" for run in runs)
+        print(f"| {depth} | {rows:,} | {sum(runs[0].rows[:depth]):,} | {seconds} |")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,76 @@
+"""Processor time and memory of this process and of those that it has started, as /proc tells them."""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+from typing import Any
+
+
+class Usage:
+    """The most memory that the processes below this one have taken, by kind, while it watches, and their processor time."""
+
+    def __init__(self) -> None:
+        self.processor = 0.0
+        self.most: dict[str, int] = {}
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> Usage:
+        self._before = processor_seconds()
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._over.set()
+        self._thread.join()
+        self.processor = processor_seconds() - self._before
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.5):
+            now: dict[str, int] = {}
+            for pid, kind in processes_below().items():
+                now[kind] = now.get(kind, 0) + resident(pid)
+            for kind, size in now.items():
+                self.most[kind] = max(self.most.get(kind, 0), size)
+
+
+def processes_below() -> dict[int, str]:
+    """This process and those that it has started, by what they are."""
+    parents, names = {}, {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+            except OSError:
+                continue
+            names[int(entry.name)] = stat[stat.index("(") + 1 : stat.rindex(")")]
+            parents[int(entry.name)] = int(stat[stat.rindex(")") + 2 :].split()[1])
+    found = {os.getpid(): "driver"}
+    changed = True
+    while changed:
+        above = {pid: names[pid] for pid, parent in parents.items() if parent in found and pid not in found}
+        more = {pid: "java" if name == "java" else "workers" for pid, name in above.items()}
+        found |= more
+        changed = bool(more)
+    return found
+
+
+def processor_seconds() -> float:
+    """What this process, those that it has started and those that these have seen end have used."""
+    total = 0
+    for pid in processes_below():
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:
+            continue
+        total += sum(map(int, stat[stat.rindex(")") + 2 :].split()[11:15]))
+    return total / os.sysconf("SC_CLK_TCK")
+
+
+def resident(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
+    except OSError:
+        return 0
