@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tarfile
 import threading
 import time
 import zipfile
@@ -85,14 +86,11 @@ def environment_of(pid: int) -> bytes:
         return b""
 
 
-@pytest.fixture
-def standalone(tmp_path: Path) -> Iterator[Standalone]:
-    cluster = Standalone(tmp_path / "cluster")
-    cluster.folder.mkdir()
+@pytest.fixture(scope="module")
+def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    cluster = Standalone(tmp_path_factory.mktemp("cluster"))
     try:
         cluster.url = cluster.start("master", "master.Master", ready="Starting Spark master at (spark://[^ ]*)\n")
-        for name in ("one", "two"):
-            cluster.start_worker(name)
         yield cluster
     finally:
         for name in list(cluster.running):
@@ -103,6 +101,14 @@ def standalone(tmp_path: Path) -> Iterator[Standalone]:
             break
         time.sleep(0.1)
     assert not left, "nothing of the cluster runs on"
+
+
+@pytest.fixture
+def standalone(master: Standalone) -> Standalone:
+    """The master with two workers, of which a test before may have killed one."""
+    for name in {"one", "two"} - master.running.keys():
+        master.start_worker(name)
+    return master
 
 
 DRIVER = """
@@ -220,32 +226,59 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(folder.glob("*.whl"))
 
 
-def test_executors_without_the_package_get_it_from_the_built_wheel(standalone: Standalone, wheel: Path, tmp_path: Path) -> None:
-    """Driver and executors run a Python that has the libraries, but neither sees the repository nor an installed highwater."""
-    archive = tmp_path / "highwater.zip"  # what Spark puts on Python's path has to be called so
-    archive.write_bytes(wheel.read_bytes())
+def python_that_sees(folder: Path, hidden: tuple[str, ...]) -> Path:
+    """A Python that has the installed libraries but some, and neither sees the repository nor an installed highwater."""
+    installed, seen = Path(attrs.__file__).parents[1], folder / "libraries"
+    seen.mkdir(parents=True)
+    for entry in installed.iterdir():
+        if not entry.name.startswith(hidden):
+            (seen / entry.name).symlink_to(entry)
+    python = folder / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{seen}" exec {sys.executable} -S "$@"\n')
+    python.chmod(0o755)
+    return python
+
+
+def archive_of(names: tuple[str, ...], archive: Path) -> Path:
+    """Installed libraries in an archive, as `pip install --target` and tar make one."""
+    with tarfile.open(archive, "w:gz", compresslevel=1) as file:
+        for entry in Path(attrs.__file__).parents[1].iterdir():
+            if entry.name.startswith(names):
+                file.add(entry, entry.name, filter=lambda each: None if "/tests/" in each.name else each)
+    return archive
+
+
+def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from_an_archive(
+    standalone: Standalone, wheel: Path, tmp_path: Path
+) -> None:
+    """Neither is where executors run; the driver has the libraries, and the package from the wheel, too."""
+    package = tmp_path / "highwater.zip"  # what Spark puts on Python's path has to be called so
+    package.write_bytes(wheel.read_bytes())
     with zipfile.ZipFile(wheel) as files:
         files.extract("highwater/submit.py", tmp_path)
-    python = tmp_path / "python"
-    libraries = Path(attrs.__file__).parents[1]
-    python.write_text(f'#!/bin/sh\nPYTHONPATH="$PYTHONPATH:{libraries}" exec {sys.executable} -S "$@"\n')
-    python.chmod(0o755)
+    compiled = ("numba", "llvmlite", "numpy")
+    libraries = archive_of(compiled, tmp_path / "libraries.tar.gz")
     spec = tmp_path / "claim.toml"
     bounds = "bounds = { brokers = 3, log_length_max = 2, records_max = 2, leader_epoch_max = 2 }"
-    claim = 'max_depth = 18\nexpect = { verdict = "holds-to-depth" }\n'  # levels are large enough for jobs from 16 on
+    claim = 'max_depth = 18\nexpect = { verdict = "holds-to-depth" }\n'  # levels are large enough for jobs from 13 on
     spec.write_text(f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\n{bounds}\ncheck = ["strong_isr"]\n{claim}')
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
-    environment |= {"PYSPARK_PYTHON": str(python), "HOME": str(tmp_path)}
-    options = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--py-files", str(archive)]
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
+        "PYSPARK_DRIVER_PYTHON": str(python_that_sees(tmp_path / "driver", ())),
+        "PYSPARK_PYTHON": str(python_that_sees(tmp_path / "executors", compiled)),
+        "HOME": str(tmp_path),
+    }
+    options = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--py-files", str(package)]
+    options += ["--archives", f"{libraries}#libraries", "--conf", "spark.executorEnv.PYTHONPATH=libraries"]
     submit, levels = str(tmp_path / "highwater" / "submit.py"), str(tmp_path / "levels")
     arguments = [submit, str(spec), "--checkpoint", levels, "--no-symmetry", "--json", "found.json"]
     done = subprocess.run(
         [str(HOME / "bin" / "spark-submit"), "--master", standalone.url, *options, *arguments],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=2 * SECONDS,
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=3 * SECONDS,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())["results"][0]
     expected = local.explore(load_spec(spec).system(), Budget(max_depth=18), symmetry=False)
     assert (found["distinct_states"], found["generated"]) == (expected.distinct_states, expected.generated)
     assert len(list((tmp_path / "levels" / "levels" / "00018").glob("*.parquet"))) == 2, "the last level was explored in two partitions"
-    assert list((tmp_path / "cluster").glob("*-work/*/*/highwater.zip"))
+    assert list(standalone.folder.glob("*-work/*/*/highwater.zip"))
+    assert list(standalone.folder.glob("*-work/*/*/libraries/numba"))
