@@ -12,7 +12,7 @@ from explorer.memory import in_bytes
 from highwater.advice import Advice
 from highwater.claims import Result
 from highwater.mutate import Fate, Mutation
-from highwater.reports.terminal import Live, column_widths, in_bytes, short, show_trace, show_unreached, show_witness
+from highwater.reports.terminal import Live, column_widths, short, show_trace, show_unreached, show_witness
 from highwater.simulating import Simulated
 from highwater.specs.spec import Spec
 

@@ -46,7 +46,7 @@ def search(folders: Iterable[Path]) -> None:
         if not folder.is_dir():
             raise NotADirectoryError(f"{folder}: --model-path needs a folder that exists")
         _FOLDERS[str(folder.resolve())] = None
-        if str(folder.resolve()) not in sys.path:
+        if str(folder.resolve()) not in sys.path[1:]:  # what stands first may be what `python -m` put there
             sys.path.append(str(folder.resolve()))
             importlib.invalidate_caches()
 
