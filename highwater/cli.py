@@ -89,7 +89,8 @@ def check(
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
         if checkpoint is not None and (len(specs) > 1 or engine == "python"):
             raise SpecError("--checkpoint keeps the search of one spec, by the local engine or on Spark; name one spec")
-        _refuse_for_engine(engine, SpecError, {"--workers": workers, "--memory": memory}, {"--master": master, "--partitions": partitions})
+        local = {"--workers": workers, "--memory": memory, "--coverage": coverage or None}
+        _refuse_for_engine(engine, SpecError, local, {"--master": master, "--partitions": partitions})
         outputs.try_out()
         if html_path is not None:
             from highwater.viewer.gallery import prepare
@@ -174,7 +175,8 @@ def _refuse_for_engine(engine: str, error_class: type[Exception], local: dict[st
     for name, value in (local if engine == "spark" else spark).items():
         if value is not None:
             own = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
-            raise error_class(f"{name} says nothing to --engine {engine}; {own if engine == 'spark' else 'add --engine spark'}")
+            hint = "use --engine local" if name == "--coverage" else own if engine == "spark" else "add --engine spark"
+            raise error_class(f"{name} says nothing to --engine {engine}; {hint}")
 
 
 def _update_locks(console: Any, results: list[Any]) -> list[Any]:

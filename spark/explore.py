@@ -51,7 +51,7 @@ def explore(
     """Explore every state that the system reaches, level by level, and check every invariant on each, on a Spark cluster.
 
     Verdict, counts and the lengths of traces are those of `explorer.search.local.explore`, for any number of executors and partitions. The
-    traces themselves are the same for the same number of partitions.
+    traces themselves are the same for the same number of partitions. Prospects are not judged: they speak of the graph of all states.
 
     Args:
         make_system: makes the system; it is called on every machine, so it must be picklable, and give the same everywhere.

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import random
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +16,8 @@ from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.specs.spec import build_system, resolve_model
 from model.catalogue import MODELS
+from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
-ROOT = Path(__file__).parents[2]
 BOUNDS = {"brokers": 3, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
 
 
@@ -87,24 +83,12 @@ print(outcome.distinct_states, outcome.generated, outcome.depth, outcome.bounds_
 
 
 def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
-    """SIGKILL at random moments until a run survives, with longer and longer time to live."""
-    expected = local.explore(system(leader_epoch_max=2), symmetry=False)
-    clock, killed = random.Random(1), 0
+    expected = local.explore(system(leader_epoch_max=2), symmetry=False)  # first, so that machine code is made and kept
     code = RUN.format(tests=str(Path(__file__).parent))
-    for attempt in range(60):
-        run = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
-        assert run.stdout is not None
-        assert run.stdout.readline() == "begin\n"
-        time.sleep(clock.uniform(0.1, 0.4) + 0.05 * attempt)
-        run.send_signal(signal.SIGKILL)
-        rest = run.stdout.read()
-        run.wait()
-        if rest:
-            break
-        killed += 1
-    assert killed > 0
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.1, 0.4) + 0.05 * attempt, attempts=60)
     found = (expected.distinct_states, expected.generated, expected.depth, expected.bounds_cut, expected.stopped_at_bound, expected.levels)
-    assert rest.strip() == " ".join(map(str, found))
+    assert rest == " ".join(map(str, found))
 
 
 @pytest.fixture
@@ -129,19 +113,11 @@ def test_every_level_has_its_part(folder: Path) -> None:
 
 
 def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
-    part = parts(folder)[5]
-    data = part.read_bytes()
-    part.unlink()
-    assert f"{part}: is missing" in refusal(folder)
-    part.write_bytes(data[:-4])
-    assert f"{part}: is cut short" in refusal(folder)
-    part.write_bytes(data[:7] + bytes([data[7] ^ 1]) + data[8:])
-    assert f"{part}: is damaged" in refusal(folder)
-    part.write_bytes(data)
+    refuse_harmed(parts(folder)[5], lambda: refusal(folder))
     assert local.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"manifest": {}, "sha256": ""}'])
+@pytest.mark.parametrize("text", [*NO_MANIFEST, '{"manifest": {}, "sha256": ""}'])
 def test_a_manifest_that_is_damaged_is_refused(folder: Path, text: str) -> None:
     (folder / MANIFEST).write_text(text)
     assert str(folder / MANIFEST) in refusal(folder)

@@ -177,7 +177,7 @@ def test_a_worker_killed_during_a_level_changes_nothing(standalone: Standalone, 
     gate = tmp_path / "gate"
     gate.mkdir()
     (gate / "closed").touch()
-    driver = Driver(standalone.url, tmp_path / "levels", False, ["gated", str(gate), 3], partitions=4)
+    driver = Driver(standalone.url, tmp_path / "levels", False, ["gated", str(gate), 4], partitions=4)
     try:
         for _ in range(10 * SECONDS):
             if reached := [int(path.name.removeprefix("reached-")) for path in gate.glob("reached-*")]:
@@ -187,7 +187,7 @@ def test_a_worker_killed_during_a_level_changes_nothing(standalone: Standalone, 
         victim = next(name for name in ("one", "two") if reached[0] in standalone.members(name))
         standalone.kill(victim)
         (gate / "closed").unlink()
-        assert driver.end() == expected(toys.grid())
+        assert driver.end() == expected(toys.last_corner())
     finally:
         driver.process.kill()
 
@@ -197,7 +197,7 @@ def test_a_driver_killed_during_a_level_is_gone_on_from(standalone: Standalone, 
     gate = tmp_path / "gate"
     gate.mkdir()
     (gate / "closed").touch()
-    make = ["gated", str(gate), 3]
+    make = ["gated", str(gate), 4]
     first = Driver(standalone.url, tmp_path / "levels", False, make, partitions=2)
     for _ in range(10 * SECONDS):
         if any(gate.glob("reached-*")):
@@ -208,13 +208,13 @@ def test_a_driver_killed_during_a_level_is_gone_on_from(standalone: Standalone, 
     (gate / "closed").unlink()
     assert not any(line.startswith("found") for line in first.lines)
     second = Driver(standalone.url, tmp_path / "levels", True, make, partitions=2)
-    second.wait_for("level 5 True")
+    second.wait_for("level 3 True")
     second.kill()
     third = Driver(standalone.url, tmp_path / "levels", True, make, partitions=3)
     found = third.end()
-    assert third.lines.count("level 5 True") <= 1
+    assert third.lines.count("level 3 True") <= 1
     assert not any(line.startswith("level 1 ") for line in third.lines)
-    assert found == expected(toys.grid())
+    assert found == expected(toys.last_corner())
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +260,7 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
     libraries = archive_of(compiled, tmp_path / "libraries.tar.gz")
     spec = tmp_path / "claim.toml"
     bounds = "bounds = { brokers = 3, log_length_max = 2, records_max = 2, leader_epoch_max = 2 }"
-    claim = 'max_depth = 18\nexpect = { verdict = "holds-to-depth" }\n'  # levels are large enough for jobs from 13 on
+    claim = 'max_depth = 14\nexpect = { verdict = "holds-to-depth" }\n'  # levels are large enough for jobs from 13 on
     spec.write_text(f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\n{bounds}\ncheck = ["strong_isr"]\n{claim}')
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
         "PYSPARK_DRIVER_PYTHON": str(python_that_sees(tmp_path / "driver", ())),
@@ -277,8 +277,8 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())["results"][0]
-    expected = local.explore(load_spec(spec).system(), Budget(max_depth=18), symmetry=False)
+    expected = local.explore(load_spec(spec).system(), Budget(max_depth=14), symmetry=False)
     assert (found["distinct_states"], found["generated"]) == (expected.distinct_states, expected.generated)
-    assert len(list((tmp_path / "levels" / "levels" / "00018").glob("*.parquet"))) == 2, "the last level was explored in two partitions"
+    assert len(list((tmp_path / "levels" / "levels" / "00014").glob("*.parquet"))) == 2, "the last level was explored in two partitions"
     assert list(standalone.folder.glob("*-work/*/*/highwater.zip"))
     assert list(standalone.folder.glob("*-work/*/*/libraries/numba"))

@@ -75,8 +75,8 @@ def test_what_runs_is_told_by_level_and_phase(spark: Any, all_on_the_cluster: No
 
 def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_cluster: None) -> None:
     make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
-    outcome = explore(make, spark=spark, partitions=3, keep_going=True)
-    expected = oracle.explore(make(), keep_going=True)
+    outcome = explore(make, Budget(max_depth=6), spark=spark, partitions=3, keep_going=True)
+    expected = oracle.explore(make(), Budget(max_depth=6), keep_going=True)
     assert {v.property: v.trace_length for v in outcome.violations} == {v.property: v.trace_length for v in expected.violations}
     for violation in outcome.violations:
         before, *steps = violation.trace

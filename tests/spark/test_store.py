@@ -5,15 +5,12 @@ from __future__ import annotations
 import functools
 import itertools
 import json
-import random
-import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import toys
@@ -23,6 +20,7 @@ from explorer.search.checkpoint import CheckpointError
 from explorer.verdict import Budget
 from spark.explore import explore
 from spark.store import MANIFEST, Levels
+from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 KIP_320 = functools.partial(toys.reference, "kip-320", "strong_isr")
 
@@ -58,7 +56,8 @@ def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
     levels = Levels(str(folder)).read()
     engine = explorer_of(KIP_320)
     tables = [pq.read_table(folder / "levels" / level.parts[0].file) for level in levels]
-    assert tables[3].column_names == [*(f"w{n}" for n in range(engine.layout.words)), "parent", "action", "depth", "orbit"]
+    columns = {f"w{n}": pa.int64() for n in range(engine.layout.words)} | {"parent": pa.int64()}
+    assert tables[3].schema == pa.schema(columns | dict.fromkeys(("action", "depth", "orbit"), pa.int32()))
     for before, table in itertools.pairwise(tables):
         for row in table.to_pylist():
             parent = before.slice(row["parent"] & 0xFFFFFFFF, 1).to_pylist()[0]
@@ -84,15 +83,7 @@ def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> 
 
 
 def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
-    part = next((folder / "levels" / "00005").iterdir())
-    data = part.read_bytes()
-    part.unlink()
-    assert f"{part}: is missing" in refusal(folder)
-    part.write_bytes(data[:-1])
-    assert f"{part}: is cut short: {len(data) - 1:,} of {len(data):,} bytes" in refusal(folder)
-    part.write_bytes(data[:9] + bytes([data[9] ^ 1]) + data[10:])
-    assert f"{part}: is damaged: its checksum does not match" in refusal(folder)
-    part.write_bytes(data)
+    refuse_harmed(next((folder / "levels" / "00005").iterdir()), lambda: refusal(folder))
     assert resumed(folder).distinct_states == local.explore(KIP_320()).distinct_states
 
 
@@ -102,7 +93,7 @@ def test_a_missing_level_is_refused(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("name", [MANIFEST, "levels/00002.json"])
-@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"data": {}, "sha256": ""}', '{"data": [], "sha256": ""}'])
+@pytest.mark.parametrize("text", [*NO_MANIFEST, '{"data": {}, "sha256": ""}', '{"data": [], "sha256": ""}'])
 def test_a_manifest_that_is_damaged_is_refused(folder: Path, name: str, text: str) -> None:
     (folder / name).write_text(text)
     assert name in refusal(folder)
@@ -176,20 +167,8 @@ print(outcome.distinct_states, outcome.generated, outcome.levels, outcome.bounds
 
 @pytest.mark.slow
 def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
-    """SIGKILL at random moments until a run survives, with longer and longer time to live."""
-    here, clock, killed = Path(__file__).parent, random.Random(1), 0
-    for attempt in range(40):
-        command = [sys.executable, "-c", RUN, str(tmp_path), str(here), str(here.parents[1])]
-        run = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert run.stdout is not None
-        assert run.stdout.readline() == "begin\n"
-        time.sleep(clock.uniform(0.02, 0.15) + 0.15 * attempt)
-        run.send_signal(signal.SIGKILL)
-        rest = run.stdout.read()
-        run.wait()
-        if rest:
-            break
-        killed += 1
-    assert killed > 0
     found = local.explore(KIP_320())
-    assert rest.strip() == f"{found.distinct_states} {found.generated} {found.levels} {found.bounds_cut} {found.stopped_at_bound}"
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", RUN, str(tmp_path), str(here), str(here.parents[1])]
+    rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.02, 0.15) + 0.15 * attempt, attempts=40)
+    assert rest == f"{found.distinct_states} {found.generated} {found.levels} {found.bounds_cut} {found.stopped_at_bound}"

@@ -86,9 +86,14 @@ def raises() -> System:
     return System(domain_of(Raising, None), (Raising(0),), tuple(divide.instances(None)))
 
 
+def last_corner() -> System:
+    """The last steps of the walk, for tests to which each level costs seconds."""
+    return attrs.evolve(grid(), initial=(Grid(2, 2), Grid(3, 3)))
+
+
 def gated(folder: str, gates_at: int) -> System:
-    """The walk, which waits on executors at a diagonal, in the middle of that level, while the folder holds a file `closed`."""
-    system = grid()
+    """The last steps, which wait on executors at a column, in the middle of a level, while the folder holds a file `closed`."""
+    system = last_corner()
     return attrs.evolve(system, actions=tuple(_gated(instance, Path(folder), gates_at) for instance in system.actions))
 
 
