@@ -107,10 +107,10 @@ class Cluster:
 
     def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
         """Run the job; the reports of its tasks."""
-        homes = self._homes_of_partitions()
-        self._describe(f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit")
         sources = [(number, part) for number, part in enumerate(level.parts) if part]
         try:
+            homes = self._homes_of_partitions()
+            self._describe(f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit")
             rows = (
                 self._spark.range(0, len(sources), 1, len(sources))
                 .mapInArrow(expand_task(self._shared, sources, self.partitions, list(known)), BLOCKS_IN_SPARK)
@@ -141,9 +141,9 @@ class Cluster:
         """How far the phases that run are: of a job with two stages, the last one admits."""
         tracker = self._spark.sparkContext.statusTracker()
         job = tracker.getJobInfo(max(tracker.getJobIdsForGroup(self._group), default=-1))
-        last = max(job.stageIds, default=-1) if job else -1
-        stages = [tracker.getStageInfo(stage) for stage in sorted(tracker.getActiveStageIds())]
-        phases = [("admit" if stage.stageId == last else "expand", stage) for stage in stages if stage]
+        active = set(tracker.getActiveStageIds())
+        stages = [tracker.getStageInfo(stage) for stage in sorted(job.stageIds if job else ()) if stage in active]
+        phases = [("admit" if stage.stageId == max(job.stageIds) else "expand", stage) for stage in stages if stage]
         return "".join(f", {phase} {stage.numCompletedTasks} of {stage.numTasks} tasks" for phase, stage in phases)
 
     def _exchanged(self) -> str:

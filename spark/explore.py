@@ -3,8 +3,7 @@
 The visited set is a shard per partition on an executor's disk, rebuilt from committed levels where it is missing, rather than a join
 with all levels: a level then costs what it has itself. With 9,985,570 states, `local[2]` and a machine shared with other work, a plain
 `left_anti` join with Parquet took 180 s where this took 52 s, and 321 s where this took 75 s. Its last levels, of a few rows, took 5 to
-15 s, and these 0.5 to 0.6 s (0.3 s at load 3, where the whole search takes 17 to 22 s). `docs/spark.md` has the other choices
-that were tried.
+15 s, and these 0.5 to 0.6 s. `docs/spark.md` has more figures, and the other choices that were tried.
 """
 
 from __future__ import annotations

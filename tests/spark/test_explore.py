@@ -31,12 +31,13 @@ def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("partitions", "symmetry"), [(3, True), pytest.param(1, True, marks=pytest.mark.slow), pytest.param(5, False, marks=pytest.mark.slow)]
+    ("brokers", "partitions", "symmetry"),
+    [(2, 3, True), *(pytest.param(3, *how, marks=pytest.mark.slow) for how in ((3, True), (1, True), (5, False)))],
 )
 def test_everything_that_is_told_is_that_of_the_local_engine(
-    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, partitions: int, symmetry: bool
+    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, brokers: int, partitions: int, symmetry: bool
 ) -> None:
-    make = functools.partial(toys.reference, "kip-320-first-try")
+    make = functools.partial(toys.reference, "kip-320-first-try", brokers=brokers)
     outcome = explore(make, spark=spark, partitions=partitions, symmetry=symmetry, keep_going=True, check_deadlock=True)
     assert told(outcome) == told(local.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
 
