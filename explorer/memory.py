@@ -1,4 +1,4 @@
-"""Address space and what of it is used."""
+"""Address space, what of it is used, and how people say it."""
 
 from __future__ import annotations
 
