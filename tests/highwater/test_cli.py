@@ -341,7 +341,7 @@ def interrupted_while_it_explores(name: str, *arguments: Any) -> tuple[int, str,
                     shown += os.read(ours, 65536).decode("utf-8", "replace")
                 except OSError:  # the other end is closed
                     break
-            if not sent and re.search(rf"{name}\S*  depth ([7-9]|\d\d)\b.*stored \d", shown):
+            if not sent and re.search(rf"{name}[^\n]*\n\s*depth ([7-9]|\d\d)\b.*stored \d", shown):
                 process.send_signal(signal.SIGINT)
                 sent, deadline = True, time.monotonic() + PATIENCE
         stdout, _ = process.communicate(timeout=PATIENCE)

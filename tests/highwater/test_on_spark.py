@@ -13,6 +13,7 @@ from click.testing import Result
 
 from explorer.system import ModelError
 from highwater import on_spark
+from highwater.specs import own
 
 pytest.importorskip("pyspark")
 ROOT = Path(__file__).parents[2]
@@ -140,10 +141,14 @@ def test_models_of_ones_own_are_explored_by_executors_too(
     highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
 ) -> None:
     monkeypatch.setattr("spark.explore.ROWS_WORTH_A_JOB", 40)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setattr(own, "_FOLDERS", {})
+    monkeypatch.delitem(sys.modules, "lock_service", raising=False)
     assert highwater("init", tmp_path).exit_code == 0
     spec = tmp_path / "specs" / "fencing_keeps_late_writers_out.toml"
     result = highwater("check", spec, "--engine", "spark", "--model-path", tmp_path)
     assert result.exit_code == 0
+    del sys.modules["lock_service"]
     assert "831 distinct" in result.stdout
 
 
