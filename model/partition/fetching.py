@@ -53,8 +53,9 @@ def served(
 
     The offset that a follower fetches from says what it has: the leader notes it, and the high watermark may move. The four fences of
     KIP-320 are separate here: records are given, and the offset is noted for the high watermark and for the ISR, each in its epoch only.
-    Source: kafka.server.ReplicaManager#fetchMessages, #updateFollowerLogReadResults (0.10.2); kafka.cluster.Partition#readRecords,
-    #fetchRecords (2.1; 2.8).
+    The high watermark in a response with a record is the one from before; only a fetch that had to wait for news is read again.
+    Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2 to 3.2);
+    kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
     """
     leader = request.leader
     replica = partition.replicas[leader]
@@ -70,7 +71,7 @@ def served(
         known = evolve(known, for_high_watermark=for_high_watermark, for_isr=for_isr)
         replica = evolve(replica, followers=replaced(replica.followers, follower, known))
         partition = with_leader(partition, leader, replica, protocol, bounds)
-        if response.stage in (Stage.RECORD, Stage.NOTHING_NEW):
+        if response.stage is Stage.NOTHING_NEW:
             response = evolve(response, high_watermark=partition.replicas[leader].high_watermark)
     return partition, response if in_epoch or not protocol.fence_fetch else None
 
