@@ -109,22 +109,33 @@ def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -
 # The follower's part
 
 
+def is_expected(replica: Replica, response: Fetch) -> bool:
+    """Whether a follower still follows who gave a response, and would ask the same: every version drops what it no longer asks for.
+
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2 to 3.8), whose map holds the partitions that the broker follows.
+    """
+    return replica.leader == response.leader and response.offset == replica.log_end_offset and not replica.truncating
+
+
 def received(partition: Partition, follower: int, response: Fetch, protocol: PartitionProtocol) -> Partition:
     """The state after a follower has handled a response, which is thereby off the way.
 
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), ReplicaFetcherThread#processPartitionData.
+    Where the high watermark is raised first, cutting is a step of its own, which asks no more whether the broker still follows.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8),
+    ReplicaFetcherThread#processPartitionData.
     """
     replica = evolve(partition.replicas[follower], fetch=None)
     high_watermark = min(response.high_watermark, replica.log_end_offset)
+    cuts = response.stage is Stage.TRUNCATE or (response.stage is Stage.DIVERGING and not protocol.high_watermark_before_truncation)
+    if not cuts and not is_expected(replica, response):
+        return partition.with_replica(follower, replica)
     if response.stage is Stage.RECORD:
-        if response.offset != replica.log_end_offset:
-            return partition.with_replica(follower, replica)  # the offset mismatch that every version refuses
         replica = evolve(appended(replica, response.record), high_watermark=min(response.high_watermark, response.offset + 1))
         return partition.with_replica(follower, with_log_start(replica, response.log_start))
     if response.stage is Stage.NOTHING_NEW:
         replica = evolve(replica, high_watermark=high_watermark)
         return partition.with_replica(follower, with_log_start(replica, response.log_start))
-    if response.stage is Stage.DIVERGING and protocol.high_watermark_before_truncation:
+    if not cuts:
         cut_next = evolve(response, stage=Stage.TRUNCATE, high_watermark=0)
         return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark, fetch=cut_next))
     point, _ = truncation_point(replica, (response.epoch, response.end_offset), protocol)
@@ -147,7 +158,7 @@ def fetch_at_once(partition: Partition, follower: int, protocol: PartitionProtoc
 
     Actor: the follower.
     Enabled: it runs, follows another running broker and has not yet to truncate; that broker answers.
-    Effect: as `serve_fetch` and `receive_fetch`, without anything in between.
+    Effect: as `serve_fetch` and `receive_fetch`, without anything in between, also where cutting the log is a step of its own.
     Abstracts: the network. What needs a lost response cannot be found so.
     Source: see `served` and `received`.
     """
@@ -158,7 +169,9 @@ def fetch_at_once(partition: Partition, follower: int, protocol: PartitionProtoc
         return None if after is partition else after
     if response.stage is Stage.OUT_OF_RANGE:
         return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
-    return received(after, follower, response, protocol)
+    after = received(after, follower, response, protocol)
+    cut = after.replicas[follower].fetch
+    return after if cut is None else received(after, follower, cut, protocol)
 
 
 @action(actor="follower", needs=lambda bounds: bounds.fetch_steps == 2, follower=brokers)
@@ -245,7 +258,7 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
     """A follower whose offset was out of range asks where its leader's log begins and ends, and acts on that.
 
     Actor: the follower.
-    Enabled: it was told that its offset is out of range; its leader still leads.
+    Enabled: it was told that its offset is out of range; its leader still leads. Who follows somebody else by now drops the answer.
     Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and the protocol would
         rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where the leader has passed it meanwhile, it
         keeps its log, or drops all of it.
@@ -256,8 +269,10 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
         return None
     if replica.leader is None or replica.leader == follower or not partition.leads(replica.leader):
         return None
-    leader = partition.replicas[replica.leader]
+    leader, late = partition.replicas[replica.leader], not is_expected(replica, replica.fetch)
     replica = evolve(replica, fetch=None)
+    if late:
+        return partition.with_replica(follower, replica)
     if leader.log_end_offset < replica.log_end_offset:
         if protocol.out_of_range_policy is OutOfRange.EXIT and not protocol.unclean_election:
             return partition.with_replica(follower, stopped(replica, protocol, Process.HALTED))

@@ -94,9 +94,10 @@ def remembered_followers(replica: Replica, change: Change, protocol: PartitionPr
 
 
 def kept_fetch(replica: Replica, protocol: PartitionProtocol) -> Fetch | None:
-    """What a new leader epoch leaves of a fetch on its way: a late response is recognised by its epoch and offset, or it is not.
+    """What a new leader epoch leaves of a fetch on its way: nothing, where a late response is recognised by its epoch.
 
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.8.1, KAFKA-13207; 3.0, KAFKA-13266).
+    Otherwise it depends on the response (see `fetching.received`): the one that says where to cut is carried out all the same.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.1, KAFKA-7786; 2.8.1, KAFKA-13207; 3.0, KAFKA-13266).
     """
     return None if protocol.fetch_response_checks else replica.fetch
 

@@ -179,7 +179,7 @@ class PartitionProtocol:
     out_of_range_policy: OutOfRange = toggle("what a follower ahead of its leader does: KAFKA-3410, KAFKA-7414")
     out_of_range_when_behind: OutOfRangeBehind = toggle("what it does once the leader has passed it: KAFKA-2143")
     high_watermark_before_truncation: bool = toggle("a diverging answer raises the high watermark before the log is cut: KAFKA-14704")
-    fetch_response_checks: bool = toggle("a late fetch response is dropped: KAFKA-13207, KAFKA-13266, KAFKA-7786")
+    fetch_response_checks: bool = toggle("a fetch response of an earlier leader epoch is dropped: KAFKA-13207, KAFKA-13266, KAFKA-7786")
 
     fence_fetch: bool = toggle("records go to followers in the leader's epoch only: KIP-320")
     fence_truncation: bool = toggle("only a leader in the follower's epoch says where to truncate: KIP-320")

@@ -8,6 +8,7 @@ from model.partition.releases import PRESETS, REPAIRED
 from tests.model.partition_story import Row
 
 CAUGHT_UP = "produce b0, fetch b1, receive_fetch b1"
+DIVERGED = "produce b0, move_leadership b1, learn_leadership b1 e1, learn_leadership b0 e1, fetch b0"
 
 ROWS = [
     Row(
@@ -27,6 +28,54 @@ ROWS = [
         REPAIRED,
         f"{CAUGHT_UP}, fetch b1",
         {"b0.high_watermark": 1, "b1.fetch.high_watermark": 1, "b1.fetch.stage": "nothing new"},
+    ),
+    *(
+        Row(
+            f"AbstractFetcherThread#processFetchRequest ({release}): who leads drops the record that it fetched before",
+            PRESETS[f"kafka-{release}"],
+            "produce b0, fetch b1, move_leadership b1, learn_leadership b1 e1, receive_fetch b1",
+            {"b1.leader": 1, "b1.log": (), "b1.fetch": None},
+            {"leader_moves": 1},
+        )
+        for release in ("0.10.2", "2.0.0", "2.8.0")
+    ),
+    Row(
+        "AbstractFetcherThread#processFetchRequest (0.10.2): who follows the same leader again takes the record that it asked for before",
+        PRESETS["kafka-0.10.2"],
+        "produce b0, fetch b1, move_leadership b1, move_leadership b0, learn_leadership b1 e2, receive_fetch b1",
+        {"b1.leader": 0, "b1.log": (0,)},
+        {"leader_moves": 2},
+    ),
+    Row(
+        "AbstractFetcherThread#truncateOnFetchResponse (2.8): who leads cuts its log by what it was told before (KAFKA-13207)",
+        PRESETS["kafka-2.8.0"],
+        f"{DIVERGED}, receive_fetch b0, move_leadership b0, learn_leadership b0 e2, receive_fetch b0",
+        {"b0.leader": 0, "b0.log": ()},
+        {"leader_moves": 2},
+    ),
+    Row(
+        "AbstractFetcherThread#processFetchRequest (2.8): but not where it learns of that before it has looked at the answer",
+        PRESETS["kafka-2.8.0"],
+        f"{DIVERGED}, move_leadership b0, learn_leadership b0 e2, receive_fetch b0",
+        {"b0.leader": 0, "b0.log": (0,)},
+        {"leader_moves": 2},
+    ),
+    Row(
+        "AbstractFetcherThread#processFetchRequest (2.8.1): neither after the correction",
+        REPAIRED,
+        f"{DIVERGED}, move_leadership b0, learn_leadership b0 e2, not receive_fetch b0",
+        {"b0.leader": 0, "b0.log": (0,), "b0.fetch": None},
+        {"leader_moves": 2},
+    ),
+    *(
+        Row(
+            f"AbstractFetcherThread ({release}): a diverging answer cuts the log, also where a fetch is one step",
+            PRESETS[f"kafka-{release}"],
+            "produce b0, move_leadership b1, learn_leadership b1 e1, learn_leadership b0 e1, fetch_at_once b0, fetch_at_once b0",
+            {"b0.log": (), "b0.fetch": None},
+            {"leader_moves": 1, "fetch_steps": 1},
+        )
+        for release in ("3.0", "3.5")
     ),
 ]
 
