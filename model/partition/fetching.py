@@ -125,12 +125,13 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     ReplicaFetcherThread#processPartitionData.
     """
     replica = evolve(partition.replicas[follower], fetch=None)
-    high_watermark = min(response.high_watermark, replica.log_end_offset)
+    high_watermark = bounded(response.high_watermark, replica)
     cuts = response.stage is Stage.TRUNCATE or (response.stage is Stage.DIVERGING and not protocol.high_watermark_before_truncation)
     if not cuts and not is_expected(replica, response):
         return partition.with_replica(follower, replica)
     if response.stage is Stage.RECORD:
-        replica = evolve(appended(replica, response.record), high_watermark=min(response.high_watermark, response.offset + 1))
+        replica = appended(replica, response.record)
+        replica = evolve(replica, high_watermark=bounded(response.high_watermark, replica))
         return partition.with_replica(follower, with_log_start(replica, response.log_start))
     if response.stage is Stage.NOTHING_NEW:
         replica = evolve(replica, high_watermark=high_watermark)
@@ -140,6 +141,11 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
         return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark, fetch=cut_next))
     point, _ = truncation_point(replica, (response.epoch, response.end_offset), protocol)
     return partition.with_replica(follower, truncated(replica, point, protocol))
+
+
+def bounded(high_watermark: int, replica: Replica) -> int:
+    """A leader's high watermark as a follower takes it over: within its own log. Source: kafka.log.Log#updateHighWatermark (2.4 to 3.8)."""
+    return min(max(high_watermark, replica.log_start), replica.log_end_offset)
 
 
 def with_log_start(replica: Replica, offset: int) -> Replica:

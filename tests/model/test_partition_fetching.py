@@ -77,6 +77,15 @@ ROWS = [
         )
         for release in ("3.0", "3.5")
     ),
+    Row(
+        "Log#updateHighWatermark (2.4): a high watermark that is behind the log's start is raised to it",
+        REPAIRED,
+        f"{CAUGHT_UP}, fetch b2, receive_fetch b2, fetch b1, receive_fetch b1, fetch b2, lose_fetch b2, fetch b1, receive_fetch b1,"
+        "delete_old_records b0 1, fetch b1, receive_fetch b1, move_leadership b2, learn_leadership b2 e1, learn_leadership b1 e1,"
+        "fetch b1, receive_fetch b1",
+        {"b2.high_watermark": 0, "b1.log_start": 1, "b1.high_watermark": 1},
+        {"brokers": 3, "retentions": 1, "leader_moves": 1},
+    ),
 ]
 
 
