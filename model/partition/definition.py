@@ -79,7 +79,7 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         followers=(UNKNOWN_FOLLOWER,) * bounds.brokers,
         changes=(),
     )
-    leader = with_epoch_of_election(evolve(follower, leadership=Leadership(isr, None, 0, 0, None)), 0, protocol)
+    leader = with_epoch_of_election(evolve(follower, leadership=Leadership(isr, None, 0, 0, 0, None)), 0, protocol)
     quorum = Quorum(
         leader=0,
         isr=isr,

@@ -103,13 +103,15 @@ def kept_fetch(replica: Replica, protocol: PartitionProtocol) -> Fetch | None:
 
 
 def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol) -> Replica:
-    """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.7)."""
-    change = Change.LEADS_AGAIN if replica.leader == broker else Change.LEADS
+    """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8)."""
+    leads_again = replica.leader == broker
+    change = Change.LEADS_AGAIN if leads_again else Change.LEADS
+    waiting_from = replica.leadership.waiting_from if leads_again else replica.log_end_offset
     return evolve(
         with_epoch_of_election(replica, epoch, protocol),
         leader=broker,
         leader_epoch=epoch,
-        leadership=Leadership(told.isr, None, told.partition_epoch, replica.log_end_offset, None),
+        leadership=Leadership(told.isr, None, told.partition_epoch, replica.log_end_offset, waiting_from, None),
         truncating=False,
         followers=remembered_followers(replica, change, protocol),
         fetch=kept_fetch(replica, protocol),
@@ -156,6 +158,6 @@ def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bo
     replica, quorum = partition.replicas[leader], partition.quorum
     if replica.leader_epoch != partition.leader_epoch or replica.leadership.partition_epoch >= quorum.partition_epoch:
         return None
-    leadership = Leadership(quorum.isr, None, quorum.partition_epoch, replica.leadership.start_offset, None)
+    leadership = evolve(replica.leadership, isr=quorum.isr, pending=None, partition_epoch=quorum.partition_epoch, candidate=None)
     replica = evolve(replica, leadership=leadership, followers=remembered_followers(replica, Change.NEWER_ISR, protocol))
     return with_leader(partition, leader, replica, protocol, bounds)

@@ -69,6 +69,7 @@ class Leadership:
         pending: the ISR that it has proposed, until it learns what became of it.
         partition_epoch: the version of the ISR.
         start_offset: where its leader epoch began.
+        waiting_from: where its leadership began, over all epochs that it led without a break: who has written behind that waits here.
         candidate: a follower that it is about to propose, where that takes two looks.
     """
 
@@ -76,6 +77,7 @@ class Leadership:
     pending: frozenset[int] | None = within(lambda bounds: Maybe(SetOf(brokers(bounds))))
     partition_epoch: int = within(partition_epochs)
     start_offset: int = within(log_offsets)
+    waiting_from: int = within(log_offsets)
     candidate: int | None = within(lambda bounds: Maybe(brokers(bounds)))
 
 
