@@ -250,16 +250,19 @@ def remove_replica(partition: Partition, broker: int, protocol: PartitionProtoco
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
-def add_replica(partition: Partition, broker: int) -> Partition | None:
+def add_replica(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
     """A reassignment adds a replica that was taken away before.
 
     Actor: the controller.
     Enabled: the replica is not assigned.
-    Effect: it is assigned again, in a new partition epoch; the leader epoch stays.
-    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5).
+    Effect: it is assigned again, in a new partition epoch; the leader epoch stays, unless, with ZooKeeper, nothing else tells the leader.
+    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5);
+        kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (0.10.2 to 3.5).
     """
     quorum = partition.quorum
     if broker in quorum.assignment:
         return None
-    changed = evolve(quorum, assignment=quorum.assignment | {broker}, partition_epoch=quorum.partition_epoch + 1)
-    return evolve(partition, quorum=changed)
+    changed = evolve(quorum, assignment=quorum.assignment | {broker})
+    if protocol.by_zookeeper:
+        return published(partition, changed)
+    return evolve(partition, quorum=evolve(changed, partition_epoch=quorum.partition_epoch + 1))

@@ -11,7 +11,7 @@ from model.partition import clients, controlling, failures, fetching, in_sync_re
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import election_of
 from model.partition.logs import with_epoch_of_election
-from model.partition.protocol import Flush, IsrPath, PartitionProtocol
+from model.partition.protocol import Flush, PartitionProtocol
 from model.partition.state import (
     UNKNOWN_FOLLOWER,
     Clients,
@@ -79,7 +79,8 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         followers=(UNKNOWN_FOLLOWER,) * bounds.brokers,
         changes=(),
     )
-    leader = with_epoch_of_election(evolve(follower, leadership=Leadership(isr, None, 0, 0, 0, None)), 0, protocol)
+    leadership = Leadership(isr=isr, assignment=everyone, pending=None, partition_epoch=0, start_offset=0, waiting_from=0, candidate=None)
+    leader = with_epoch_of_election(evolve(follower, leadership=leadership), 0, protocol)
     quorum = Quorum(
         leader=0,
         isr=isr,
@@ -96,13 +97,12 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
 
 def define(protocol: PartitionProtocol) -> Definition:
     """The partition model under one protocol: steps that the protocol cannot take are left out."""
-    asks_controller = protocol.isr_path is IsrPath.ALTER_PARTITION
     actions = (
         *CLIENTS,
         *FETCHING,
         *((fetching.ask_where_to_truncate,) if protocol.cutting.asks else ()),
-        *(BY_CONTROLLER if asks_controller else BY_ZOOKEEPER),
-        *((in_sync_replicas.find_in_sync,) if asks_controller and in_sync_replicas.looks_twice(protocol) else ()),
+        *(BY_ZOOKEEPER if protocol.by_zookeeper else BY_CONTROLLER),
+        *((in_sync_replicas.find_in_sync,) if not protocol.by_zookeeper and in_sync_replicas.looks_twice(protocol) else ()),
         in_sync_replicas.outlast_lag_time,
         *CONTROL,
         *((controlling.elect_uncleanly,) if protocol.unclean_election else ()),

@@ -103,8 +103,7 @@ def checkpoint_high_watermark(partition: Partition, broker: int, protocol: Parti
     if replica.leader_epoch < 0:
         if protocol.high_watermark_checkpoint_covers is CheckpointCovers.ALL:
             return None
-        leader = partition.quorum.leader
-        if leader is not None and partition.replicas[leader].is_up:
+        if partition.is_alive(partition.quorum.leader):
             return None
         written = 0
     if written == replica.checkpoint:

@@ -51,15 +51,16 @@ def served(
 ) -> tuple[Partition, Fetch | None]:
     """What a broker makes of a fetch: the state after it, and the response; None where it gives no answer that matters.
 
-    The offset that a follower fetches from says what it has: the leader notes it, and the high watermark may move. The four fences of
-    KIP-320 are separate here: records are given, and the offset is noted for the high watermark and for the ISR, each in its epoch only.
-    The high watermark in a response with a record is the one from before; only a fetch that had to wait for news is read again.
+    Whom the leader does not know to be assigned gets no answer. The offset that a follower fetches from says what it has: the leader notes
+    it, and the high watermark may move. The four fences of KIP-320 are separate here: records are given, and the offset is noted for the
+    high watermark and for the ISR, each in its epoch only. The high watermark in a response with a record is the one from before; only a
+    fetch that had to wait for news is read again.
     Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2 to 3.2);
     kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
     """
     leader = request.leader
     replica = partition.replicas[leader]
-    if not partition.leads(leader):
+    if not partition.leads(leader) or follower not in replica.leadership.assignment:
         return partition, None
     in_epoch = request.leader_epoch == replica.leader_epoch or not protocol.cutting.fetches_are_fenced
     for_high_watermark = in_epoch or not protocol.fence_high_watermark

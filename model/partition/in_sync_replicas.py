@@ -103,7 +103,7 @@ def propose_expansion(
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if follower in replica.leadership.isr:
+    if follower in replica.leadership.isr or follower not in replica.leadership.assignment:
         return None
     found = replica.leadership.candidate == follower if looks_twice(protocol) else is_in_sync(replica, follower, protocol)
     if not found:
@@ -126,7 +126,8 @@ def find_in_sync(partition: Partition, leader: int, follower: int, protocol: Par
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if replica.leadership.candidate is not None or follower in replica.leadership.isr:
+    leadership = replica.leadership
+    if leadership.candidate is not None or follower in leadership.isr or follower not in leadership.assignment:
         return None
     if not is_in_sync(replica, follower, protocol) or pending_with(replica, frozenset(), protocol) is None:
         return None

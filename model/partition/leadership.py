@@ -7,6 +7,7 @@ knows. A broker that starts learns the newest only.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from enum import Enum
 
 from model.domain import action, evolve
@@ -93,6 +94,14 @@ def remembered_followers(replica: Replica, change: Change, protocol: PartitionPr
     return (UNKNOWN_FOLLOWER,) * len(replica.followers)
 
 
+def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Follower, ...]:
+    """What a leader knows of those who are assigned; it forgets the others.
+
+    Source: kafka.cluster.Partition#updateAssignmentAndIsr (2.4 to 3.8), #makeLeader (0.10.2).
+    """
+    return tuple(known if broker in assignment else UNKNOWN_FOLLOWER for broker, known in enumerate(followers))
+
+
 def kept_fetch(replica: Replica, protocol: PartitionProtocol) -> Fetch | None:
     """What a new leader epoch leaves of a fetch on its way: nothing, where a late response is recognised by its epoch.
 
@@ -106,14 +115,22 @@ def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protoco
     """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8)."""
     leads_again = replica.leader == broker
     change = Change.LEADS_AGAIN if leads_again else Change.LEADS
-    waiting_from = replica.leadership.waiting_from if leads_again else replica.log_end_offset
+    leadership = Leadership(
+        isr=told.isr,
+        assignment=told.assignment,
+        pending=None,
+        partition_epoch=told.partition_epoch,
+        start_offset=replica.log_end_offset,
+        waiting_from=replica.leadership.waiting_from if leads_again else replica.log_end_offset,
+        candidate=None,
+    )
     return evolve(
         with_epoch_of_election(replica, epoch, protocol),
         leader=broker,
         leader_epoch=epoch,
-        leadership=Leadership(told.isr, None, told.partition_epoch, replica.log_end_offset, waiting_from, None),
+        leadership=leadership,
         truncating=False,
-        followers=remembered_followers(replica, change, protocol),
+        followers=assigned(remembered_followers(replica, change, protocol), told.assignment),
         fetch=kept_fetch(replica, protocol),
     )
 
@@ -125,8 +142,8 @@ def learn_leadership(
     """A broker learns of a leader epoch.
 
     Actor: the broker.
-    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the newest only. Before
-        leader epochs decided where to truncate, becoming follower waited for the leader to run.
+    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the newest only. With
+        ZooKeeper a broker changes nothing, not even the epoch that it knows, unless the leader that it is to follow is alive.
     Effect: it leads, follows, or, where it is not assigned any more, deletes its replica.
     Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5), #applyDelta (3.0 to 3.7).
     """
@@ -139,7 +156,7 @@ def learn_leadership(
         return partition.with_replica(broker, evolve(gone, fetch=None))
     if told.leader == broker:
         return with_leader(partition, broker, as_leader(replica, broker, epoch, told, protocol), protocol, bounds)
-    if protocol.cutting.cuts_at_high_watermark and told.leader is not None and not partition.replicas[told.leader].is_up:
+    if protocol.by_zookeeper and not partition.is_alive(told.leader):
         return None
     return partition.with_replica(broker, as_follower(replica, told.leader, epoch, protocol))
 
@@ -158,6 +175,8 @@ def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bo
     replica, quorum = partition.replicas[leader], partition.quorum
     if replica.leader_epoch != partition.leader_epoch or replica.leadership.partition_epoch >= quorum.partition_epoch:
         return None
-    leadership = evolve(replica.leadership, isr=quorum.isr, pending=None, partition_epoch=quorum.partition_epoch, candidate=None)
-    replica = evolve(replica, leadership=leadership, followers=remembered_followers(replica, Change.NEWER_ISR, protocol))
+    leadership = evolve(replica.leadership, isr=quorum.isr, assignment=quorum.assignment, pending=None, candidate=None)
+    leadership = evolve(leadership, partition_epoch=quorum.partition_epoch)
+    followers = assigned(remembered_followers(replica, Change.NEWER_ISR, protocol), quorum.assignment)
+    replica = evolve(replica, leadership=leadership, followers=followers)
     return with_leader(partition, leader, replica, protocol, bounds)

@@ -29,7 +29,7 @@ class TruncationRules:
     """What a way of truncating means, step by step.
 
     Attributes:
-        cuts_at_high_watermark: a new follower cuts its log at its high watermark, and waits for its leader to run before it follows.
+        cuts_at_high_watermark: a new follower cuts its log at its high watermark.
         asks: a new follower asks its leader where to cut before it fetches.
         answers_name_epochs: the answer is an epoch and its end, not an end alone.
         fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can tell where to cut.
@@ -227,3 +227,8 @@ class PartitionProtocol:
     def cutting(self) -> TruncationRules:
         """What `truncation` means."""
         return TRUNCATION_RULES[self.truncation]
+
+    @property
+    def by_zookeeper(self) -> bool:
+        """What `isr_path` means: the controller is one with ZooKeeper, and tells brokers of leadership by LeaderAndIsr requests only."""
+        return self.isr_path is IsrPath.ZK_CAS

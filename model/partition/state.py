@@ -66,6 +66,7 @@ class Leadership:
 
     Attributes:
         isr: the ISR that it knows to be committed.
+        assignment: who hosts the partition, as far as it knows.
         pending: the ISR that it has proposed, until it learns what became of it.
         partition_epoch: the version of the ISR.
         start_offset: where its leader epoch began.
@@ -74,6 +75,7 @@ class Leadership:
     """
 
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
+    assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     pending: frozenset[int] | None = within(lambda bounds: Maybe(SetOf(brokers(bounds))))
     partition_epoch: int = within(partition_epochs)
     start_offset: int = within(log_offsets)
@@ -231,6 +233,10 @@ class Partition:
         """Whether a running broker presumes leadership, and so accepts writes and serves fetches."""
         replica = self.replicas[broker]
         return replica.leader == broker and replica.is_up
+
+    def is_alive(self, broker: int | None) -> bool:
+        """Whether other brokers take a broker for alive: as the controller tells them, who may not have noticed yet."""
+        return broker is not None and self.quorum.registrations[broker].standing is not Standing.FENCED
 
     def spent(self, budget: str) -> Used:
         """The budgets with one more use of one of them."""

@@ -44,14 +44,15 @@ def expand_isr(partition: Partition, leader: int, follower: int, protocol: Parti
     """A leader writes to ZooKeeper that a follower that has caught up is in the ISR.
 
     Actor: the leader.
-    Enabled: it presumes leadership; the follower is not in its ISR and has caught up.
+    Enabled: it presumes leadership; the follower is assigned as far as it knows, not in its ISR and has caught up.
     Effect: see `written`.
     Source: kafka.cluster.Partition#maybeExpandIsr (0.8 to 2.6).
     """
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if follower in replica.leadership.isr or not is_in_sync(replica, follower, protocol):
+    leadership = replica.leadership
+    if follower in leadership.isr or follower not in leadership.assignment or not is_in_sync(replica, follower, protocol):
         return None
     return written(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
 

@@ -1,0 +1,51 @@
+"""Leading and following, as stories. Each row is named after the test or the method of Kafka that it mirrors."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.partition.releases import PRESETS
+from tests.model.partition_story import Row
+
+ALONE = {"initial_isr": 1, "process_crashes": 2}
+FETCHED = "produce b0, fetch b1, receive_fetch b1"
+GONE = f"{FETCHED}, crash b0, fence b0 none"
+
+ROWS = [
+    *(
+        Row(
+            f"ReplicaManager#makeFollowers ({release}): a broker that is told of no leader changes nothing",
+            PRESETS[f"kafka-{release}"],
+            f"{GONE}, not learn_leadership b1 e1",
+            {"b1.leader": 0, "b1.leader_epoch": 0, "b1.log": (0,)},
+            ALONE,
+        )
+        for release in ("0.8.0", "0.10.2", "2.0.0", "2.1")
+    ),
+    Row(
+        "ReplicaManager#makeFollowers (0.10.2): so that a leader that comes back is the same, and nothing is truncated",
+        PRESETS["kafka-0.10.2"],
+        f"{GONE}, restart b0, unfence b0, elect b0, learn_leadership b1 e2",
+        {"b1.leader": 0, "b1.leader_epoch": 2, "b1.log": (0,)},
+        ALONE,
+    ),
+    Row(
+        "ReplicaManager#makeFollowers (0.10.2): nor does it follow a broker that is gone meanwhile",
+        PRESETS["kafka-0.10.2"],
+        "move_leadership b1, crash b1, fence b1 b0, not learn_leadership b2 e1, learn_leadership b2 e2",
+        {"b2.leader": 0, "b2.leader_epoch": 2},
+        {"brokers": 3, "leader_moves": 1, "process_crashes": 1},
+    ),
+    Row(
+        "ReplicaManager#applyLocalFollowersDelta (3.5): without ZooKeeper it follows nobody",
+        PRESETS["kafka-3.5"],
+        f"{GONE}, learn_leadership b1 e1",
+        {"b1.leader": None, "b1.leader_epoch": 1, "b1.log": (0,)},
+        ALONE,
+    ),
+]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.kafka)
+def test_following_is_kafkas(row: Row) -> None:
+    row.check()
