@@ -12,7 +12,7 @@ from model.domain import Maybe, action, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.messages import Election
-from model.partition.protocol import PartitionProtocol
+from model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
 from model.partition.state import Partition, Quorum, Registration, Standing
 
 
@@ -44,16 +44,19 @@ def with_elr(quorum: Quorum, isr: Set[int], unclean: Set[int], protocol: Partiti
 
 def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
     """The state once a leader's change of the ISR is in the controller's record."""
-    return with_record(partition, with_elr(partition.quorum, isr, frozenset(), protocol, bounds), protocol)
+    quorum = with_elr(partition.quorum, isr, frozenset(), protocol, bounds)
+    return with_record(partition, quorum, (ShrinkStartsEpoch.ALWAYS,), protocol)
 
 
-def with_record(partition: Partition, quorum: Quorum, protocol: PartitionProtocol) -> Partition:
+def with_record(partition: Partition, quorum: Quorum, where: tuple[ShrinkStartsEpoch, ...], protocol: PartitionProtocol) -> Partition:
     """The state with another ISR or ELR in the controller's record, in a new leader epoch where an ISR that lost a member takes one.
 
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.5 to 3.8);
-        kafka.controller.ReplicaStateMachine#removeReplicasFromIsr (2.x).
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.0 to 3.7) and
+        #triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.8), which any change of the ISR passes;
+        ReplicationControlManager#alterIsr (2.8), kafka.controller.KafkaController#alterIsrs (2.7, 2.8), which keep the epoch;
+        kafka.controller.ReplicaStateMachine#removeReplicasFromIsr (2.0 to 3.8).
     """
-    if protocol.isr_shrink_bumps_leader_epoch and not partition.quorum.isr <= quorum.isr:
+    if protocol.isr_shrink_bumps_leader_epoch in where and not partition.quorum.isr <= quorum.isr:
         return published(partition, quorum)
     return evolve(partition, quorum=evolve(quorum, partition_epoch=quorum.partition_epoch + 1))
 
@@ -106,7 +109,7 @@ def without(
         return None
     if changed.isr == quorum.isr and changed.elr == quorum.elr:
         return evolve(partition, quorum=changed)
-    return with_record(partition, changed, protocol)
+    return with_record(partition, changed, (ShrinkStartsEpoch.BY_CONTROLLER, ShrinkStartsEpoch.ALWAYS), protocol)
 
 
 SUCCESSOR = lambda bounds: Maybe(brokers(bounds))  # noqa: E731 - a domain

@@ -71,27 +71,28 @@ def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: Part
 
 
 class Change(Enum):
-    """What a broker learns: that it follows, that it leads now, that it still leads in a new epoch, or of a newer ISR in its epoch."""
+    """What a broker learns: that it follows, that it leads now, or that it still leads, in a new epoch."""
 
     FOLLOWS = "follows"
     LEADS = "leads"
     LEADS_AGAIN = "leads again"
-    NEWER_ISR = "newer ISR"
 
 
 def remembered_followers(replica: Replica, change: Change, protocol: PartitionProtocol) -> tuple[Follower, ...]:
     """What a broker still knows of followers after a change.
 
-    Kafka forgets their offsets where leadership is new to the broker, not where the broker finds itself leader again. In the releases of
-    KAFKA-13790 a newer ISR counted as new leadership.
-    Source: kafka.cluster.Partition#makeLeader, Replica#resetReplicaState (0.10.2; 3.0; 3.3; 3.7).
+    Kafka forgets their offsets where leadership is new to the broker, not where the broker finds itself leader again.
+    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), Replica#resetReplicaState (3.3 to 3.8), #resetLastCaughtUpTime before.
     """
     rule = protocol.reset_follower_state
-    if change is Change.NEWER_ISR and rule is not FollowerReset.ALWAYS:
-        return replica.followers
-    if rule is FollowerReset.NEVER or (change in (Change.LEADS_AGAIN, Change.NEWER_ISR) and rule is not FollowerReset.NEW_EPOCH):
-        return tuple(evolve(each, since_change=False, caught_up=False) for each in replica.followers)
+    if rule is FollowerReset.NEVER or (change is Change.LEADS_AGAIN and rule is FollowerReset.NEW_LEADER):
+        return not_heard_since(replica.followers)
     return (UNKNOWN_FOLLOWER,) * len(replica.followers)
+
+
+def not_heard_since(followers: tuple[Follower, ...]) -> tuple[Follower, ...]:
+    """What a leader knows of followers whose offsets it keeps, until they fetch again."""
+    return tuple(evolve(each, since_change=False, caught_up=False) for each in followers)
 
 
 def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Follower, ...]:
@@ -167,7 +168,8 @@ def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bo
 
     Actor: the leader.
     Enabled: brokers read the metadata log; the leader leads the current epoch, and the record's partition epoch is newer than its own.
-    Effect: that ISR is committed, and whatever it has proposed is superseded.
+    Effect: that ISR is committed, and whatever it has proposed is superseded. In the releases of KAFKA-13790 its leader epoch counts as
+        begun anew at its log's end; the offsets that it knows of followers stay.
     Source: kafka.cluster.Partition#makeLeader with an unchanged leader epoch (3.0; 3.3, KAFKA-13790).
     """
     if not partition.leads(leader):
@@ -177,6 +179,8 @@ def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bo
         return None
     leadership = evolve(replica.leadership, isr=quorum.isr, assignment=quorum.assignment, pending=None, candidate=None)
     leadership = evolve(leadership, partition_epoch=quorum.partition_epoch)
-    followers = assigned(remembered_followers(replica, Change.NEWER_ISR, protocol), quorum.assignment)
-    replica = evolve(replica, leadership=leadership, followers=followers)
+    followers = replica.followers
+    if protocol.newer_isr_restarts_epoch:
+        leadership, followers = evolve(leadership, start_offset=replica.log_end_offset), not_heard_since(followers)
+    replica = evolve(replica, leadership=leadership, followers=assigned(followers, quorum.assignment))
     return with_leader(partition, leader, replica, protocol, bounds)

@@ -102,7 +102,6 @@ class FollowerReset(Enum):
     """When a leader forgets what it knows of its followers."""
 
     NEVER = "never"
-    ALWAYS = "always"
     NEW_LEADER = "new-leader"
     NEW_EPOCH = "new-epoch"
 
@@ -160,6 +159,14 @@ class WaitsForNonIsr(Enum):
     ELIGIBLE_ONLY = "eligible-only"
 
 
+class ShrinkStartsEpoch(Enum):
+    """Which removals from an ISR start a leader epoch: none, those by the controller, or those that a leader asks for, too."""
+
+    NEVER = "never"
+    BY_CONTROLLER = "by-controller"
+    ALWAYS = "always"
+
+
 class Acks(Enum):
     """When a producer is told that its record is written."""
 
@@ -193,7 +200,8 @@ class PartitionProtocol:
 
     expand_requires_epoch_start: bool = toggle("the ISR takes only who has all of earlier epochs: KAFKA-7128")
     expand_requires_fetch_in_epoch: bool = toggle("the ISR takes only who has fetched since leadership was last changed")
-    reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets: KAFKA-13790")
+    reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets")
+    newer_isr_restarts_epoch: bool = toggle("a newer ISR counts as a new start of the leader epoch: KAFKA-13790")
     leader_checks_eligible: bool = toggle("a leader proposes nobody whom it knows to be fenced or shutting down: KIP-841")
     controller_rejects_ineligible: bool = toggle("the controller accepts nobody who is fenced or shutting down: KIP-841")
     controller_checks_broker_epoch: bool = toggle("the controller accepts nobody who was restarted meanwhile: KIP-903")
@@ -217,7 +225,7 @@ class PartitionProtocol:
     elr: bool = toggle("who leaves an ISR that is too small may still be elected: KIP-966")
     isr_may_be_empty: bool = toggle("the last member of the ISR can leave it: KIP-966")
     unclean_shutdown_removes_from_elr: bool = toggle("who was killed may not be elected: KIP-966, KAFKA-18635")
-    isr_shrink_bumps_leader_epoch: bool = toggle("an ISR that gets smaller starts a leader epoch: KAFKA-15021")
+    isr_shrink_bumps_leader_epoch: ShrinkStartsEpoch = toggle("an ISR that gets smaller starts a leader epoch: KAFKA-15021")
 
     acks: Acks = toggle("configuration: acks of producers")
     unclean_election: bool = toggle("configuration: unclean.leader.election.enable")

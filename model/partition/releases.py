@@ -25,6 +25,7 @@ from model.partition.protocol import (
     OutOfRangeBehind,
     PartitionProtocol,
     PendingPolicy,
+    ShrinkStartsEpoch,
     Truncation,
     TruncationSkip,
     WaitsForNonIsr,
@@ -50,6 +51,7 @@ KAFKA_0_8_0 = PartitionProtocol(
     expand_requires_epoch_start=False,
     expand_requires_fetch_in_epoch=True,
     reset_follower_state=FollowerReset.NEW_LEADER,
+    newer_isr_restarts_epoch=False,
     leader_checks_eligible=False,
     controller_rejects_ineligible=False,
     controller_checks_broker_epoch=False,
@@ -70,7 +72,7 @@ KAFKA_0_8_0 = PartitionProtocol(
     elr=False,
     isr_may_be_empty=False,
     unclean_shutdown_removes_from_elr=False,
-    isr_shrink_bumps_leader_epoch=True,
+    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.BY_CONTROLLER,
     acks=Acks.ALL,
     unclean_election=True,
     consumer_reads_follower=False,
@@ -116,13 +118,14 @@ KAFKA_3_0 = attrs.evolve(
     truncation_skip=TruncationSkip.NEVER,
     fetch_response_checks=True,
     diverging_fetch_updates_leo=False,
-    reset_follower_state=FollowerReset.ALWAYS,
+    newer_isr_restarts_epoch=True,
+    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.ALWAYS,
     inflight_cleared_by_leader_and_isr=False,
     duplicate_update_completes=True,
 )
 KAFKA_3_3 = attrs.evolve(
     KAFKA_3_0,
-    reset_follower_state=FollowerReset.NEW_LEADER,
+    newer_isr_restarts_epoch=False,
     leader_checks_eligible=True,
     controller_rejects_ineligible=True,
     high_watermark_recheck_on_isr_commit=True,
@@ -135,7 +138,7 @@ KAFKA_3_7 = attrs.evolve(
     leader_snapshot_atomic=True,
     high_watermark_waits_for_non_isr=WaitsForNonIsr.ELIGIBLE_ONLY,
     high_watermark_requires_min_isr=True,
-    isr_shrink_bumps_leader_epoch=False,
+    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.NEVER,
 )
 KAFKA_4_1 = attrs.evolve(KAFKA_3_7, elr=True, isr_may_be_empty=True, unclean_shutdown_removes_from_elr=True)
 

@@ -5,12 +5,13 @@ Each row is named after the test in Kafka 3.5.1's PartitionTest, or the method o
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from model.partition.releases import PRESETS
 from tests.model.partition_story import Row
 
-KAFKA_3_5 = PRESETS["kafka-3.5"]
+KAFKA_3_5 = attrs.evolve(PRESETS["kafka-3.5"], leader_snapshot_atomic=True)  # its tests have one thread, and so one look
 FETCHED = "produce b0, fetch b1, receive_fetch b1"
 CAUGHT_UP = f"{FETCHED}, fetch b1, receive_fetch b1"
 

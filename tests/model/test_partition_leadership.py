@@ -43,6 +43,49 @@ ROWS = [
         {"b1.leader": None, "b1.leader_epoch": 1, "b1.log": (0,)},
         ALONE,
     ),
+    *(
+        Row(
+            f"{method}: a removal that the leader asks for {does} the leader epoch",
+            PRESETS[f"kafka-{release}"],
+            "produce b0, propose_shrink b0 b1, alter_partition b0",
+            {"quorum.isr": {0}, "leader_epoch": epoch},
+            {"isr_shrinks": 1},
+        )
+        for release, method, does, epoch in (
+            ("2.8.0", "KafkaController#alterIsrs (2.8)", "keeps", 0),
+            ("3.0", "PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.0)", "raises", 1),
+            ("3.5", "PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.5)", "raises", 1),
+            ("3.7", "PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.7)", "keeps", 0),
+        )
+    ),
+    *(
+        Row(
+            f"{method}: a removal by the controller {does} the leader epoch",
+            PRESETS[f"kafka-{release}"],
+            "fence b1 none",
+            {"quorum.isr": {0}, "leader_epoch": epoch},
+            {"spurious_fences": 1},
+        )
+        for release, method, does, epoch in (
+            ("2.1", "ReplicaStateMachine#removeReplicasFromIsr (2.1)", "raises", 1),
+            ("2.8.0", "ReplicaStateMachine#removeReplicasFromIsr (2.8)", "raises", 1),
+            ("3.5", "ReplicationControlManager#handleBrokerFenced (3.5)", "raises", 1),
+            ("3.7", "ReplicationControlManager#handleBrokerFenced (3.7)", "keeps", 0),
+        )
+    ),
+    *(
+        Row(
+            f"{test} ({release})",
+            PRESETS[f"kafka-{release}"],
+            "produce b0, fetch b1, receive_fetch b1, fetch b1, receive_fetch b1, propose_expansion b0 b1, alter_partition b0, learn_isr b0",
+            {"b0.leadership.isr": {0, 1}, "b0.followers.1.log_end_offset": 1, "b0.leadership.start_offset": start},
+            {"initial_isr": 1},
+        )
+        for release, test, start in (
+            ("3.3", "testDoNotUpdateEpochStartOffsetIfLeaderEpochIsNotBumped, testDoNotResetReplicaStateIfLeaderEpochIsNotBumped", 0),
+            ("3.0", "KAFKA-13790: Partition#makeLeader took the log's end for the epoch's start with every record of the metadata", 1),
+        )
+    ),
 ]
 
 
