@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from model.domain import Integers, SetOf, bound, within
+from model.log import NO_EPOCH
 
 
 @attrs.frozen
@@ -55,6 +56,11 @@ def partition_epochs(bounds: PartitionBounds) -> Integers:
 def broker_epochs(bounds: PartitionBounds) -> Integers:
     """The domain of a broker epoch: how often the broker was started again."""
     return Integers(0, bounds.process_crashes + bounds.lossy_crashes + bounds.controlled_shutdowns)
+
+
+def fetched_broker_epochs(bounds: PartitionBounds) -> Integers:
+    """The domain of the broker epoch that a leader knows of a follower: -1 before it has fetched."""
+    return Integers(NO_EPOCH, broker_epochs(bounds).high)
 
 
 def record_ids(bounds: PartitionBounds) -> SetOf:

@@ -13,7 +13,7 @@ from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.messages import Election
 from model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
-from model.partition.state import Partition, Quorum, Registration, Standing
+from model.partition.state import Partition, Quorum, Standing
 
 
 def election_of(quorum: Quorum) -> Election:
@@ -89,7 +89,7 @@ def without(
     #handleBrokerFenced, #generateLeaderAndIsrUpdates (3.5; 3.8); kafka.controller.ReplicaStateMachine (0.10.2).
     """
     quorum = partition.quorum
-    registration = evolve(quorum.registrations[broker], standing=standing)
+    registration = evolve(quorum.registrations[broker], standing=standing, since=quorum.partition_epoch + 1)
     quorum = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
     isr = quorum.isr - {broker}
     if not isr and not protocol.isr_may_be_empty:
@@ -153,12 +153,9 @@ def unfence(partition: Partition, broker: int) -> Partition | None:
     registration = partition.quorum.registrations[broker]
     if registration.standing is not Standing.FENCED or not partition.replicas[broker].is_up:
         return None
-    return with_registration(partition, broker, evolve(registration, standing=Standing.ACTIVE))
-
-
-def with_registration(partition: Partition, broker: int, registration: Registration) -> Partition:
-    registrations = replaced(partition.quorum.registrations, broker, registration)
-    return evolve(partition, quorum=evolve(partition.quorum, registrations=registrations))
+    quorum = partition.quorum
+    registration = evolve(registration, standing=Standing.ACTIVE, since=quorum.partition_epoch + 1)
+    return evolve(partition, quorum=evolve(quorum, registrations=replaced(quorum.registrations, broker, registration)))
 
 
 @action(actor="controller", candidate=brokers)

@@ -88,7 +88,7 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         last_known_elr=frozenset(),
         assignment=everyone,
         partition_epoch=0,
-        registrations=(Registration(Standing.ACTIVE, 0),) * bounds.brokers,
+        registrations=(Registration(Standing.ACTIVE, broker_epoch=0, since=0),) * bounds.brokers,
     )
     consumed = (None,) * (bounds.log_length_max if bounds.consumer_reads else 0)
     clients = Clients((), frozenset(), frozenset(), NO_EPOCH, consumed, 0, NO_EPOCH)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Set
 
 from model.domain import action, evolve, replaced
-from model.log import brokers
+from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_isr
 from model.partition.high_watermark import with_leader
 from model.partition.messages import Answer, IsrChange
-from model.partition.protocol import AheadOfController, AlterError, PartitionProtocol, PendingPolicy
+from model.partition.protocol import AheadOfController, AlterError, LeaderChecks, PartitionProtocol, PendingPolicy
 from model.partition.state import Partition, Quorum, Replica, Standing
 
 
@@ -63,14 +63,16 @@ def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> 
 
 
 def seems_eligible(partition: Partition, replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
-    """Whether a leader knows nothing against a follower. What the controller did since the leader's partition epoch it may not have heard.
+    """Whether a leader may know nothing against a follower: what it was told after its partition epoch it need not have heard yet.
 
-    Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch).
+    Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch), by the broker's metadata cache.
     """
-    registration = partition.quorum.registrations[follower]
-    if not protocol.leader_checks_eligible or replica.leadership.partition_epoch != partition.quorum.partition_epoch:
+    rule, registration = protocol.leader_checks, partition.quorum.registrations[follower]
+    if rule is LeaderChecks.NOTHING or replica.leadership.partition_epoch < registration.since:
         return True
-    return registration.standing is Standing.ACTIVE
+    if registration.standing is not Standing.ACTIVE:
+        return False
+    return rule is LeaderChecks.STANDING or replica.followers[follower].broker_epoch == registration.broker_epoch
 
 
 def proposed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
@@ -79,7 +81,7 @@ def proposed(partition: Partition, leader: int, isr: Set[int], protocol: Partiti
     leadership, pending = replica.leadership, pending_with(replica, isr, protocol)
     if pending is None:
         return None
-    epochs = tuple(replica.followers[each].broker_epoch if each in isr else 0 for each in range(bounds.brokers))
+    epochs = tuple(replica.followers[each].broker_epoch if each in isr else NO_EPOCH for each in range(bounds.brokers))
     change = IsrChange(Answer.NONE, replica.leader_epoch, leadership.partition_epoch, isr, epochs)
     replica = evolve(replica, leadership=evolve(leadership, pending=pending, candidate=None), changes=replica.changes + (change,))
     return with_leader(partition, leader, replica, protocol, bounds)
@@ -164,7 +166,9 @@ def propose_shrink(
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
     """What the controller says to a leader that asks for another ISR.
 
-    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.0; 3.3; 3.5).
+    The whole ISR has to be eligible, not only who joins it; a member that has not fetched from this leader has no broker epoch to compare.
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3; 3.5) with
+        #ineligibleReplicasForIsr (3.5).
     """
     quorum = partition.quorum
     if change.leader_epoch != partition.leader_epoch or quorum.leader != leader:
@@ -172,10 +176,10 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
     if is_outdated(change.partition_epoch, quorum, protocol):
         return Answer.STALE
     for member in change.isr:
-        registration = quorum.registrations[member]
-        if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE and member != leader:
+        registration, fetched_in = quorum.registrations[member], change.broker_epochs[member]
+        if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE:
             return Answer.INELIGIBLE
-        if protocol.controller_checks_broker_epoch and change.broker_epochs[member] != registration.broker_epoch and member != leader:
+        if protocol.controller_checks_broker_epoch and fetched_in != NO_EPOCH and fetched_in != registration.broker_epoch:
             return Answer.INELIGIBLE
         if member not in quorum.assignment:
             return Answer.STALE
@@ -203,7 +207,7 @@ def alter_partition(partition: Partition, leader: int, protocol: PartitionProtoc
     if answer is Answer.SUCCESS:
         after = with_isr(partition, change.isr, protocol, bounds)
         epoch, leader_epoch = after.quorum.partition_epoch, after.leader_epoch
-    answered = evolve(change, answer=answer, partition_epoch=epoch, leader_epoch=leader_epoch, broker_epochs=(0,) * bounds.brokers)
+    answered = evolve(change, answer=answer, partition_epoch=epoch, leader_epoch=leader_epoch, broker_epochs=(NO_EPOCH,) * bounds.brokers)
     changes = replaced(changes, number, answered)
     return after.with_replica(leader, evolve(after.replicas[leader], changes=changes))
 

@@ -106,6 +106,14 @@ class FollowerReset(Enum):
     NEW_EPOCH = "new-epoch"
 
 
+class LeaderChecks(Enum):
+    """Whom a leader does not propose: it asks nothing; who is fenced or shutting down; or whose broker epoch is not the one known, too."""
+
+    NOTHING = "nothing"
+    STANDING = "standing"
+    BROKER_EPOCH = "broker-epoch"
+
+
 class IsrPath(Enum):
     """How a leader changes the ISR: by writing to ZooKeeper itself, or by asking the controller."""
 
@@ -202,7 +210,7 @@ class PartitionProtocol:
     expand_requires_fetch_in_epoch: bool = toggle("the ISR takes only who has fetched since leadership was last changed")
     reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets")
     newer_isr_restarts_epoch: bool = toggle("a newer ISR counts as a new start of the leader epoch: KAFKA-13790")
-    leader_checks_eligible: bool = toggle("a leader proposes nobody whom it knows to be fenced or shutting down: KIP-841")
+    leader_checks: LeaderChecks = toggle("what a leader has heard of a broker before it proposes it for the ISR: KIP-841, KIP-903")
     controller_rejects_ineligible: bool = toggle("the controller accepts nobody who is fenced or shutting down: KIP-841")
     controller_checks_broker_epoch: bool = toggle("the controller accepts nobody who was restarted meanwhile: KIP-903")
     leader_snapshot_atomic: bool = toggle("a leader reads offset and broker epoch of a follower together: KAFKA-15221")

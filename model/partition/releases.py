@@ -21,6 +21,7 @@ from model.partition.protocol import (
     HighWatermarkCheckpoint,
     HighWatermarkSet,
     IsrPath,
+    LeaderChecks,
     OutOfRange,
     OutOfRangeBehind,
     PartitionProtocol,
@@ -52,7 +53,7 @@ KAFKA_0_8_0 = PartitionProtocol(
     expand_requires_fetch_in_epoch=True,
     reset_follower_state=FollowerReset.NEW_LEADER,
     newer_isr_restarts_epoch=False,
-    leader_checks_eligible=False,
+    leader_checks=LeaderChecks.NOTHING,
     controller_rejects_ineligible=False,
     controller_checks_broker_epoch=False,
     leader_snapshot_atomic=True,
@@ -126,12 +127,16 @@ KAFKA_3_0 = attrs.evolve(
 KAFKA_3_3 = attrs.evolve(
     KAFKA_3_0,
     newer_isr_restarts_epoch=False,
-    leader_checks_eligible=True,
+    leader_checks=LeaderChecks.STANDING,
     controller_rejects_ineligible=True,
     high_watermark_recheck_on_isr_commit=True,
 )
 KAFKA_3_5 = attrs.evolve(
-    KAFKA_3_3, high_watermark_before_truncation=False, controller_checks_broker_epoch=True, leader_snapshot_atomic=False
+    KAFKA_3_3,
+    high_watermark_before_truncation=False,
+    leader_checks=LeaderChecks.BROKER_EPOCH,
+    controller_checks_broker_epoch=True,
+    leader_snapshot_atomic=False,
 )
 KAFKA_3_7 = attrs.evolve(
     KAFKA_3_5,

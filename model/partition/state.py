@@ -15,7 +15,16 @@ import attrs
 
 from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
 from model.log import NO_EPOCH, Record, brokers
-from model.partition.bounds import PartitionBounds, broker_epochs, log_offsets, log_starts, partition_epochs, record_ids, times
+from model.partition.bounds import (
+    PartitionBounds,
+    broker_epochs,
+    fetched_broker_epochs,
+    log_offsets,
+    log_starts,
+    partition_epochs,
+    record_ids,
+    times,
+)
 from model.partition.messages import Election, Fetch, IsrChange
 
 NOTHING_DELETED = Record(0, 0)  # what stands for a record that retention deleted
@@ -46,7 +55,7 @@ class Follower:
         for_high_watermark, for_isr: whether it counts there; a fetch in another leader epoch may not.
         since_change: whether it came after the last change of leadership.
         caught_up: whether it has reached the leader's log end lately.
-        broker_epoch: of the incarnation that fetched.
+        broker_epoch: of the incarnation that fetched; -1 if none has.
     """
 
     log_end_offset: int | None = within(lambda bounds: Maybe(log_offsets(bounds)))
@@ -54,10 +63,10 @@ class Follower:
     for_isr: bool = within(BOOLEAN)
     since_change: bool = within(BOOLEAN)
     caught_up: bool = within(lambda bounds: OneOf((False, True) if bounds.caught_up_times else (False,)))
-    broker_epoch: int = within(broker_epochs)
+    broker_epoch: int = within(fetched_broker_epochs)
 
 
-UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, 0)
+UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, NO_EPOCH)
 
 
 @attrs.frozen
@@ -133,10 +142,17 @@ class Replica:
 
 @attrs.frozen
 class Registration:
-    """How the controller sees one broker, and the epoch of the incarnation that it knows."""
+    """How the controller sees one broker.
+
+    Attributes:
+        standing: whether it counts on it.
+        broker_epoch: of the incarnation that it knows.
+        since: the first partition epoch that is newer than this standing: who knows that one has heard of this, too.
+    """
 
     standing: Standing = within(OneOf(Standing))
     broker_epoch: int = within(broker_epochs)
+    since: int = within(lambda bounds: Integers(0, bounds.partition_epoch_max + 1, label="v"))
 
 
 @attrs.frozen

@@ -48,6 +48,80 @@ ASSIGNMENT = [
     ),
 ]
 
+# b2 was fenced and has come back in a new life, and in sync, before leadership moves to b1.
+BACK = (
+    "crash b2, fence b2 none, learn_leadership b0 e1, learn_leadership b1 e1, restart b2, unfence b2, learn_leadership b2 e1, fetch b2,"
+    "receive_fetch b2, propose_expansion b0 b2, alter_partition b0, receive_isr_answer b0, move_leadership b1, learn_leadership b1 e2"
+)
+SECOND_LIFE = "fetch b2, crash b2, fence b2 none, restart b2, unfence b2"
+ELIGIBILITY = [
+    Row(
+        "Partition#addBrokerEpochToIsr, #ineligibleReplicasForIsr: a member that has not fetched from the leader yet is not refused",
+        KAFKA_3_5,
+        f"{BACK}, produce b1, propose_shrink b1 b0, alter_partition b1",
+        {"b1.changes.0.answer": "success", "quorum.isr": {1, 2}},
+        {"brokers": 3, "process_crashes": 1, "leader_moves": 1, "isr_shrinks": 1},
+    ),
+    Row(
+        "testIsrNotExpandedIfReplicaIsFencedOrShutdown: who is known to be fenced is not proposed",
+        KAFKA_3_5,
+        "fence b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, not propose_expansion b0 b1",
+        {"quorum.isr": {0}},
+        {"spurious_fences": 1},
+    ),
+    Row(
+        "testIsrNotExpandedIfReplicaIsFencedOrShutdown: and is, once it is known to be back",
+        KAFKA_3_5,
+        "fence b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, unfence b1, propose_expansion b0 b1, alter_partition b0",
+        {"quorum.isr": {0, 1}},
+        {"spurious_fences": 1},
+    ),
+    Row(
+        "testIsrNotExpandedIfReplicaIsInControlledShutdown: who is known to be shutting down is not proposed",
+        KAFKA_3_5,
+        "begin_controlled_shutdown b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, not propose_expansion b0 b1",
+        {"quorum.isr": {0}},
+        {"controlled_shutdowns": 1},
+    ),
+    Row(
+        "PartitionTest of 3.2: before KIP-841 it was",
+        PRESETS["kafka-3.0"],
+        "fence b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, propose_expansion b0 b1, alter_partition b0",
+        {"quorum.isr": {0, 1}},
+        {"spurious_fences": 1},
+    ),
+    Row(
+        "ReplicationControlManager#ineligibleReplicasForIsr: a fence that the leader need not have heard of is for the controller to mind",
+        KAFKA_3_5,
+        "fetch b1, fence b1 none, propose_expansion b0 b1, alter_partition b0",
+        {"b0.changes.0.answer": "ineligible", "quorum.isr": {0}},
+        {"spurious_fences": 1, "initial_isr": 1},
+    ),
+    Row(
+        "testIsrCanExpandedIfBrokerEpochsMatchWithKraftMetadataCache: the epoch that was fetched in is the one that is known",
+        KAFKA_3_5,
+        "crash b1, fence b1 none, learn_leadership b0 e1, restart b1, unfence b1, learn_leadership b1 e1, fetch b1,"
+        "propose_expansion b0 b1, alter_partition b0",
+        {"b0.changes.0.answer": "success", "quorum.isr": {0, 1}},
+        {"process_crashes": 1},
+    ),
+    Row(
+        "Partition#isBrokerEpochIsrEligible: who has fetched in an earlier life only is not proposed, once the new one is known",
+        PRESETS["kafka-3.7"],
+        f"{SECOND_LIFE}, fence b1 none, learn_isr b0, not propose_expansion b0 b2, learn_leadership b2 e0, fetch b2,"
+        "propose_expansion b0 b2",
+        {"b0.leadership.pending": {0, 2}},
+        {"brokers": 3, "initial_isr": 2, "process_crashes": 1, "spurious_fences": 1},
+    ),
+    Row(
+        "ReplicationControlManager#ineligibleReplicasForIsr: and refused by the controller, before it is",
+        PRESETS["kafka-3.7"],
+        f"{SECOND_LIFE}, propose_expansion b0 b2, alter_partition b0, receive_isr_answer b0",
+        {"quorum.isr": {0, 1}, "b0.leadership.pending": None},
+        {"brokers": 3, "initial_isr": 2, "process_crashes": 1},
+    ),
+]
+
 HIGH_WATERMARK = [
     *(
         Row(
@@ -79,6 +153,11 @@ HIGH_WATERMARK = [
 
 @pytest.mark.parametrize("row", ASSIGNMENT, ids=lambda row: row.kafka)
 def test_assignment_is_kafkas(row: Row) -> None:
+    row.check()
+
+
+@pytest.mark.parametrize("row", ELIGIBILITY, ids=lambda row: row.kafka)
+def test_eligibility_is_kafkas(row: Row) -> None:
     row.check()
 
 

@@ -146,6 +146,6 @@ def test_the_gallery_defends_every_rule_but_these() -> None:
         "isr_path",  # two ways to the same end
         "isr_shrink_bumps_leader_epoch",  # an epoch more than needed
         "newer_isr_restarts_epoch",  # a later start keeps followers out longer: liveness
-        "leader_checks_eligible",  # the controller refuses in any case
+        "leader_checks",  # the controller refuses in any case
         "reset_follower_state",  # the newest release has it wrong: see the claims about releases
     }
