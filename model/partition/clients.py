@@ -32,7 +32,7 @@ def produce(partition: Partition, leader: int, protocol: PartitionProtocol, boun
     after = evolve(partition, next_record_id=partition.next_record_id + 1)
     if protocol.acks is Acks.LEADER:
         after = evolve(after, clients=evolve(after.clients, acked=after.clients.acked | {record.id}))
-    return with_leader(after, leader, appended(replica, record), protocol, bounds)
+    return with_leader(after, leader, appended(replica, record, protocol), protocol, bounds)
 
 
 @action(actor="consumer", needs=lambda bounds: bounds.consumer_reads, broker=brokers, offset=offsets)

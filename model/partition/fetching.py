@@ -131,7 +131,7 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     if not cuts and not is_expected(replica, response):
         return partition.with_replica(follower, replica)
     if response.stage is Stage.RECORD:
-        replica = appended(replica, response.record)
+        replica = appended(replica, response.record, protocol)
         replica = evolve(replica, high_watermark=bounded(response.high_watermark, replica))
         return partition.with_replica(follower, with_log_start(replica, response.log_start))
     if response.stage is Stage.NOTHING_NEW:

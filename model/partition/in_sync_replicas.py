@@ -136,10 +136,15 @@ def find_in_sync(partition: Partition, leader: int, follower: int, protocol: Par
     return partition.with_replica(leader, evolve(replica, leadership=evolve(replica.leadership, candidate=follower)))
 
 
-def shrinkable(replica: Replica, leader: int, follower: int) -> bool:
-    """Whether a leader may find that a follower in its ISR lags. Source: kafka.cluster.Partition#getOutOfSyncReplicas (2.1 to 3.7)."""
-    known = replica.followers[follower].log_end_offset
-    return leader != follower and follower in replica.leadership.isr and known != replica.log_end_offset
+def shrinkable(replica: Replica, leader: int, follower: int, protocol: PartitionProtocol) -> bool:
+    """Whether a leader may find that a follower in its ISR lags.
+
+    Until 2.0 it looked at the time since the follower was last caught up, and at nothing else.
+    Source: kafka.cluster.Partition#getOutOfSyncReplicas (0.10.2; 2.1 to 3.8).
+    """
+    if leader == follower or follower not in replica.leadership.isr:
+        return False
+    return not protocol.shrink_spares_caught_up or replica.followers[follower].log_end_offset != replica.log_end_offset
 
 
 @action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)
@@ -157,7 +162,7 @@ def propose_shrink(
     if not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not shrinkable(replica, leader, follower):
+    if not shrinkable(replica, leader, follower, protocol):
         return None
     after = proposed(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))

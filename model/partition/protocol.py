@@ -213,6 +213,7 @@ class PartitionProtocol:
     leader_checks: LeaderChecks = toggle("what a leader has heard of a broker before it proposes it for the ISR: KIP-841, KIP-903")
     controller_rejects_ineligible: bool = toggle("the controller accepts nobody who is fenced or shutting down: KIP-841")
     controller_checks_broker_epoch: bool = toggle("the controller accepts nobody who was restarted meanwhile: KIP-903")
+    shrink_spares_caught_up: bool = toggle("who has all of the log stays in the ISR, however long ago that was: KAFKA-7152")
     leader_snapshot_atomic: bool = toggle("a leader reads offset and broker epoch of a follower together: KAFKA-15221")
 
     isr_path: IsrPath = toggle("how the ISR is changed: KIP-497")

@@ -56,6 +56,7 @@ KAFKA_0_8_0 = PartitionProtocol(
     leader_checks=LeaderChecks.NOTHING,
     controller_rejects_ineligible=False,
     controller_checks_broker_epoch=False,
+    shrink_spares_caught_up=False,
     leader_snapshot_atomic=True,
     isr_path=IsrPath.ZK_CAS,
     isr_cas=True,
@@ -99,6 +100,7 @@ KAFKA_2_1 = attrs.evolve(
     fence_high_watermark=True,
     fence_isr=True,
     expand_requires_epoch_start=True,
+    shrink_spares_caught_up=True,
 )
 KAFKA_2_2 = attrs.evolve(KAFKA_2_1, list_offsets_guard=True)
 KAFKA_2_8_0 = attrs.evolve(

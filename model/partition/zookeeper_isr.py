@@ -62,7 +62,7 @@ def shrink_isr(partition: Partition, leader: int, follower: int, protocol: Parti
     """A leader writes to ZooKeeper that a follower that lags is not in the ISR.
 
     Actor: the leader.
-    Enabled: it presumes leadership; the follower is in its ISR and not known to have all of the log.
+    Enabled: it presumes leadership; the follower is in its ISR and may lag as far as the leader knows.
     Effect: see `written`.
     Abstracts: replica.lag.time.max.ms, and replica.lag.max.messages before 0.9.
     Source: kafka.cluster.Partition#maybeShrinkIsr (0.8 to 2.6).
@@ -70,7 +70,7 @@ def shrink_isr(partition: Partition, leader: int, follower: int, protocol: Parti
     if not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not shrinkable(replica, leader, follower):
+    if not shrinkable(replica, leader, follower, protocol):
         return None
     after = written(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))

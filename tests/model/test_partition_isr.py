@@ -122,6 +122,38 @@ ELIGIBILITY = [
     ),
 ]
 
+SHRINK = [
+    *(
+        Row(
+            f"testShouldNotShrinkIsrIfFollowerCaughtUpToLogEnd: {does} ({release})",
+            PRESETS[f"kafka-{release}"],
+            f"{CAUGHT_UP}, {story}",
+            {"quorum.isr": isr},
+            {"isr_shrinks": 1},
+        )
+        for release, does, story, isr in (
+            ("0.10.2", "an idle follower was dropped before KAFKA-7152", "shrink_isr b0 b1", {0}),
+            ("2.0.0", "an idle follower was dropped before KAFKA-7152", "shrink_isr b0 b1", {0}),
+            ("2.1", "an idle follower stays", "not shrink_isr b0 b1", {0, 1}),
+            ("3.5", "an idle follower stays", "not propose_shrink b0 b1", {0, 1}),
+        )
+    ),
+    Row(
+        "testMaybeShrinkIsr: a follower that lags is proposed to go, and the high watermark waits for it until the answer",
+        KAFKA_3_5,
+        "produce b0, propose_shrink b0 b1",
+        {"b0.leadership.pending": {0}, "b0.leadership.isr": {0, 1}, "b0.high_watermark": 0},
+        {"isr_shrinks": 1},
+    ),
+    Row(
+        "testMaybeShrinkIsr: then no more",
+        PRESETS["kafka-3.7"],
+        "produce b0, propose_shrink b0 b1, alter_partition b0, receive_isr_answer b0",
+        {"b0.leadership.pending": None, "b0.leadership.isr": {0}, "b0.high_watermark": 1},
+        {"isr_shrinks": 1},
+    ),
+]
+
 HIGH_WATERMARK = [
     *(
         Row(
@@ -158,6 +190,11 @@ def test_assignment_is_kafkas(row: Row) -> None:
 
 @pytest.mark.parametrize("row", ELIGIBILITY, ids=lambda row: row.kafka)
 def test_eligibility_is_kafkas(row: Row) -> None:
+    row.check()
+
+
+@pytest.mark.parametrize("row", SHRINK, ids=lambda row: row.kafka)
+def test_leaving_the_isr_is_kafkas(row: Row) -> None:
     row.check()
 
 

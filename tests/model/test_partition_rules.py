@@ -145,6 +145,7 @@ def test_the_gallery_defends_every_rule_but_these() -> None:
         "inflight_cleared_by_leader_and_isr",  # otherwise a second request can be on its way: liveness
         "isr_path",  # two ways to the same end
         "isr_shrink_bumps_leader_epoch",  # an epoch more than needed
+        "shrink_spares_caught_up",  # otherwise an idle follower leaves the ISR: liveness
         "newer_isr_restarts_epoch",  # a later start keeps followers out longer: liveness
         "leader_checks",  # the controller refuses in any case
         "reset_follower_state",  # the newest release has it wrong: see the claims about releases
