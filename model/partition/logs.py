@@ -23,7 +23,7 @@ def latest_epoch(replica: Replica) -> int:
 
 
 def elections_are_noted(protocol: PartitionProtocol) -> bool:
-    """Whether the cache is KAFKA-7415's: a new leader notes its epoch, what contradicts an epoch gives way, and what is older has an end."""
+    """Whether the cache is KAFKA-7415's: elections are noted, what contradicts an epoch gives way, what is older than all has an end."""
     return protocol.epoch_entry_on_election
 
 
