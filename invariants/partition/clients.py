@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from invariants.partition.words import Truth, record_numbers
-from model.domain import Witness, invariant, step_property
-from model.log import offsets
+from model.domain import Witness, step_property
+from model.log import brokers, offsets
+from model.partition.bounds import PartitionBounds
+from model.partition.high_watermark import awaited
+from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
 
@@ -30,13 +33,25 @@ def reads_are_repeatable(before: Partition, after: Partition, offset: int) -> Tr
     return old is None or old == new or Witness("r{old} was read at offset {offset}, and now r{new}", old=old, new=new, offset=offset)
 
 
-@invariant(record=record_numbers)
-def refused_records_are_not_exposed(partition: Partition, record: int) -> Truth:
-    """S25: a record that was refused after the append, for too small an ISR, is not exposed.
+@step_property(leader=brokers, record=record_numbers)
+def refused_records_are_not_exposed(
+    before: Partition, after: Partition, leader: int, record: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Truth:
+    """S25: a record that was refused after the append is not exposed as long as the ISR is too small.
 
-    Kind: safety.
+    It is refused when the producer has waited too long, or when it is committed by fewer than min.insync.replicas. What is exposed once
+    the ISR is large enough again was not promised to be gone.
+    Kind: step.
     When false: a consumer reads what the producer was told has failed.
     """
-    if record not in partition.clients.rejected or all(each.id != record for each in partition.clients.exposed):
+    if record not in after.clients.rejected or len(after.clients.exposed) == len(before.clients.exposed):
         return True
-    return Witness("r{record} was refused with NOT_ENOUGH_REPLICAS_AFTER_APPEND, and is exposed", record=record)
+    if any(each.id == record for each in before.clients.exposed) or all(each.id != record for each in after.clients.exposed):
+        return True
+    replica = after.replicas[leader]
+    if not after.leads(leader) or replica.high_watermark == before.replicas[leader].high_watermark:
+        return True
+    size = len(awaited(replica.leadership, protocol))
+    if size >= bounds.min_insync_replicas:
+        return True
+    return Witness("r{record} was refused, and b{leader} exposes it with {size} in sync", record=record, leader=leader, size=size)

@@ -35,6 +35,24 @@ def produce(partition: Partition, leader: int, protocol: PartitionProtocol, boun
     return with_leader(after, leader, appended(replica, record, protocol), protocol, bounds)
 
 
+@action(actor="producer", needs=lambda bounds: bounds.produce_timeouts, leader=brokers, offset=offsets)
+def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionProtocol) -> Partition | None:
+    """A producer with acks=all is told that it has waited too long.
+
+    Actor: the producer.
+    Enabled: its record waits at a presumed leader to be committed; the budget allows it.
+    Effect: it is told REQUEST_TIMED_OUT, and nothing more later on. The record stays in the log.
+    Source: kafka.server.DelayedProduce#onExpiration (0.8.2 to 3.8).
+    """
+    replica = partition.replicas[leader]
+    if protocol.acks is not Acks.ALL or not partition.leads(leader) or not replica.has_offset(offset) or offset < replica.high_watermark:
+        return None
+    record, clients = replica.log[offset].id, partition.clients
+    if offset < replica.leadership.waiting_from or record in clients.rejected:
+        return None
+    return evolve(partition, clients=evolve(clients, rejected=clients.rejected | {record}), used=partition.spent("produce_timeouts"))
+
+
 @action(actor="consumer", needs=lambda bounds: bounds.consumer_reads, broker=brokers, offset=offsets)
 def consume(partition: Partition, broker: int, offset: int, protocol: PartitionProtocol) -> Partition | None:
     """A consumer reads a record below the high watermark.

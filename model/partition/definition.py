@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 
+import attrs
+
 from model.definition import Definition
 from model.domain import evolve
 from model.log import NO_EPOCH
@@ -26,7 +28,7 @@ from model.partition.state import (
     all_brokers,
 )
 
-CLIENTS = (clients.produce, clients.consume, clients.ask_end_offset, clients.delete_old_records)
+CLIENTS = (clients.produce, clients.give_up, clients.consume, clients.ask_end_offset, clients.delete_old_records)
 FETCHING = (
     fetching.fetch_at_once,
     fetching.fetch,
@@ -91,8 +93,18 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         registrations=(Registration(Standing.ACTIVE, broker_epoch=0, since=0),) * bounds.brokers,
     )
     consumed = (None,) * (bounds.log_length_max if bounds.consumer_reads else 0)
-    clients = Clients((), frozenset(), frozenset(), NO_EPOCH, consumed, 0, NO_EPOCH)
-    return [Partition((leader, *[follower] * (bounds.brokers - 1)), quorum, (election_of(quorum),), 0, clients, Used(*[0] * 10))]
+    nothing_seen = Clients(
+        exposed=(),
+        acked=frozenset(),
+        rejected=frozenset(),
+        commit_epoch=NO_EPOCH,
+        consumed=consumed,
+        end_offset=0,
+        end_offset_epoch=NO_EPOCH,
+    )
+    unused = Used(**{field.name: 0 for field in attrs.fields(Used)})
+    replicas = (leader, *[follower] * (bounds.brokers - 1))
+    return [Partition(replicas, quorum, (election_of(quorum),), next_record_id=0, clients=nothing_seen, used=unused)]
 
 
 def define(protocol: PartitionProtocol) -> Definition:

@@ -84,7 +84,7 @@ def exposed(clients: Clients, replica: Replica, end: int, protocol: PartitionPro
         record = replica.log[offset]
         if offset >= len(seen):
             seen = seen + (record,)
-        if protocol.acks is Acks.ALL and offset >= replica.leadership.waiting_from:
+        if protocol.acks is Acks.ALL and offset >= replica.leadership.waiting_from and record.id not in rejected:
             acked, rejected = (acked | {record.id}, rejected) if enough else (acked, rejected | {record.id})
     epoch = max(clients.commit_epoch, replica.leader_epoch)
     return evolve(clients, exposed=seen, acked=acked, rejected=rejected, commit_epoch=epoch)

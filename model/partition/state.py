@@ -191,6 +191,7 @@ class Used:
     reassignments: int = times("reassignments")
     retentions: int = times("retentions")
     alter_failures: int = times("alter_failures")
+    produce_timeouts: int = times("produce_timeouts")
     checkpoints: int = times("checkpoints")
 
 
@@ -201,7 +202,7 @@ class Clients:
     Attributes:
         exposed: by offset, the record that a leader first had there below its high watermark.
         acked: the records that a producer was told are written, under the acks that it asked for.
-        rejected: those appended and then refused, for too small an ISR.
+        rejected: those appended and then refused: for too small an ISR, or because the producer has waited too long.
         commit_epoch: the largest epoch of a leader that has exposed anything, or -1.
         consumed: by offset, the record that a consumer read there last.
         end_offset, end_offset_epoch: the newest answer to "where does the partition end", and the epoch of who gave it.
