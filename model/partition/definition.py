@@ -58,7 +58,7 @@ BY_CONTROLLER = (
     in_sync_replicas.ask_deposed_controller,
     leadership.learn_isr,
 )
-BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.shrink_isr)
+BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.lose_written_isr, zookeeper_isr.shrink_isr)
 
 
 def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list[Partition]:

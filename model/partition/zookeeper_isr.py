@@ -9,7 +9,7 @@ from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.in_sync_replicas import committed, is_in_sync, is_outdated, shrinkable
 from model.partition.protocol import CasConflict, PartitionProtocol
-from model.partition.state import Partition
+from model.partition.state import Partition, Replica
 
 
 def written(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
@@ -21,8 +21,13 @@ def written(partition: Partition, leader: int, isr: Set[int], protocol: Partitio
     replica, quorum = partition.replicas[leader], partition.quorum
     if is_outdated(replica.leadership.partition_epoch, quorum, protocol):
         return refreshed(partition, leader, isr, protocol, bounds)
-    after = evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
-    return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
+    return committed(recorded(partition, leader, isr), leader, isr, quorum.partition_epoch + 1, protocol, bounds, replica)
+
+
+def recorded(partition: Partition, leader: int, isr: Set[int]) -> Partition:
+    """The state with what a leader has written in ZooKeeper, before it knows of that."""
+    quorum = partition.quorum
+    return evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
 
 
 def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
@@ -39,6 +44,12 @@ def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: Partit
     return committed(partition, leader, quorum.isr, quorum.partition_epoch, protocol, bounds, replica)
 
 
+def may_join(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
+    """Whether a leader finds that a follower should be in the ISR."""
+    leadership = replica.leadership
+    return follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
+
+
 @action(actor="leader", leader=brokers, follower=brokers)
 def expand_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
     """A leader writes to ZooKeeper that a follower that has caught up is in the ISR.
@@ -51,10 +62,33 @@ def expand_isr(partition: Partition, leader: int, follower: int, protocol: Parti
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    leadership = replica.leadership
-    if follower in leadership.isr or follower not in leadership.assignment or not is_in_sync(replica, follower, protocol):
+    if not may_join(replica, follower, protocol):
         return None
     return written(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
+
+
+@action(actor="network", needs=lambda bounds: bounds.alter_failures, leader=brokers, follower=brokers)
+def lose_written_isr(
+    partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A leader's expansion is written to ZooKeeper, but the connection is lost before it is told so; its client writes again.
+
+    Actor: the network.
+    Enabled: as `expand_isr`, where the leader knows the version; the budget allows it.
+    Effect: the second write meets the version of the first. The leader finds there what it wanted and takes it over, or it goes on with
+        the ISR that it had: see `refreshed`.
+    Abstracts: lost answers to a shrink, after which the leader waits for too many rather than for too few.
+    Source: KAFKA-1382; kafka.utils.ZkUtils#conditionalUpdatePersistentPath (0.8.1; 0.8.2 with a checker).
+    """
+    if leader == follower or not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if is_outdated(replica.leadership.partition_epoch, partition.quorum, protocol) or not may_join(replica, follower, protocol):
+        return None
+    isr = replica.leadership.isr | {follower}
+    wrote = evolve(recorded(partition, leader, isr), used=partition.spent("alter_failures"))
+    after = refreshed(wrote, leader, isr, protocol, bounds)
+    return wrote if after is None else after
 
 
 @action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)

@@ -122,6 +122,23 @@ ELIGIBILITY = [
     ),
 ]
 
+ZOOKEEPER = [
+    Row(
+        "ReplicationUtils#checkLeaderAndIsrZkData (0.8.2): a write whose answer was lost is found when it is repeated",
+        PRESETS["kafka-0.10.2"],
+        "fetch b1, receive_fetch b1, lose_written_isr b0 b1, produce b0",
+        {"quorum.isr": {0, 1}, "b0.leadership.isr": {0, 1}, "b0.high_watermark": 0},
+        {"initial_isr": 1, "alter_failures": 1},
+    ),
+    Row(
+        "Partition#updateIsr (0.8.1): and was skipped before KAFKA-1382",
+        PRESETS["kafka-0.8.0"],
+        "fetch b1, receive_fetch b1, lose_written_isr b0 b1, produce b0",
+        {"quorum.isr": {0, 1}, "b0.leadership.isr": {0}, "b0.high_watermark": 1},
+        {"initial_isr": 1, "alter_failures": 1},
+    ),
+]
+
 SHRINK = [
     *(
         Row(
@@ -190,6 +207,11 @@ def test_assignment_is_kafkas(row: Row) -> None:
 
 @pytest.mark.parametrize("row", ELIGIBILITY, ids=lambda row: row.kafka)
 def test_eligibility_is_kafkas(row: Row) -> None:
+    row.check()
+
+
+@pytest.mark.parametrize("row", ZOOKEEPER, ids=lambda row: row.kafka)
+def test_writing_the_isr_to_zookeeper_is_kafkas(row: Row) -> None:
     row.check()
 
 
