@@ -19,7 +19,7 @@ def produce(partition: Partition, leader: int, protocol: PartitionProtocol, boun
     Enabled: it presumes leadership; with acks=all, its ISR is not below min.insync.replicas, or it refuses before it appends.
     Effect: the record is at its log's end, in its epoch. With acks=1 the producer is told so at once; with acks=all once the record is
         below this leader's high watermark.
-    Source: kafka.cluster.Partition#appendRecordsToLeader (0.8.2 to 3.7), appendMessagesToLeader in 0.10.
+    Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.0 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
     if not partition.leads(leader):
         return None
@@ -42,7 +42,7 @@ def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionP
     Actor: the producer.
     Enabled: its record waits at a presumed leader to be committed; the budget allows it.
     Effect: it is told REQUEST_TIMED_OUT, and nothing more later on. The record stays in the log.
-    Source: kafka.server.DelayedProduce#onExpiration (0.8.2 to 3.8).
+    Source: kafka.server.DelayedProduce#onExpiration (0.9 to 3.8).
     """
     replica = partition.replicas[leader]
     if protocol.acks is not Acks.ALL or not partition.leads(leader) or not replica.has_offset(offset) or offset < replica.high_watermark:

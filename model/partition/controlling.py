@@ -64,7 +64,8 @@ def with_record(partition: Partition, quorum: Quorum, where: tuple[ShrinkStartsE
 def may_lead(quorum: Quorum, broker: int) -> bool:
     """Whether a clean election may choose a broker: it is active, and in the ISR, or in the ELR of an empty ISR.
 
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#isValidNewLeader (3.8); kafka.controller.Election (2.x).
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#isValidNewLeader (3.8);
+        kafka.controller.Election#leaderForOffline (2.3 to 3.8).
     """
     if quorum.registrations[broker].standing is not Standing.ACTIVE:
         return False
@@ -75,12 +76,11 @@ def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bou
     """The record with another leader, who is its own ISR if it was elected from the ELR."""
     if leader is not None and leader not in quorum.isr:
         quorum = with_elr(quorum, frozenset({leader}), frozenset(), protocol, bounds)
-        quorum = evolve(quorum, elr=quorum.elr - {leader})
     return evolve(quorum, leader=leader)
 
 
 def without(
-    partition: Partition, broker: int, successor: int | None, standing: Standing, unclean: bool, protocol: PartitionProtocol,
+    partition: Partition, broker: int, successor: int | None, standing: Standing, protocol: PartitionProtocol,
     bounds: PartitionBounds,
 ) -> Partition | None:  # fmt: skip
     """The state once a broker has left ISR and leadership; None if the successor is not one that an election would give.
@@ -94,10 +94,7 @@ def without(
     isr = quorum.isr - {broker}
     if not isr and not protocol.isr_may_be_empty:
         isr = quorum.isr
-    gone = frozenset({broker}) if unclean else frozenset()
-    changed = with_elr(quorum, isr, gone, protocol, bounds)
-    if unclean and broker in changed.elr:
-        changed = evolve(changed, elr=changed.elr - gone)
+    changed = with_elr(quorum, isr, frozenset(), protocol, bounds)
     if quorum.leader == broker:
         if successor is None:
             if any(may_lead(changed, each) for each in range(bounds.brokers)):
@@ -136,7 +133,7 @@ def fence(
         if not bounds.spurious_fences:
             return None
         used = partition.spent("spurious_fences")
-    after = without(partition, broker, successor, Standing.FENCED, False, protocol, bounds)
+    after = without(partition, broker, successor, Standing.FENCED, protocol, bounds)
     return None if after is None else evolve(after, used=used)
 
 
@@ -165,7 +162,7 @@ def elect(partition: Partition, candidate: int, protocol: PartitionProtocol, bou
     Actor: the controller.
     Enabled: there is no leader; the candidate is active and in the ISR, or in the ELR of an empty ISR.
     Effect: it leads a new leader epoch; elected from the ELR, it is the ISR.
-    Source: kafka.controller.PartitionLeaderElectionAlgorithms#offlinePartitionLeaderElection (2.x),
+    Source: kafka.controller.PartitionLeaderElectionAlgorithms#offlinePartitionLeaderElection (2.0 to 3.8),
         org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.8).
     """
     quorum = partition.quorum
@@ -218,7 +215,8 @@ def begin_controlled_shutdown(
 
     Actor: the controller.
     Enabled: the broker runs and is active; another member of the ISR can lead if it leads, and remains if it does not.
-    Effect: the broker is shutting down and may not join the ISR again; leadership has moved; a new leader epoch is published.
+    Effect: the broker is shutting down and may not join the ISR. If it led, somebody else leads in a new leader epoch; if it was in the
+        ISR, it is out of it, in a new leader epoch where the protocol has it so.
     Source: kafka.controller.KafkaController#shutdownBroker (0.10.2), BrokerHeartbeatManager and ReplicationControlManager
         #handleBrokerInControlledShutdown (3.3).
     """
@@ -227,7 +225,7 @@ def begin_controlled_shutdown(
         return None
     if quorum.leader == broker and successor is None:
         return None
-    after = without(partition, broker, successor, Standing.SHUTTING_DOWN, False, protocol, bounds)
+    after = without(partition, broker, successor, Standing.SHUTTING_DOWN, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("controlled_shutdowns"))
 
 

@@ -9,7 +9,7 @@ import attrs
 from model.definition import Definition
 from model.domain import evolve
 from model.log import NO_EPOCH
-from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, zookeeper_isr
+from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import election_of
 from model.partition.logs import with_epoch_of_election
@@ -36,7 +36,7 @@ FETCHING = (
     fetching.serve_fetch,
     fetching.receive_fetch,
     fetching.lose_fetch,
-    fetching.handle_out_of_range,
+    truncating.handle_out_of_range,
 )
 CONTROL = (
     leadership.learn_leadership,
@@ -112,10 +112,10 @@ def define(protocol: PartitionProtocol) -> Definition:
     actions = (
         *CLIENTS,
         *FETCHING,
-        *((fetching.ask_where_to_truncate,) if protocol.cutting.asks else ()),
+        *((truncating.ask_where_to_truncate,) if protocol.cutting.asks else ()),
         *(BY_ZOOKEEPER if protocol.by_zookeeper else BY_CONTROLLER),
-        *((in_sync_replicas.find_in_sync,) if not protocol.by_zookeeper and in_sync_replicas.looks_twice(protocol) else ()),
-        in_sync_replicas.outlast_lag_time,
+        *((in_sync_replicas.find_in_sync,) if not protocol.by_zookeeper and protocol.looks_twice else ()),
+        membership.outlast_lag_time,
         *CONTROL,
         *((controlling.elect_uncleanly,) if protocol.unclean_election else ()),
         *FAILURES,

@@ -45,10 +45,10 @@ def crash_with_loss(partition: Partition, broker: int, kept: int, protocol: Part
 
 @action(actor="broker", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers)
 def end_controlled_shutdown(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
-    """A broker that leads nothing any more stops in order: it flushes its log and writes its checkpoint.
+    """A broker that has been relieved of leadership stops in order: it flushes its log and writes its checkpoint.
 
     Actor: the broker.
-    Enabled: it runs, and the controller has taken leadership from it.
+    Enabled: it runs, and the controller has taken leadership from it, whether or not it has heard of its successor yet.
     Effect: it is down, and its log and high watermark are safe.
     Source: kafka.server.KafkaServer#shutdown (0.10.2 to 3.5).
     """
@@ -68,7 +68,7 @@ def restart(partition: Partition, broker: int, protocol: PartitionProtocol, boun
         has caught up with the metadata. Where the protocol has it so, a broker that was not shut down in order loses its place in ISR and
         ELR, because it may have lost data.
     Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2);
-        org.apache.kafka.controller.ClusterControlManager#registerBroker, ReplicationControlManager#handleUncleanBrokerShutdown (3.8).
+        org.apache.kafka.controller.ClusterControlManager#registerBroker, ReplicationControlManager#handleBrokerUncleanShutdown (3.8).
     """
     replica, quorum = partition.replicas[broker], partition.quorum
     registration = quorum.registrations[broker]

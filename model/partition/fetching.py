@@ -14,19 +14,17 @@ from model.partition.logs import (
     appended,
     end_of_epoch,
     latest_epoch,
-    restarted_at,
-    stopped,
     truncated,
     truncation_point,
     without_records_below,
 )
 from model.partition.messages import Fetch, Stage
-from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
-from model.partition.state import Follower, Partition, Process, Replica
+from model.partition.protocol import PartitionProtocol
+from model.partition.state import Follower, Partition, Replica
 
 
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
-    """What a follower asks its leader for. Source: kafka.server.ReplicaFetcherThread#buildFetch (0.10.2; 2.8)."""
+    """What a follower asks its leader for. Source: kafka.server.ReplicaFetcherThread#buildFetchRequest (0.10.2), #buildFetch (2.1; 2.8)."""
     epoch = NO_EPOCH
     if protocol.cutting.only_of_records:
         epoch = replica.log[-1].leader_epoch if replica.log_end_offset > replica.log_start else NO_EPOCH
@@ -55,8 +53,8 @@ def served(
     it, and the high watermark may move. The four fences of KIP-320 are separate here: records are given, and the offset is noted for the
     high watermark and for the ISR, each in its epoch only. The high watermark in a response with a record is the one from before; only a
     fetch that had to wait for news is read again.
-    Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2 to 3.2);
-    kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
+    Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2) and #updateFollowerFetchState
+    (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
     """
     leader = request.leader
     replica = partition.replicas[leader]
@@ -122,7 +120,7 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     """The state after a follower has handled a response, which is thereby off the way.
 
     Where the high watermark is raised first, cutting is a step of its own, which asks no more whether the broker still follows.
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8),
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8 to 3.8),
     ReplicaFetcherThread#processPartitionData.
     """
     replica = evolve(partition.replicas[follower], fetch=None)
@@ -258,53 +256,3 @@ def lose_fetch(partition: Partition, follower: int) -> Partition | None:
     if replica.fetch is None or replica.fetch.stage is Stage.TRUNCATE:
         return None
     return partition.with_replica(follower, evolve(replica, fetch=None))
-
-
-@action(actor="follower", follower=brokers)
-def handle_out_of_range(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
-    """A follower whose offset was out of range asks where its leader's log begins and ends, and acts on that.
-
-    Actor: the follower.
-    Enabled: it was told that its offset is out of range; its leader still leads. Who follows somebody else by now drops the answer.
-    Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and the protocol would
-        rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where the leader has passed it meanwhile, it
-        keeps its log, or drops all of it.
-    Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2), AbstractFetcherThread#fetchOffsetAndTruncate (2.1).
-    """
-    replica = partition.replicas[follower]
-    if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or not replica.is_up:
-        return None
-    if replica.leader is None or replica.leader == follower or not partition.leads(replica.leader):
-        return None
-    leader, late = partition.replicas[replica.leader], not is_expected(replica, replica.fetch)
-    replica = evolve(replica, fetch=None)
-    if late:
-        return partition.with_replica(follower, replica)
-    if leader.log_end_offset < replica.log_end_offset:
-        if protocol.out_of_range_policy is OutOfRange.EXIT and not protocol.unclean_election:
-            return partition.with_replica(follower, stopped(replica, protocol, Process.HALTED))
-        return partition.with_replica(follower, truncated(replica, leader.log_end_offset, protocol))
-    if replica.log_end_offset < leader.log_start or protocol.out_of_range_when_behind is OutOfRangeBehind.TRUNCATE_ALL:
-        return partition.with_replica(follower, restarted_at(replica, leader.log_start))
-    return partition.with_replica(follower, replica)
-
-
-@action(actor="follower", follower=brokers)
-def ask_where_to_truncate(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
-    """A follower asks its leader where its newest epoch ends there, and cuts its log accordingly.
-
-    Actor: the follower.
-    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch.
-    Effect: its log ends where the two part as far as one answer tells; it asks again if that is not known yet.
-    Abstracts: the lookup's way there and back.
-    Source: kafka.server.AbstractFetcherThread#maybeTruncate (0.11.0.2; 2.0.1), kafka.cluster.Partition#lastOffsetForLeaderEpoch (2.1).
-    """
-    replica = partition.replicas[follower]
-    if not replica.truncating or not replica.is_up or replica.leader is None or not partition.leads(replica.leader):
-        return None
-    leader = partition.replicas[replica.leader]
-    if protocol.fence_truncation and leader.leader_epoch != replica.leader_epoch:
-        return None
-    epoch = latest_epoch(replica)
-    point, done = truncation_point(replica, end_of_epoch(leader, epoch, protocol), protocol)
-    return partition.with_replica(follower, evolve(truncated(replica, point, protocol), truncating=not done))

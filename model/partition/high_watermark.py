@@ -15,7 +15,8 @@ from model.partition.state import Clients, Follower, Leadership, Partition, Repl
 def awaited(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
     """The replicas whose acknowledgement a commit needs: the maximal ISR, unless the protocol is content with less.
 
-    Source: kafka.cluster.PartitionState#maximalIsr (2.7; KIP-497): the committed ISR and every member of a proposed one.
+    Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR and every member of
+    a proposed one.
     """
     if leadership.pending is None or protocol.high_watermark_set is HighWatermarkSet.COMMITTED:
         return leadership.isr

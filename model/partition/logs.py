@@ -9,7 +9,7 @@ from __future__ import annotations
 from model.domain import evolve
 from model.log import NO_EPOCH, Record
 from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
-from model.partition.state import NOTHING_DELETED, UNKNOWN_FOLLOWER, Process, Replica
+from model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica
 
 EpochEnd = tuple[int, int]  # a leader epoch, and the offset behind its last record
 
@@ -73,18 +73,21 @@ def truncated(replica: Replica, offset: int, protocol: PartitionProtocol) -> Rep
 
 
 def without_epochs_from(replica: Replica, offset: int) -> Replica:
-    """The replica without epochs that begin at an offset or later. Source: LeaderEpochFileCache#truncateFromEnd (2.0)."""
+    """The replica without epochs that begin at an offset or later.
+
+    Source: kafka.server.epoch.LeaderEpochFileCache#clearAndFlushLatest (2.0.0), #truncateFromEnd (2.0.1 to 3.8).
+    """
     return evolve(replica, epoch_starts=tuple(None if start is None or start >= offset else start for start in replica.epoch_starts))
 
 
 def restarted_at(replica: Replica, offset: int) -> Replica:
-    """The replica with an empty log that begins at an offset. Source: kafka.log.Log#truncateFullyAndStartAt (0.10.2)."""
+    """The replica with an empty log that begins at an offset. Source: kafka.log.Log#truncateFullyAndStartAt (2.4.1; KAFKA-9491)."""
     return evolve(
         replica,
-        log=(NOTHING_DELETED,) * offset,
+        log=(DELETED,) * offset,
         log_start=offset,
         epoch_starts=(None,) * len(replica.epoch_starts),
-        high_watermark=min(max(replica.high_watermark, offset), offset),
+        high_watermark=offset,
     )
 
 
@@ -128,11 +131,11 @@ def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: Partit
 
 
 def without_records_below(replica: Replica, offset: int) -> Replica:
-    """The replica whose log starts at an offset. Source: Log#maybeIncrementLogStartOffset, LeaderEpochFileCache#truncateFromStart (2.0)."""
+    """The replica whose log starts at an offset. Source: Log#maybeIncrementLogStartOffset (2.0.1)."""
     epochs = range(len(replica.epoch_starts))
     first = max((each for each in epochs if (start := replica.epoch_starts[each]) is not None and start <= offset), default=NO_EPOCH)
     starts = tuple(None if each < first else offset if each == first else replica.epoch_starts[each] for each in epochs)
-    log = (NOTHING_DELETED,) * offset + replica.log[offset:]
+    log = (DELETED,) * offset + replica.log[offset:]
     return evolve(replica, log=log, log_start=offset, epoch_starts=starts)
 
 

@@ -1,6 +1,7 @@
 """The rules of partition replication that changed over Kafka's history, one toggle each.
 
-Every toggle is read in the one function that it changes. `releases` says what each release made of them.
+Every toggle is read in the one function that it changes; `truncation` and `isr_path` in the property that says what they mean, which many
+ask; settings of a cluster (`acks`, `unclean_election`) wherever they matter. `releases` says what each release made of them.
 
 Source: the commits and KIPs named with each toggle, in github.com/apache/kafka.
 """
@@ -249,3 +250,8 @@ class PartitionProtocol:
     def by_zookeeper(self) -> bool:
         """What `isr_path` means: the controller is one with ZooKeeper, and tells brokers of leadership by LeaderAndIsr requests only."""
         return self.isr_path is IsrPath.ZK_CAS
+
+    @property
+    def looks_twice(self) -> bool:
+        """Whether a leader looks at a follower's offset and at its broker epoch at different moments."""
+        return not self.leader_snapshot_atomic

@@ -3,6 +3,9 @@
 The last preset is the newest release with every flaw repaired that this model finds; a claim about one flaw starts from there and sets
 one rule back. Presets of releases are bundles of many flaws: what they violate is not always the flaw that one looks for.
 
+What was read ends with 3.9: `kafka-4.1` is that code with the switches of KIP-966 on, as they are for new clusters from 4.1. The election
+of the last known leader (PartitionChangeBuilder#canElectLastKnownLeader, 3.8), for when ISR and ELR are empty, is left out.
+
 Source: the named releases of github.com/apache/kafka.
 """
 

@@ -27,7 +27,7 @@ from model.partition.bounds import (
 )
 from model.partition.messages import Election, Fetch, IsrChange
 
-NOTHING_DELETED = Record(0, 0)  # what stands for a record that retention deleted
+DELETED = Record(0, 0)  # stands where retention deleted a record: who reads a log looks at offsets from `log_start` on only
 
 
 class Process(Enum):

@@ -7,9 +7,9 @@ from collections.abc import Set
 from model.domain import action, evolve
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
-from model.partition.in_sync_replicas import committed, is_in_sync, is_outdated, shrinkable
+from model.partition.membership import committed, is_outdated, may_join, shrinkable
 from model.partition.protocol import CasConflict, PartitionProtocol
-from model.partition.state import Partition, Replica
+from model.partition.state import Partition
 
 
 def written(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
@@ -42,12 +42,6 @@ def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: Partit
     if protocol.cas_conflict is CasConflict.REREAD and quorum.isr != isr:
         return None
     return committed(partition, leader, quorum.isr, quorum.partition_epoch, protocol, bounds, replica)
-
-
-def may_join(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
-    """Whether a leader finds that a follower should be in the ISR."""
-    leadership = replica.leadership
-    return follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
 
 
 @action(actor="leader", leader=brokers, follower=brokers)

@@ -7,7 +7,7 @@ import pytest
 
 from model.log import NO_EPOCH, Record
 from model.partition.bounds import PartitionBounds
-from model.partition.definition import define, initial_states
+from model.partition.definition import initial_states
 from model.partition.logs import (
     appended,
     end_of_epoch,
@@ -145,12 +145,3 @@ def test_with_kip_101_a_follower_looks_at_the_offset_only() -> None:
 def test_a_log_that_begins_anew_is_empty() -> None:
     made = restarted_at(log_of(0, 0), 5)
     assert (made.log_start, made.log_end_offset, made.high_watermark, starts(made)) == (5, 5, 5, {})
-
-
-def test_steps_that_a_protocol_cannot_take_are_left_out() -> None:
-    names = {step.name for step in define(REPAIRED).actions}
-    assert {"propose_expansion", "learn_isr"} <= names
-    assert not {"expand_isr", "ask_where_to_truncate", "elect_uncleanly", "find_in_sync"} & names
-    assert {"expand_isr", "ask_where_to_truncate", "elect_uncleanly"} <= {
-        step.name for step in define(attrs.evolve(KAFKA_2_1, unclean_election=True)).actions
-    }

@@ -10,8 +10,9 @@ import attrs
 import pytest
 
 from highwater.specs.spec import Spec, find_specs, load_spec, toggles_of
+from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol
-from model.partition.releases import PRESETS
+from model.partition.releases import KAFKA_2_1, PRESETS, REPAIRED
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = {"acks", "unclean_election", "consumer_reads_follower"}
@@ -40,6 +41,15 @@ def test_every_rule_is_read_in_exactly_one_function() -> None:
 def test_every_rule_says_what_it_is() -> None:
     for field in attrs.fields(PartitionProtocol):
         assert field.metadata["meaning"], field.name
+
+
+def test_steps_that_a_protocol_cannot_take_are_left_out() -> None:
+    names = {step.name for step in define(REPAIRED).actions}
+    assert {"propose_expansion", "learn_isr"} <= names
+    assert not {"expand_isr", "ask_where_to_truncate", "elect_uncleanly", "find_in_sync"} & names
+    assert {"expand_isr", "ask_where_to_truncate", "elect_uncleanly"} <= {
+        step.name for step in define(attrs.evolve(KAFKA_2_1, unclean_election=True)).actions
+    }
 
 
 # What releases did, transcribed from the catalogue of Kafka's replication bugs; "-" did not exist yet.
