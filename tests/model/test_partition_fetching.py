@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
+from model.log import Record
+from model.partition.definition import initial_states
+from model.partition.fetching import response_to
+from model.partition.logs import without_records_below
+from model.partition.messages import Fetch, Stage
 from model.partition.releases import PRESETS, REPAIRED
-from tests.model.partition_story import Row
+from tests.model.partition_story import Row, bounds_of
 
 CAUGHT_UP = "produce b0, fetch b1, receive_fetch b1"
 DIVERGED = "produce b0, move_leadership b1, learn_leadership b1 e1, learn_leadership b0 e1, fetch b0"
@@ -92,3 +98,44 @@ ROWS = [
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.kafka)
 def test_fetching_is_kafkas(row: Row) -> None:
     row.check()
+
+
+# testLastFetchedOffsetValidation: a leader of epoch 10, whose log ends at 17.
+STARTS = {0: 0, 3: 2, 4: 8, 7: 13, 9: 14, 10: 17}
+
+
+def answer(log_start: int, epoch: int, offset: int) -> tuple[str, int, int] | str:
+    """What that leader makes of a fetch behind a record of an epoch, once records below an offset were deleted."""
+    bounds = bounds_of(log_length_max=7, leader_epoch_max=7)
+    (state,) = initial_states(bounds, REPAIRED)
+    cache = tuple(STARTS.get(each) for each in range(12))
+    leader = attrs.evolve(state.replicas[0], log=(Record(0, 0),) * 17, epoch_starts=cache, high_watermark=17)
+    request = Fetch(Stage.REQUEST, 0, 10, offset, epoch, 0, 0, 0, None)
+    response = response_to(without_records_below(leader, log_start) if log_start else leader, request, REPAIRED)
+    return ("diverging", response.epoch, response.end_offset) if response.stage is Stage.DIVERGING else response.stage.value
+
+
+@pytest.mark.parametrize(
+    ("log_start", "epoch", "offset", "expected"),
+    [
+        (0, 2, 5, ("diverging", 0, 2)),
+        (0, 0, 4, ("diverging", 0, 2)),
+        (0, 6, 6, ("diverging", 4, 13)),
+        (0, 5, 9, ("diverging", 4, 13)),
+        (0, 10, 18, ("diverging", 10, 17)),
+        (0, 0, 2, "record"),
+        (0, 7, 14, "record"),
+        (0, 9, 17, "nothing new"),
+        (0, 10, 17, "nothing new"),
+        (0, 11, 5, "out of range"),
+        (5, 2, 8, ("diverging", 2, 5)),
+        (5, 0, 5, "record"),
+        (5, 3, 5, "record"),
+        (5, 0, 0, "out of range"),
+        (10, 5, 6, "out of range"),
+        (10, 3, 6, "out of range"),
+    ],
+)
+def test_last_fetched_offset_validation(log_start: int, epoch: int, offset: int, expected: tuple[str, int, int] | str) -> None:
+    """PartitionTest#testLastFetchedOffsetValidation (3.5.1)."""
+    assert answer(log_start, epoch, offset) == expected

@@ -139,6 +139,108 @@ ZOOKEEPER = [
     ),
 ]
 
+IN_FLIGHT = [
+    Row(
+        "testIsrExpansion: from the proposal on the leader waits for the follower, which is not in its ISR before the answer",
+        KAFKA_3_5,
+        f"{CAUGHT_UP}, propose_expansion b0 b1, produce b0, alter_partition b0",
+        {"b0.leadership.isr": {0}, "b0.leadership.pending": {0, 1}, "quorum.isr": {0, 1}, "b0.high_watermark": 1},
+        {"initial_isr": 1},
+    ),
+    Row(
+        "testIsrExpansion: the answer makes it a member, and the high watermark moves with its next fetch but one",
+        KAFKA_3_5,
+        f"{CAUGHT_UP}, propose_expansion b0 b1, produce b0, alter_partition b0, receive_isr_answer b0, fetch b1, receive_fetch b1,fetch b1",
+        {"b0.leadership.isr": {0, 1}, "b0.leadership.pending": None, "b0.leadership.partition_epoch": 1, "b0.high_watermark": 2},
+        {"initial_isr": 1},
+    ),
+    Row(
+        "testFollowerDoesNotJoinISRUntilCaughtUpToOffsetWithinCurrentLeaderEpoch: above the high watermark is not enough",
+        KAFKA_3_5,
+        f"{FETCHED}, move_leadership b1, learn_leadership b1 e1, learn_leadership b2 e1, fetch b2, not propose_expansion b1 b2,"
+        "receive_fetch b2, fetch b2, propose_expansion b1 b2",
+        {"b1.leadership.start_offset": 1, "b1.high_watermark": 0, "b1.leadership.pending": {0, 1, 2}},
+        {"brokers": 3, "initial_isr": 2, "leader_moves": 1},
+    ),
+    Row(
+        "Partition#maybeExpandIsr (2.0.0): and was enough before KAFKA-7128",
+        PRESETS["kafka-2.0.0"],
+        f"{FETCHED}, move_leadership b1, learn_leadership b1 e1, learn_leadership b2 e1, ask_where_to_truncate b2,"
+        "fetch b2, expand_isr b1 b2",
+        {"b1.leadership.start_offset": 1, "b1.high_watermark": 0, "quorum.isr": {0, 1, 2}},
+        {"brokers": 3, "initial_isr": 2, "leader_moves": 1},
+    ),
+    Row(
+        "testSingleInFlightAlterIsr: no second change while one is pending",
+        KAFKA_3_5,
+        "fetch b1, fetch b2, propose_expansion b0 b1, not propose_expansion b0 b2, alter_partition b0, not propose_expansion b0 b2,"
+        "receive_isr_answer b0, propose_expansion b0 b2",
+        {"b0.leadership.isr": {0, 1}, "b0.leadership.pending": {0, 1, 2}},
+        {"brokers": 3, "initial_isr": 1},
+    ),
+    Row(
+        "testAlterIsrLeaderAndIsrRace: a newer leader epoch ends what is pending, and the late answer is ignored",
+        KAFKA_3_5,
+        "produce b0, propose_shrink b0 b2, alter_partition b0, fence b1 none, learn_leadership b0 e2, receive_isr_answer b0",
+        {"b0.leadership.isr": {0}, "b0.leadership.pending": None, "b0.leadership.partition_epoch": 2, "b0.changes": ()},
+        {"brokers": 3, "isr_shrinks": 1, "spurious_fences": 1},
+    ),
+    Row(
+        "Partition#submitAlterPartition: so does a newer partition epoch",
+        PRESETS["kafka-3.7"],
+        "produce b0, propose_shrink b0 b1, alter_partition b0, learn_isr b0, receive_isr_answer b0",
+        {"b0.leadership.isr": {0}, "b0.leadership.pending": None, "b0.leadership.partition_epoch": 1, "b0.high_watermark": 1},
+        {"isr_shrinks": 1},
+    ),
+]
+
+STALE = "fetch b2, fence b1 none, propose_expansion b0 b2, alter_partition b0"
+FAILURES = [
+    Row(
+        "testIsrNotExpandedIfUpdateFails, testAlterIsrInvalidVersion: after INVALID_UPDATE_VERSION the change stays pending",
+        PRESETS["kafka-3.7"],
+        f"{STALE}, receive_isr_answer b0, produce b0, not propose_expansion b0 b2, not propose_shrink b0 b1",
+        {"b0.leadership.isr": {0, 1}, "b0.leadership.pending": {0, 1, 2}, "quorum.isr": {0}, "b0.high_watermark": 0},
+        {"brokers": 3, "initial_isr": 2, "spurious_fences": 1, "isr_shrinks": 1},
+    ),
+    Row(
+        "testInvalidAlterPartitionRequestsAreNotRetried: until the metadata tell what the ISR is",
+        PRESETS["kafka-3.7"],
+        f"{STALE}, receive_isr_answer b0, produce b0, learn_isr b0",
+        {"b0.leadership.isr": {0}, "b0.leadership.pending": None, "b0.high_watermark": 1},
+        {"brokers": 3, "initial_isr": 2, "spurious_fences": 1},
+    ),
+    Row(
+        "testInvalidAlterPartitionRequestsAreNotRetried: after FENCED_LEADER_EPOCH, too",
+        KAFKA_3_5,
+        "fetch b2, propose_expansion b0 b2, fence b1 none, alter_partition b0, receive_isr_answer b0",
+        {"b0.leadership.isr": {0, 1}, "b0.leadership.pending": {0, 1, 2}, "leader_epoch": 1},
+        {"brokers": 3, "initial_isr": 2, "spurious_fences": 1},
+    ),
+    Row(
+        "testIsrNotShrunkIfUpdateFails: a removal that failed leaves the high watermark waiting",
+        PRESETS["kafka-3.7"],
+        "produce b0, propose_shrink b0 b2, fence b1 none, alter_partition b0, receive_isr_answer b0",
+        {"b0.leadership.isr": {0, 1, 2}, "b0.leadership.pending": {0, 1}, "b0.high_watermark": 0},
+        {"brokers": 3, "spurious_fences": 1, "isr_shrinks": 1},
+    ),
+    Row(
+        "testIsrNotExpandedIfReplicaIsInControlledShutdown: INELIGIBLE_REPLICA takes the proposal back, and it may be made again",
+        KAFKA_3_5,
+        "fetch b1, begin_controlled_shutdown b1 none, propose_expansion b0 b1, alter_partition b0, receive_isr_answer b0,"
+        "propose_expansion b0 b1",
+        {"b0.leadership.isr": {0}, "b0.leadership.pending": {0, 1}, "quorum.isr": {0}},
+        {"initial_isr": 1, "controlled_shutdowns": 1},
+    ),
+    Row(
+        "testPartitionShouldRetryAlterPartitionRequest: after an answer that was lost the same is asked again, and is an old version then",
+        KAFKA_3_5,
+        "fetch b1, propose_expansion b0 b1, not lose_isr_answer b0, alter_partition b0, lose_isr_answer b0, receive_isr_answer b0",
+        {"quorum.isr": {0, 1}, "b0.leadership.isr": {0}, "b0.leadership.pending": {0, 1}},
+        {"initial_isr": 1, "alter_failures": 1},
+    ),
+]
+
 SHRINK = [
     *(
         Row(
@@ -172,6 +274,21 @@ SHRINK = [
 ]
 
 HIGH_WATERMARK = [
+    Row(
+        "testMonotonicOffsetsAfterLeaderChange: a new leader tells no end offset before its high watermark has reached its epoch",
+        KAFKA_3_5,
+        f"{FETCHED}, fetch b1, move_leadership b1, learn_leadership b1 e1, not ask_end_offset b1, learn_leadership b0 e1, fetch b0,"
+        "ask_end_offset b1",
+        {"b1.high_watermark": 1, "clients.end_offset": 1},
+        {"leader_moves": 1, "offset_queries": 1},
+    ),
+    Row(
+        "testUseCheckpointToInitializeHighWatermark: a broker starts with the high watermark that it has written",
+        KAFKA_3_5,
+        f"{CAUGHT_UP}, checkpoint_high_watermark b1, crash b1, fence b1 none, restart b1",
+        {"b1.high_watermark": 1, "b1.log": (0,)},
+        {"process_crashes": 1, "checkpoints": 1},
+    ),
     *(
         Row(
             f"Partition#checkEnoughReplicasReachOffset ({release}): a producer waits over the epochs of one leader",
@@ -212,6 +329,16 @@ def test_eligibility_is_kafkas(row: Row) -> None:
 
 @pytest.mark.parametrize("row", ZOOKEEPER, ids=lambda row: row.kafka)
 def test_writing_the_isr_to_zookeeper_is_kafkas(row: Row) -> None:
+    row.check()
+
+
+@pytest.mark.parametrize("row", IN_FLIGHT, ids=lambda row: row.kafka)
+def test_changes_on_their_way_are_kafkas(row: Row) -> None:
+    row.check()
+
+
+@pytest.mark.parametrize("row", FAILURES, ids=lambda row: row.kafka)
+def test_failure_codes_are_kafkas(row: Row) -> None:
     row.check()
 
 

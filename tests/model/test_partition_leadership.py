@@ -12,6 +12,20 @@ FETCHED = "produce b0, fetch b1, receive_fetch b1"
 GONE = f"{FETCHED}, crash b0, fence b0 none"
 
 ROWS = [
+    Row(
+        "testFollowerShouldNotHaveAnyRemoteReplicaStates: who follows has forgotten what it knew as a leader",
+        PRESETS["kafka-3.5"],
+        f"{FETCHED}, fetch b1, move_leadership b1, learn_leadership b0 e1",
+        {"b0.leadership": None, "b0.followers.1.log_end_offset": None},
+        {"leader_moves": 1},
+    ),
+    Row(
+        "testIgnoreLeaderPartitionStateChangeWithOlderPartitionEpoch: what is older than what a broker knows is ignored",
+        PRESETS["kafka-3.5"],
+        "move_leadership b1, move_leadership b0, learn_leadership b0 e2, not learn_leadership b0 e1, not learn_isr b0",
+        {"b0.leader_epoch": 2, "b0.leadership.partition_epoch": 2},
+        {"leader_moves": 2},
+    ),
     *(
         Row(
             f"ReplicaManager#makeFollowers ({release}): a broker that is told of no leader changes nothing",
