@@ -17,6 +17,7 @@ def end_offset_never_goes_back(before: Partition, after: Partition) -> Truth:
 
     Kind: step.
     When false: a consumer that asked where the partition ends is told later that it ends earlier.
+    Source: KIP-207, KAFKA-2334.
     """
     old, new = before.clients.end_offset, after.clients.end_offset
     return new >= old or Witness("clients were told end offset {old}, and now {new}", old=old, new=new)
@@ -28,6 +29,7 @@ def reads_are_repeatable(before: Partition, after: Partition, offset: int) -> Tr
 
     Kind: step.
     When false: two consumers, or one that reads twice, see different records at one offset.
+    Source: KIP-392, KAFKA-14704.
     """
     old, new = before.clients.consumed[offset], after.clients.consumed[offset]
     return old is None or old == new or Witness("r{old} was read at offset {offset}, and now r{new}", old=old, new=new, offset=offset)
@@ -43,6 +45,7 @@ def refused_records_are_not_exposed(
     the ISR is large enough again was not promised to be gone.
     Kind: step.
     When false: a consumer reads what the producer was told has failed.
+    Source: KAFKA-15583; kafka.cluster.Partition#checkEnoughReplicasReachOffset (3.5; 3.7).
     """
     if record not in after.clients.rejected or len(after.clients.exposed) == len(before.clients.exposed):
         return True

@@ -18,6 +18,7 @@ def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Par
     Actor: the broker.
     Enabled: it runs; the budget allows it.
     Effect: it is down; its log is as it was.
+    Source: org.apache.kafka.common.record.FileRecords#append (0.10.2 to 3.8), which hands records to the operating system.
     """
     if not partition.replicas[broker].is_up:
         return None

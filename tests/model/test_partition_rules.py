@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -10,9 +11,13 @@ import attrs
 import pytest
 
 from highwater.specs.spec import Spec, find_specs, load_spec, toggles_of
+from invariants.catalogue import PROPERTIES
+from model.domain import Invariant, StepProperty
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import KAFKA_2_1, PRESETS, REPAIRED
+from model.partition.state import Partition
+from tests.model.partition_story import STEPS
 
 ROOT = Path(__file__).parents[2]
 CONFIGURATION = {"acks", "unclean_election", "consumer_reads_follower"}
@@ -36,6 +41,18 @@ def test_every_rule_is_read_in_exactly_one_function() -> None:
     for field in attrs.fields(PartitionProtocol):
         if field.name not in CONFIGURATION:
             assert len(readers[field.name]) == 1, (field.name, readers[field.name])
+
+
+@pytest.mark.parametrize("prop", PROPERTIES[Partition], ids=lambda prop: prop.name)
+def test_every_property_says_what_it_is_when_it_is_false_and_where_it_comes_from(prop: Invariant | StepProperty) -> None:
+    kind = "step" if isinstance(prop, StepProperty) else "state"
+    assert re.search(rf"^    Kind: {kind}\.\n    When false: .+\n(    .*\n)*?    Source: .+", prop.__doc__, re.MULTILINE), prop.__doc__
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_every_step_says_who_acts_when_to_what_effect_and_where_it_comes_from(name: str) -> None:
+    parts = re.findall(r"^    (Actor|Enabled|Effect|Source): .+", STEPS[name].__doc__, re.MULTILINE)
+    assert parts == ["Actor", "Enabled", "Effect", "Source"]
 
 
 def test_every_rule_says_what_it_is() -> None:
