@@ -108,6 +108,17 @@ def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -
 # The follower's part
 
 
+def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:
+    """What is left of a fetch whose follower lives in another leader epoch by now. A request will still be served.
+
+    A response is recognised by its epoch and dropped; or else it depends on what it says (see `received`): where to cut is obeyed.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.1, KAFKA-7786; 2.8.1, KAFKA-13207; 3.0, KAFKA-13266).
+    """
+    if fetch is None or fetch.stage is Stage.REQUEST:
+        return fetch
+    return None if protocol.fetch_response_checks else fetch
+
+
 def is_expected(replica: Replica, response: Fetch) -> bool:
     """Whether a follower still follows who gave a response, and would ask the same: every version drops what it no longer asks for.
 
@@ -217,13 +228,15 @@ def serve_fetch(partition: Partition, follower: int, protocol: PartitionProtocol
 
     Actor: the leader that was asked.
     Enabled: the follower's request is on its way, and that broker runs.
-    Effect: it notes the follower's offset and may commit; the response is on its way, or the request is dropped.
+    Effect: it notes the follower's offset and may commit; the response is on its way, or nothing is that matters.
     Source: see `served`.
     """
     request = partition.replicas[follower].fetch
     if request is None or request.stage is not Stage.REQUEST or not partition.replicas[request.leader].is_up:
         return None
     after, response = served(partition, follower, request, protocol, bounds)
+    if request.leader_epoch != partition.replicas[follower].leader_epoch:
+        response = late(response, protocol)
     return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
 
 

@@ -13,9 +13,10 @@ from enum import Enum
 from model.domain import action, evolve
 from model.log import NO_EPOCH, brokers, epochs
 from model.partition.bounds import PartitionBounds
+from model.partition.fetching import late
 from model.partition.high_watermark import with_leader
 from model.partition.logs import restarted_at, truncated, with_epoch_of_election
-from model.partition.messages import Election, Fetch
+from model.partition.messages import Election
 from model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
 from model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partition, Replica
 
@@ -66,7 +67,7 @@ def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: Part
         leadership=None,
         truncating=replica.truncating if skips else protocol.cutting.asks,
         followers=remembered_followers(replica, Change.FOLLOWS, protocol),
-        fetch=kept_fetch(replica, protocol),
+        fetch=late(replica.fetch, protocol),
     )
 
 
@@ -103,15 +104,6 @@ def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Fol
     return tuple(known if broker in assignment else UNKNOWN_FOLLOWER for broker, known in enumerate(followers))
 
 
-def kept_fetch(replica: Replica, protocol: PartitionProtocol) -> Fetch | None:
-    """What a new leader epoch leaves of a fetch on its way: nothing, where a late response is recognised by its epoch.
-
-    Otherwise it depends on the response (see `fetching.received`): the one that says where to cut is carried out all the same.
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.1, KAFKA-7786; 2.8.1, KAFKA-13207; 3.0, KAFKA-13266).
-    """
-    return None if protocol.fetch_response_checks else replica.fetch
-
-
 def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol) -> Replica:
     """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8)."""
     leads_again = replica.leader == broker
@@ -132,7 +124,7 @@ def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protoco
         leadership=leadership,
         truncating=False,
         followers=assigned(remembered_followers(replica, change, protocol), told.assignment),
-        fetch=kept_fetch(replica, protocol),
+        fetch=late(replica.fetch, protocol),
     )
 
 

@@ -73,6 +73,13 @@ ROWS = [
         {"b0.leader": 0, "b0.log": (0,), "b0.fetch": None},
         {"leader_moves": 2},
     ),
+    Row(
+        "KafkaApis#handleFetchRequest (3.5): a request is served, and its offset noted, also when its sender lives in a newer epoch by now",
+        REPAIRED,
+        "produce b0, send_fetch b1, move_leadership b1, learn_leadership b1 e1, serve_fetch b1",
+        {"b0.leader_epoch": 0, "b0.followers.1.log_end_offset": 0, "b1.fetch": None, "b1.log": ()},
+        {"fetch_steps": 3, "leader_moves": 1},
+    ),
     *(
         Row(
             f"AbstractFetcherThread ({release}): a diverging answer cuts the log, also where a fetch is one step",
