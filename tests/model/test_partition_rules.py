@@ -86,6 +86,11 @@ list_offsets_guard                      False           False           False   
 high_watermark_requires_min_isr         False           False           False           False           False
 elr                                     False           False           False           False           False
 unclean_election                        True            True            False           False           False
+shrink_spares_caught_up                 False           False           False           False           True
+isr_shrink_bumps_leader_epoch           by-controller   by-controller   by-controller   by-controller   by-controller
+cas_conflict                            skip            reread          reread          reread          reread
+out_of_range_policy                     exit            exit            exit            exit            truncate
+fetch_response_checks                   False           False           False           False           True
 
                                         2.2             2.8.0           3.0             3.3             3.5
 truncation                              epoch-279       on-fetch        on-fetch        on-fetch        on-fetch
@@ -97,9 +102,17 @@ controller_rejects_ineligible           -               False           False   
 controller_checks_broker_epoch          -               False           False           False           True
 leader_snapshot_atomic                  -               -               -               -               False
 list_offsets_guard                      True            True            True            True            True
+shrink_spares_caught_up                 True            True            True            True            True
+isr_shrink_bumps_leader_epoch           by-controller   by-controller   always          always          always
+newer_isr_restarts_epoch                -               False           True            False           False
+leader_checks                           -               nothing         nothing         standing        broker-epoch
+fetch_response_checks                   True            False           True            True            True
+inflight_cleared_by_leader_and_isr      -               True            False           False           False
 high_watermark_requires_min_isr         False           False           False           False           False
 
                                         3.7             4.1
+isr_shrink_bumps_leader_epoch           never           never
+leader_checks                           broker-epoch    broker-epoch
 controller_checks_broker_epoch          True            True
 leader_snapshot_atomic                  True            True
 high_watermark_requires_min_isr         True            True
