@@ -18,8 +18,10 @@ def commits_wait_for_every_candidate(
     """S8: the leader waits for everyone whom the controller may elect: its maximal ISR contains the true ISR.
 
     It contains the ELR, too, unless the ISR is below min.insync.replicas and nothing is committed.
-    Kind: safety; why leaders keep a maximal ISR (KIP-497).
+    It is why leaders keep a maximal ISR (KIP-497).
+    Kind: state.
     When false: a record can be committed without a replica that may be elected next.
+    Source: KIP-497; ValidHighWatermark of AsyncIsr in github.com/hachikuji/kafka-specification.
     """
     if not is_the_leader(partition, leader):
         return True
@@ -34,8 +36,11 @@ def commits_wait_for_every_candidate(
 def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
     """S9: no two running brokers presume leadership in the same leader epoch.
 
-    Kind: safety.
+    The controller publishes each epoch once, with one leader; a deposed leader can only undo that by a write to ZooKeeper that names no
+    version.
+    Kind: state.
     When false: two brokers write records of one epoch.
+    Source: KAFKA-428; the leader epoch of kafka.controller.KafkaController (0.8 to 3.8).
     """
     if one >= other or not partition.leads(one) or not partition.leads(other):
         return True
@@ -47,20 +52,19 @@ def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
 
 @step_property(leader=brokers)
 def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: int) -> Truth:
-    """S10: once the leader of an epoch has exposed a record, no leader of an earlier epoch exposes a new one.
+    """S10: once the leader of an epoch has moved its high watermark, no leader of an earlier epoch moves its own or acknowledges anything.
 
     Kind: step.
     When false: a deposed leader tells clients of records that the new one need not have.
+    Source: KIP-320.
     """
-    if len(after.clients.exposed) == len(before.clients.exposed):
-        return True
     replica = after.replicas[leader]
-    if replica.high_watermark == before.replicas[leader].high_watermark or not after.leads(leader):
+    if replica.high_watermark <= before.replicas[leader].high_watermark or not after.leads(leader):
         return True
     if replica.leader_epoch >= before.clients.commit_epoch:
         return True
     return Witness(
-        "b{leader}, leader of epoch {epoch}, exposes a record after the leader of epoch {newer} has",
+        "b{leader}, leader of epoch {epoch}, moves its high watermark after the leader of epoch {newer} has",
         leader=leader, epoch=replica.leader_epoch, newer=before.clients.commit_epoch,
     )  # fmt: skip
 
@@ -69,8 +73,9 @@ def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: in
 def isr_is_valid(partition: Partition, broker: int) -> Truth:
     """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or shutting down.
 
-    Kind: safety of the controller's record.
+    Kind: state.
     When false: the controller counts on a broker that it knows to be gone.
+    Source: KIP-841; org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3).
     """
     quorum = partition.quorum
     standing = quorum.registrations[broker].standing
@@ -89,8 +94,9 @@ def isr_is_valid(partition: Partition, broker: int) -> Truth:
 def somebody_can_be_waited_for(partition: Partition, bounds: PartitionBounds) -> Truth:
     """S16 and S21: ISR and ELR are not both empty; if they are, as many as min.insync.replicas are known that were there last.
 
-    Kind: safety of the controller's record (KIP-966).
+    Kind: state.
     When false: nobody knows who might have the committed records.
+    Source: KIP-966.
     """
     quorum = partition.quorum
     if quorum.isr or quorum.elr or len(quorum.last_known_elr) >= min(bounds.min_insync_replicas, bounds.brokers):
@@ -102,8 +108,9 @@ def somebody_can_be_waited_for(partition: Partition, bounds: PartitionBounds) ->
 def no_broker_halts(partition: Partition, broker: int) -> Truth:
     """S24: no broker ends itself because of one partition.
 
-    Kind: safety.
+    Kind: state.
     When false: all other partitions of the broker go down with it.
+    Source: KAFKA-3410, KAFKA-7414.
     """
     halted = partition.replicas[broker].process is Process.HALTED
     return not halted or Witness("b{broker} has ended itself, being ahead of its leader", broker=broker)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from invariants.partition.words import Truth, record_numbers
-from model.domain import Witness, invariant, step_property
-from model.log import offsets
+from model.domain import Witness, step_property
+from model.log import brokers, offsets
+from model.partition.bounds import PartitionBounds
+from model.partition.high_watermark import awaited
+from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
 
@@ -14,6 +17,7 @@ def end_offset_never_goes_back(before: Partition, after: Partition) -> Truth:
 
     Kind: step.
     When false: a consumer that asked where the partition ends is told later that it ends earlier.
+    Source: KIP-207, KAFKA-2334.
     """
     old, new = before.clients.end_offset, after.clients.end_offset
     return new >= old or Witness("clients were told end offset {old}, and now {new}", old=old, new=new)
@@ -25,18 +29,32 @@ def reads_are_repeatable(before: Partition, after: Partition, offset: int) -> Tr
 
     Kind: step.
     When false: two consumers, or one that reads twice, see different records at one offset.
+    Source: KIP-392, KAFKA-14704.
     """
     old, new = before.clients.consumed[offset], after.clients.consumed[offset]
     return old is None or old == new or Witness("r{old} was read at offset {offset}, and now r{new}", old=old, new=new, offset=offset)
 
 
-@invariant(record=record_numbers)
-def refused_records_are_not_exposed(partition: Partition, record: int) -> Truth:
-    """S25: a record that was refused after the append, for too small an ISR, is not exposed.
+@step_property(leader=brokers, record=record_numbers)
+def refused_records_are_not_exposed(
+    before: Partition, after: Partition, leader: int, record: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Truth:
+    """S25: a record that was refused after the append is not exposed as long as the ISR is too small.
 
-    Kind: safety.
+    It is refused when the producer has waited too long, or when it is committed by fewer than min.insync.replicas. What is exposed once
+    the ISR is large enough again was not promised to be gone.
+    Kind: step.
     When false: a consumer reads what the producer was told has failed.
+    Source: KAFKA-15583; kafka.cluster.Partition#checkEnoughReplicasReachOffset (3.5; 3.7).
     """
-    if record not in partition.clients.rejected or all(each.id != record for each in partition.clients.exposed):
+    if record not in after.clients.rejected or len(after.clients.exposed) == len(before.clients.exposed):
         return True
-    return Witness("r{record} was refused with NOT_ENOUGH_REPLICAS_AFTER_APPEND, and is exposed", record=record)
+    if any(each.id == record for each in before.clients.exposed) or all(each.id != record for each in after.clients.exposed):
+        return True
+    replica = after.replicas[leader]
+    if not after.leads(leader) or replica.high_watermark == before.replicas[leader].high_watermark:
+        return True
+    size = len(awaited(replica.leadership, protocol))
+    if size >= bounds.min_insync_replicas:
+        return True
+    return Witness("r{record} was refused, and b{leader} exposes it with {size} in sync", record=record, leader=leader, size=size)

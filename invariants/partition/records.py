@@ -33,8 +33,9 @@ def lost(partition: Partition, broker: int, offset: int, who: str) -> Witness:
 def exposed_records_survive(partition: Partition, leader: int, offset: int) -> Truth:
     """S1: the leader has every record that was ever exposed.
 
-    Kind: safety; end to end.
+    Kind: state.
     When false: a consumer has read a record that is gone.
+    Source: KAFKA-1211; KIP-101, KIP-320, whose aim it is.
     """
     if not lacks(partition, leader, offset) or not is_the_leader(partition, leader):
         return True
@@ -45,8 +46,9 @@ def exposed_records_survive(partition: Partition, leader: int, offset: int) -> T
 def acknowledged_records_survive(partition: Partition, leader: int, record: int) -> Truth:
     """S2: the leader has every record that a producer was told is written.
 
-    Kind: safety; end to end.
+    Kind: state.
     When false: an acknowledged write is lost.
+    Source: what acks=all promises; KIP-966.
     """
     clients = partition.clients
     if record not in clients.acked or not is_the_leader(partition, leader):
@@ -66,8 +68,10 @@ def acknowledged_records_survive(partition: Partition, leader: int, record: int)
 def candidates_are_complete(partition: Partition, broker: int, offset: int) -> Truth:
     """S3: every running replica that a clean election may choose has every exposed record.
 
-    Kind: safety; what makes elections safe. Called StrongIsr in the public specifications.
+    It is what makes elections safe.
+    Kind: state.
     When false: one election is enough to lose a committed record.
+    Source: StrongIsr in github.com/hachikuji/kafka-specification.
     """
     quorum = partition.quorum
     if not lacks(partition, broker, offset) or not partition.replicas[broker].is_up:
@@ -81,8 +85,9 @@ def candidates_are_complete(partition: Partition, broker: int, offset: int) -> T
 def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: int) -> Truth:
     """S4: every running member of a presumed leader's own ISR has what is below that leader's high watermark.
 
-    Kind: safety. Called WeakIsr in the public specifications.
+    Kind: state.
     When false: the leader's idea of what is replicated is wrong.
+    Source: WeakIsr in github.com/hachikuji/kafka-specification.
     """
     replica, other = partition.replicas[leader], partition.replicas[member]
     if leader == member or not replica.log_start <= offset < replica.high_watermark or not partition.leads(leader):
@@ -101,8 +106,9 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
 def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int, offset: int) -> Truth:
     """S5: two running replicas have the same record at every offset below both their high watermarks.
 
-    Kind: safety.
+    Kind: state.
     When false: consumers of the two read different histories.
+    Source: KIP-101, scenario 2; KAFKA-3919.
     """
     ours, theirs = partition.replicas[one], partition.replicas[other]
     if one >= other or offset >= ours.high_watermark or offset >= theirs.high_watermark:
@@ -121,8 +127,10 @@ def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int,
 def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset: int) -> Truth:
     """S6: where two logs have a record of the same leader epoch at the same offset, it is the same record, and so is the one before it.
 
-    Kind: safety; what truncation by epochs relies on.
+    It is what truncation by epochs relies on.
+    Kind: state.
     When false: two histories share an epoch.
+    Source: KIP-101, KIP-279.
     """
     ours, theirs = partition.replicas[one], partition.replicas[other]
     if one >= other or not ours.has_offset(offset) or not theirs.has_offset(offset):
@@ -144,8 +152,9 @@ def followers_do_not_diverge(partition: Partition, leader: int, follower: int, o
     """S7: a follower in its leader's epoch that is done with truncating has its leader's records.
 
     Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may fetch.
-    Kind: safety.
+    Kind: state.
     When false: the follower fetches on behind records that its leader does not have.
+    Source: KIP-279; KAFKA-6361.
     """
     ours, theirs = partition.replicas[leader], partition.replicas[follower]
     if not ours.has_offset(offset) or not theirs.has_offset(offset) or ours.log[offset] == theirs.log[offset]:
@@ -168,6 +177,7 @@ def who_is_passed_keeps_no_foreign_records(before: Partition, after: Partition, 
 
     Kind: step.
     When false: the follower fetches on behind records that its leader does not have, and nothing ever shows it.
+    Source: KAFKA-2143; the comment in kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.10.2).
     """
     old, new = before.replicas[follower], after.replicas[follower]
     if old.fetch is None or old.fetch.stage is not Stage.OUT_OF_RANGE or new.fetch is not None or not new.has_offset(offset):
@@ -189,6 +199,7 @@ def isr_members_keep_what_is_committed(before: Partition, after: Partition, brok
 
     Kind: step.
     When false: a replica that counts as in sync stops being so.
+    Source: KAFKA-1211, KAFKA-13207.
     """
     old, new = before.replicas[broker], after.replicas[broker]
     if offset >= len(before.clients.exposed) or not old.has_offset(offset) or new.log_end_offset > offset:
@@ -204,6 +215,7 @@ def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -
 
     Kind: step.
     When false: a broker that starts again trusts less of its log than it knew to be committed.
+    Source: KAFKA-1647; kafka.server.ReplicaManager#makeFollowers (0.8.2).
     """
     old, new = before.replicas[broker].checkpoint, after.replicas[broker].checkpoint
     if new >= old or new >= after.replicas[broker].high_watermark > 0 or new >= after.replicas[broker].log_end_offset:
@@ -215,8 +227,9 @@ def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -
 def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth:
     """S14: every replica's high watermark is neither below its log start offset nor beyond its log end offset.
 
-    Kind: safety.
+    Kind: state.
     When false: fetches at the high watermark fail.
+    Source: kafka.log.Log#updateHighWatermark (2.4 to 3.8); KAFKA-9491.
     """
     replica = partition.replicas[broker]
     if replica.log_start <= replica.high_watermark <= replica.log_end_offset:
@@ -231,8 +244,10 @@ def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth
 def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: int, offset: int) -> Truth:
     """S15: every record below a running replica's high watermark is the one that was exposed at its offset.
 
-    Kind: safety; what reading from followers (KIP-392) relies on.
+    It is what reading from followers (KIP-392) relies on.
+    Kind: state.
     When false: a replica lets consumers read what may vanish.
+    Source: KAFKA-14704; KIP-392.
     """
     replica = partition.replicas[broker]
     if not replica.log_start <= offset < replica.high_watermark or not replica.is_up:
@@ -250,8 +265,9 @@ def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: in
 def acknowledged_records_are_somewhere(partition: Partition, record: int, bounds: PartitionBounds) -> Truth:
     """S23: an acknowledged record is in some replica's log as long as fewer than min.insync.replicas crashes have lost data.
 
-    Kind: safety.
+    Kind: state.
     When false: the record cannot be recovered by any election.
+    Source: KIP-966; min.insync.replicas, KAFKA-1555.
     """
     if record not in partition.clients.acked or partition.used.lossy_crashes >= bounds.min_insync_replicas:
         return True

@@ -7,6 +7,7 @@ from typing import Any
 import attrs
 
 from model.domain import Integers, SetOf, bound, within
+from model.log import NO_EPOCH
 
 
 @attrs.frozen
@@ -31,6 +32,7 @@ class PartitionBounds:
     reassignments: int = bound(0, 7, "budget: replicas taken from the assignment and added again", 0)
     retentions: int = bound(0, 7, "budget: records deleted from the start of a leader's log", 0)
     alter_failures: int = bound(0, 7, "budget: ISR changes whose outcome the leader does not learn", 0)
+    produce_timeouts: int = bound(0, 7, "budget: producers with acks=all that are told that they have waited too long", 0)
     checkpoints: int = bound(0, 7, "budget: high watermark checkpoints written", 0)
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
     offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)
@@ -55,6 +57,11 @@ def partition_epochs(bounds: PartitionBounds) -> Integers:
 def broker_epochs(bounds: PartitionBounds) -> Integers:
     """The domain of a broker epoch: how often the broker was started again."""
     return Integers(0, bounds.process_crashes + bounds.lossy_crashes + bounds.controlled_shutdowns)
+
+
+def fetched_broker_epochs(bounds: PartitionBounds) -> Integers:
+    """The domain of the broker epoch that a leader knows of a follower: -1 before it has fetched."""
+    return Integers(NO_EPOCH, broker_epochs(bounds).high)
 
 
 def record_ids(bounds: PartitionBounds) -> SetOf:

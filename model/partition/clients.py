@@ -19,7 +19,7 @@ def produce(partition: Partition, leader: int, protocol: PartitionProtocol, boun
     Enabled: it presumes leadership; with acks=all, its ISR is not below min.insync.replicas, or it refuses before it appends.
     Effect: the record is at its log's end, in its epoch. With acks=1 the producer is told so at once; with acks=all once the record is
         below this leader's high watermark.
-    Source: kafka.cluster.Partition#appendRecordsToLeader (0.8.2 to 3.7), appendMessagesToLeader in 0.10.
+    Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.0 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
     if not partition.leads(leader):
         return None
@@ -32,7 +32,25 @@ def produce(partition: Partition, leader: int, protocol: PartitionProtocol, boun
     after = evolve(partition, next_record_id=partition.next_record_id + 1)
     if protocol.acks is Acks.LEADER:
         after = evolve(after, clients=evolve(after.clients, acked=after.clients.acked | {record.id}))
-    return with_leader(after, leader, appended(replica, record), protocol, bounds)
+    return with_leader(after, leader, appended(replica, record, protocol), protocol, bounds)
+
+
+@action(actor="producer", needs=lambda bounds: bounds.produce_timeouts, leader=brokers, offset=offsets)
+def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionProtocol) -> Partition | None:
+    """A producer with acks=all is told that it has waited too long.
+
+    Actor: the producer.
+    Enabled: its record waits at a presumed leader to be committed; the budget allows it.
+    Effect: it is told REQUEST_TIMED_OUT, and nothing more later on. The record stays in the log.
+    Source: kafka.server.DelayedProduce#onExpiration (0.9 to 3.8).
+    """
+    replica = partition.replicas[leader]
+    if protocol.acks is not Acks.ALL or not partition.leads(leader) or not replica.has_offset(offset) or offset < replica.high_watermark:
+        return None
+    record, clients = replica.log[offset].id, partition.clients
+    if offset < replica.leadership.waiting_from or record in clients.rejected:
+        return None
+    return evolve(partition, clients=evolve(clients, rejected=clients.rejected | {record}), used=partition.spent("produce_timeouts"))
 
 
 @action(actor="consumer", needs=lambda bounds: bounds.consumer_reads, broker=brokers, offset=offsets)

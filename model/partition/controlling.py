@@ -12,8 +12,8 @@ from model.domain import Maybe, action, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.messages import Election
-from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition, Quorum, Registration, Standing
+from model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
+from model.partition.state import Partition, Quorum, Standing
 
 
 def election_of(quorum: Quorum) -> Election:
@@ -44,16 +44,19 @@ def with_elr(quorum: Quorum, isr: Set[int], unclean: Set[int], protocol: Partiti
 
 def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
     """The state once a leader's change of the ISR is in the controller's record."""
-    return with_record(partition, with_elr(partition.quorum, isr, frozenset(), protocol, bounds), protocol)
+    quorum = with_elr(partition.quorum, isr, frozenset(), protocol, bounds)
+    return with_record(partition, quorum, (ShrinkStartsEpoch.ALWAYS,), protocol)
 
 
-def with_record(partition: Partition, quorum: Quorum, protocol: PartitionProtocol) -> Partition:
+def with_record(partition: Partition, quorum: Quorum, where: tuple[ShrinkStartsEpoch, ...], protocol: PartitionProtocol) -> Partition:
     """The state with another ISR or ELR in the controller's record, in a new leader epoch where an ISR that lost a member takes one.
 
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.5 to 3.8);
-        kafka.controller.ReplicaStateMachine#removeReplicasFromIsr (2.x).
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.0 to 3.7) and
+        #triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.8), which any change of the ISR passes;
+        ReplicationControlManager#alterIsr (2.8), kafka.controller.KafkaController#alterIsrs (2.7, 2.8), which keep the epoch;
+        kafka.controller.ReplicaStateMachine#removeReplicasFromIsr (2.0 to 3.8).
     """
-    if protocol.isr_shrink_bumps_leader_epoch and not partition.quorum.isr <= quorum.isr:
+    if protocol.isr_shrink_bumps_leader_epoch in where and not partition.quorum.isr <= quorum.isr:
         return published(partition, quorum)
     return evolve(partition, quorum=evolve(quorum, partition_epoch=quorum.partition_epoch + 1))
 
@@ -61,7 +64,8 @@ def with_record(partition: Partition, quorum: Quorum, protocol: PartitionProtoco
 def may_lead(quorum: Quorum, broker: int) -> bool:
     """Whether a clean election may choose a broker: it is active, and in the ISR, or in the ELR of an empty ISR.
 
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#isValidNewLeader (3.8); kafka.controller.Election (2.x).
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#isValidNewLeader (3.8);
+        kafka.controller.Election#leaderForOffline (2.3 to 3.8).
     """
     if quorum.registrations[broker].standing is not Standing.ACTIVE:
         return False
@@ -72,12 +76,11 @@ def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bou
     """The record with another leader, who is its own ISR if it was elected from the ELR."""
     if leader is not None and leader not in quorum.isr:
         quorum = with_elr(quorum, frozenset({leader}), frozenset(), protocol, bounds)
-        quorum = evolve(quorum, elr=quorum.elr - {leader})
     return evolve(quorum, leader=leader)
 
 
 def without(
-    partition: Partition, broker: int, successor: int | None, standing: Standing, unclean: bool, protocol: PartitionProtocol,
+    partition: Partition, broker: int, successor: int | None, standing: Standing, protocol: PartitionProtocol,
     bounds: PartitionBounds,
 ) -> Partition | None:  # fmt: skip
     """The state once a broker has left ISR and leadership; None if the successor is not one that an election would give.
@@ -86,15 +89,12 @@ def without(
     #handleBrokerFenced, #generateLeaderAndIsrUpdates (3.5; 3.8); kafka.controller.ReplicaStateMachine (0.10.2).
     """
     quorum = partition.quorum
-    registration = evolve(quorum.registrations[broker], standing=standing)
+    registration = evolve(quorum.registrations[broker], standing=standing, since=quorum.partition_epoch + 1)
     quorum = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
     isr = quorum.isr - {broker}
     if not isr and not protocol.isr_may_be_empty:
         isr = quorum.isr
-    gone = frozenset({broker}) if unclean else frozenset()
-    changed = with_elr(quorum, isr, gone, protocol, bounds)
-    if unclean and broker in changed.elr:
-        changed = evolve(changed, elr=changed.elr - gone)
+    changed = with_elr(quorum, isr, frozenset(), protocol, bounds)
     if quorum.leader == broker:
         if successor is None:
             if any(may_lead(changed, each) for each in range(bounds.brokers)):
@@ -106,7 +106,7 @@ def without(
         return None
     if changed.isr == quorum.isr and changed.elr == quorum.elr:
         return evolve(partition, quorum=changed)
-    return with_record(partition, changed, protocol)
+    return with_record(partition, changed, (ShrinkStartsEpoch.BY_CONTROLLER, ShrinkStartsEpoch.ALWAYS), protocol)
 
 
 SUCCESSOR = lambda bounds: Maybe(brokers(bounds))  # noqa: E731 - a domain
@@ -133,7 +133,7 @@ def fence(
         if not bounds.spurious_fences:
             return None
         used = partition.spent("spurious_fences")
-    after = without(partition, broker, successor, Standing.FENCED, False, protocol, bounds)
+    after = without(partition, broker, successor, Standing.FENCED, protocol, bounds)
     return None if after is None else evolve(after, used=used)
 
 
@@ -150,12 +150,9 @@ def unfence(partition: Partition, broker: int) -> Partition | None:
     registration = partition.quorum.registrations[broker]
     if registration.standing is not Standing.FENCED or not partition.replicas[broker].is_up:
         return None
-    return with_registration(partition, broker, evolve(registration, standing=Standing.ACTIVE))
-
-
-def with_registration(partition: Partition, broker: int, registration: Registration) -> Partition:
-    registrations = replaced(partition.quorum.registrations, broker, registration)
-    return evolve(partition, quorum=evolve(partition.quorum, registrations=registrations))
+    quorum = partition.quorum
+    registration = evolve(registration, standing=Standing.ACTIVE, since=quorum.partition_epoch + 1)
+    return evolve(partition, quorum=evolve(quorum, registrations=replaced(quorum.registrations, broker, registration)))
 
 
 @action(actor="controller", candidate=brokers)
@@ -165,7 +162,7 @@ def elect(partition: Partition, candidate: int, protocol: PartitionProtocol, bou
     Actor: the controller.
     Enabled: there is no leader; the candidate is active and in the ISR, or in the ELR of an empty ISR.
     Effect: it leads a new leader epoch; elected from the ELR, it is the ISR.
-    Source: kafka.controller.PartitionLeaderElectionAlgorithms#offlinePartitionLeaderElection (2.x),
+    Source: kafka.controller.PartitionLeaderElectionAlgorithms#offlinePartitionLeaderElection (2.0 to 3.8),
         org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.8).
     """
     quorum = partition.quorum
@@ -218,7 +215,8 @@ def begin_controlled_shutdown(
 
     Actor: the controller.
     Enabled: the broker runs and is active; another member of the ISR can lead if it leads, and remains if it does not.
-    Effect: the broker is shutting down and may not join the ISR again; leadership has moved; a new leader epoch is published.
+    Effect: the broker is shutting down and may not join the ISR. If it led, somebody else leads in a new leader epoch; if it was in the
+        ISR, it is out of it, in a new leader epoch where the protocol has it so.
     Source: kafka.controller.KafkaController#shutdownBroker (0.10.2), BrokerHeartbeatManager and ReplicationControlManager
         #handleBrokerInControlledShutdown (3.3).
     """
@@ -227,7 +225,7 @@ def begin_controlled_shutdown(
         return None
     if quorum.leader == broker and successor is None:
         return None
-    after = without(partition, broker, successor, Standing.SHUTTING_DOWN, False, protocol, bounds)
+    after = without(partition, broker, successor, Standing.SHUTTING_DOWN, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("controlled_shutdowns"))
 
 
@@ -250,16 +248,19 @@ def remove_replica(partition: Partition, broker: int, protocol: PartitionProtoco
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
-def add_replica(partition: Partition, broker: int) -> Partition | None:
+def add_replica(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
     """A reassignment adds a replica that was taken away before.
 
     Actor: the controller.
     Enabled: the replica is not assigned.
-    Effect: it is assigned again, in a new partition epoch; the leader epoch stays.
-    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5).
+    Effect: it is assigned again, in a new partition epoch; the leader epoch stays, unless, with ZooKeeper, nothing else tells the leader.
+    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5);
+        kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (0.10.2 to 3.5).
     """
     quorum = partition.quorum
     if broker in quorum.assignment:
         return None
-    changed = evolve(quorum, assignment=quorum.assignment | {broker}, partition_epoch=quorum.partition_epoch + 1)
-    return evolve(partition, quorum=changed)
+    changed = evolve(quorum, assignment=quorum.assignment | {broker})
+    if protocol.by_zookeeper:
+        return published(partition, changed)
+    return evolve(partition, quorum=evolve(changed, partition_epoch=quorum.partition_epoch + 1))

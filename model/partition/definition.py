@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 
+import attrs
+
 from model.definition import Definition
 from model.domain import evolve
 from model.log import NO_EPOCH
-from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, zookeeper_isr
+from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import election_of
 from model.partition.logs import with_epoch_of_election
-from model.partition.protocol import Flush, IsrPath, PartitionProtocol
+from model.partition.protocol import Flush, PartitionProtocol
 from model.partition.state import (
     UNKNOWN_FOLLOWER,
     Clients,
@@ -26,7 +28,7 @@ from model.partition.state import (
     all_brokers,
 )
 
-CLIENTS = (clients.produce, clients.consume, clients.ask_end_offset, clients.delete_old_records)
+CLIENTS = (clients.produce, clients.give_up, clients.consume, clients.ask_end_offset, clients.delete_old_records)
 FETCHING = (
     fetching.fetch_at_once,
     fetching.fetch,
@@ -34,7 +36,7 @@ FETCHING = (
     fetching.serve_fetch,
     fetching.receive_fetch,
     fetching.lose_fetch,
-    fetching.handle_out_of_range,
+    truncating.handle_out_of_range,
 )
 CONTROL = (
     leadership.learn_leadership,
@@ -56,7 +58,7 @@ BY_CONTROLLER = (
     in_sync_replicas.ask_deposed_controller,
     leadership.learn_isr,
 )
-BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.shrink_isr)
+BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.lose_written_isr, zookeeper_isr.shrink_isr)
 
 
 def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list[Partition]:
@@ -79,7 +81,8 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         followers=(UNKNOWN_FOLLOWER,) * bounds.brokers,
         changes=(),
     )
-    leader = with_epoch_of_election(evolve(follower, leadership=Leadership(isr, None, 0, 0, None)), 0, protocol)
+    leadership = Leadership(isr=isr, assignment=everyone, pending=None, partition_epoch=0, start_offset=0, waiting_from=0, candidate=None)
+    leader = with_epoch_of_election(evolve(follower, leadership=leadership), 0, protocol)
     quorum = Quorum(
         leader=0,
         isr=isr,
@@ -87,23 +90,32 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         last_known_elr=frozenset(),
         assignment=everyone,
         partition_epoch=0,
-        registrations=(Registration(Standing.ACTIVE, 0),) * bounds.brokers,
+        registrations=(Registration(Standing.ACTIVE, broker_epoch=0, since=0),) * bounds.brokers,
     )
     consumed = (None,) * (bounds.log_length_max if bounds.consumer_reads else 0)
-    clients = Clients((), frozenset(), frozenset(), NO_EPOCH, consumed, 0, NO_EPOCH)
-    return [Partition((leader, *[follower] * (bounds.brokers - 1)), quorum, (election_of(quorum),), 0, clients, Used(*[0] * 10))]
+    nothing_seen = Clients(
+        exposed=(),
+        acked=frozenset(),
+        rejected=frozenset(),
+        commit_epoch=NO_EPOCH,
+        consumed=consumed,
+        end_offset=0,
+        end_offset_epoch=NO_EPOCH,
+    )
+    unused = Used(**{field.name: 0 for field in attrs.fields(Used)})
+    replicas = (leader, *[follower] * (bounds.brokers - 1))
+    return [Partition(replicas, quorum, (election_of(quorum),), next_record_id=0, clients=nothing_seen, used=unused)]
 
 
 def define(protocol: PartitionProtocol) -> Definition:
     """The partition model under one protocol: steps that the protocol cannot take are left out."""
-    asks_controller = protocol.isr_path is IsrPath.ALTER_PARTITION
     actions = (
         *CLIENTS,
         *FETCHING,
-        *((fetching.ask_where_to_truncate,) if protocol.cutting.asks else ()),
-        *(BY_CONTROLLER if asks_controller else BY_ZOOKEEPER),
-        *((in_sync_replicas.find_in_sync,) if asks_controller and in_sync_replicas.looks_twice(protocol) else ()),
-        in_sync_replicas.outlast_lag_time,
+        *((truncating.ask_where_to_truncate,) if protocol.cutting.asks else ()),
+        *(BY_ZOOKEEPER if protocol.by_zookeeper else BY_CONTROLLER),
+        *((in_sync_replicas.find_in_sync,) if not protocol.by_zookeeper and protocol.looks_twice else ()),
+        membership.outlast_lag_time,
         *CONTROL,
         *((controlling.elect_uncleanly,) if protocol.unclean_election else ()),
         *FAILURES,

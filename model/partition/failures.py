@@ -18,6 +18,7 @@ def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Par
     Actor: the broker.
     Enabled: it runs; the budget allows it.
     Effect: it is down; its log is as it was.
+    Source: org.apache.kafka.common.record.FileRecords#append (0.10.2 to 3.8), which hands records to the operating system.
     """
     if not partition.replicas[broker].is_up:
         return None
@@ -45,10 +46,10 @@ def crash_with_loss(partition: Partition, broker: int, kept: int, protocol: Part
 
 @action(actor="broker", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers)
 def end_controlled_shutdown(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
-    """A broker that leads nothing any more stops in order: it flushes its log and writes its checkpoint.
+    """A broker that has been relieved of leadership stops in order: it flushes its log and writes its checkpoint.
 
     Actor: the broker.
-    Enabled: it runs, and the controller has taken leadership from it.
+    Enabled: it runs, and the controller has taken leadership from it, whether or not it has heard of its successor yet.
     Effect: it is down, and its log and high watermark are safe.
     Source: kafka.server.KafkaServer#shutdown (0.10.2 to 3.5).
     """
@@ -68,7 +69,7 @@ def restart(partition: Partition, broker: int, protocol: PartitionProtocol, boun
         has caught up with the metadata. Where the protocol has it so, a broker that was not shut down in order loses its place in ISR and
         ELR, because it may have lost data.
     Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2);
-        org.apache.kafka.controller.ClusterControlManager#registerBroker, ReplicationControlManager#handleUncleanBrokerShutdown (3.8).
+        org.apache.kafka.controller.ClusterControlManager#registerBroker, ReplicationControlManager#handleBrokerUncleanShutdown (3.8).
     """
     replica, quorum = partition.replicas[broker], partition.quorum
     registration = quorum.registrations[broker]
@@ -103,8 +104,7 @@ def checkpoint_high_watermark(partition: Partition, broker: int, protocol: Parti
     if replica.leader_epoch < 0:
         if protocol.high_watermark_checkpoint_covers is CheckpointCovers.ALL:
             return None
-        leader = partition.quorum.leader
-        if leader is not None and partition.replicas[leader].is_up:
+        if partition.is_alive(partition.quorum.leader):
             return None
         written = 0
     if written == replica.checkpoint:

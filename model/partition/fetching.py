@@ -14,19 +14,17 @@ from model.partition.logs import (
     appended,
     end_of_epoch,
     latest_epoch,
-    restarted_at,
-    stopped,
     truncated,
     truncation_point,
     without_records_below,
 )
 from model.partition.messages import Fetch, Stage
-from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
-from model.partition.state import Follower, Partition, Process, Replica
+from model.partition.protocol import PartitionProtocol
+from model.partition.state import Follower, Partition, Replica
 
 
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
-    """What a follower asks its leader for. Source: kafka.server.ReplicaFetcherThread#buildFetch (0.10.2; 2.8)."""
+    """What a follower asks its leader for. Source: kafka.server.ReplicaFetcherThread#buildFetchRequest (0.10.2), #buildFetch (2.1; 2.8)."""
     epoch = NO_EPOCH
     if protocol.cutting.only_of_records:
         epoch = replica.log[-1].leader_epoch if replica.log_end_offset > replica.log_start else NO_EPOCH
@@ -51,14 +49,16 @@ def served(
 ) -> tuple[Partition, Fetch | None]:
     """What a broker makes of a fetch: the state after it, and the response; None where it gives no answer that matters.
 
-    The offset that a follower fetches from says what it has: the leader notes it, and the high watermark may move. The four fences of
-    KIP-320 are separate here: records are given, and the offset is noted for the high watermark and for the ISR, each in its epoch only.
-    Source: kafka.server.ReplicaManager#fetchMessages, #updateFollowerLogReadResults (0.10.2); kafka.cluster.Partition#readRecords,
-    #fetchRecords (2.1; 2.8).
+    Whom the leader does not know to be assigned gets no answer. The offset that a follower fetches from says what it has: the leader notes
+    it, and the high watermark may move. The four fences of KIP-320 are separate here: records are given, and the offset is noted for the
+    high watermark and for the ISR, each in its epoch only. The high watermark in a response with a record is the one from before; only a
+    fetch that had to wait for news is read again.
+    Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2) and #updateFollowerFetchState
+    (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
     """
     leader = request.leader
     replica = partition.replicas[leader]
-    if not partition.leads(leader):
+    if not partition.leads(leader) or follower not in replica.leadership.assignment:
         return partition, None
     in_epoch = request.leader_epoch == replica.leader_epoch or not protocol.cutting.fetches_are_fenced
     for_high_watermark = in_epoch or not protocol.fence_high_watermark
@@ -70,7 +70,7 @@ def served(
         known = evolve(known, for_high_watermark=for_high_watermark, for_isr=for_isr)
         replica = evolve(replica, followers=replaced(replica.followers, follower, known))
         partition = with_leader(partition, leader, replica, protocol, bounds)
-        if response.stage in (Stage.RECORD, Stage.NOTHING_NEW):
+        if response.stage is Stage.NOTHING_NEW:
             response = evolve(response, high_watermark=partition.replicas[leader].high_watermark)
     return partition, response if in_epoch or not protocol.fence_fetch else None
 
@@ -108,26 +108,54 @@ def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -
 # The follower's part
 
 
+def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:
+    """What is left of a fetch whose follower lives in another leader epoch by now. A request will still be served.
+
+    A response is recognised by its epoch and dropped; or else it depends on what it says (see `received`): where to cut is obeyed.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.1, KAFKA-7786; 2.8.1, KAFKA-13207; 3.0, KAFKA-13266).
+    """
+    if fetch is None or fetch.stage is Stage.REQUEST:
+        return fetch
+    return None if protocol.fetch_response_checks else fetch
+
+
+def is_expected(replica: Replica, response: Fetch) -> bool:
+    """Whether a follower still follows who gave a response, and would ask the same: every version drops what it no longer asks for.
+
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2 to 3.8), whose map holds the partitions that the broker follows.
+    """
+    return replica.leader == response.leader and response.offset == replica.log_end_offset and not replica.truncating
+
+
 def received(partition: Partition, follower: int, response: Fetch, protocol: PartitionProtocol) -> Partition:
     """The state after a follower has handled a response, which is thereby off the way.
 
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), ReplicaFetcherThread#processPartitionData.
+    Where the high watermark is raised first, cutting is a step of its own, which asks no more whether the broker still follows.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8 to 3.8),
+    ReplicaFetcherThread#processPartitionData.
     """
     replica = evolve(partition.replicas[follower], fetch=None)
-    high_watermark = min(response.high_watermark, replica.log_end_offset)
+    high_watermark = bounded(response.high_watermark, replica)
+    cuts = response.stage is Stage.TRUNCATE or (response.stage is Stage.DIVERGING and not protocol.high_watermark_before_truncation)
+    if not cuts and not is_expected(replica, response):
+        return partition.with_replica(follower, replica)
     if response.stage is Stage.RECORD:
-        if response.offset != replica.log_end_offset:
-            return partition.with_replica(follower, replica)  # the offset mismatch that every version refuses
-        replica = evolve(appended(replica, response.record), high_watermark=min(response.high_watermark, response.offset + 1))
+        replica = appended(replica, response.record, protocol)
+        replica = evolve(replica, high_watermark=bounded(response.high_watermark, replica))
         return partition.with_replica(follower, with_log_start(replica, response.log_start))
     if response.stage is Stage.NOTHING_NEW:
         replica = evolve(replica, high_watermark=high_watermark)
         return partition.with_replica(follower, with_log_start(replica, response.log_start))
-    if response.stage is Stage.DIVERGING and protocol.high_watermark_before_truncation:
+    if not cuts:
         cut_next = evolve(response, stage=Stage.TRUNCATE, high_watermark=0)
         return partition.with_replica(follower, evolve(replica, high_watermark=high_watermark, fetch=cut_next))
     point, _ = truncation_point(replica, (response.epoch, response.end_offset), protocol)
     return partition.with_replica(follower, truncated(replica, point, protocol))
+
+
+def bounded(high_watermark: int, replica: Replica) -> int:
+    """A leader's high watermark as a follower takes it over: within its own log. Source: kafka.log.Log#updateHighWatermark (2.4 to 3.8)."""
+    return min(max(high_watermark, replica.log_start), replica.log_end_offset)
 
 
 def with_log_start(replica: Replica, offset: int) -> Replica:
@@ -146,7 +174,7 @@ def fetch_at_once(partition: Partition, follower: int, protocol: PartitionProtoc
 
     Actor: the follower.
     Enabled: it runs, follows another running broker and has not yet to truncate; that broker answers.
-    Effect: as `serve_fetch` and `receive_fetch`, without anything in between.
+    Effect: as `serve_fetch` and `receive_fetch`, without anything in between, also where cutting the log is a step of its own.
     Abstracts: the network. What needs a lost response cannot be found so.
     Source: see `served` and `received`.
     """
@@ -157,7 +185,9 @@ def fetch_at_once(partition: Partition, follower: int, protocol: PartitionProtoc
         return None if after is partition else after
     if response.stage is Stage.OUT_OF_RANGE:
         return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
-    return received(after, follower, response, protocol)
+    after = received(after, follower, response, protocol)
+    cut = after.replicas[follower].fetch
+    return after if cut is None else received(after, follower, cut, protocol)
 
 
 @action(actor="follower", needs=lambda bounds: bounds.fetch_steps == 2, follower=brokers)
@@ -198,13 +228,15 @@ def serve_fetch(partition: Partition, follower: int, protocol: PartitionProtocol
 
     Actor: the leader that was asked.
     Enabled: the follower's request is on its way, and that broker runs.
-    Effect: it notes the follower's offset and may commit; the response is on its way, or the request is dropped.
+    Effect: it notes the follower's offset and may commit; the response is on its way, or nothing is that matters.
     Source: see `served`.
     """
     request = partition.replicas[follower].fetch
     if request is None or request.stage is not Stage.REQUEST or not partition.replicas[request.leader].is_up:
         return None
     after, response = served(partition, follower, request, protocol, bounds)
+    if request.leader_epoch != partition.replicas[follower].leader_epoch:
+        response = late(response, protocol)
     return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
 
 
@@ -237,51 +269,3 @@ def lose_fetch(partition: Partition, follower: int) -> Partition | None:
     if replica.fetch is None or replica.fetch.stage is Stage.TRUNCATE:
         return None
     return partition.with_replica(follower, evolve(replica, fetch=None))
-
-
-@action(actor="follower", follower=brokers)
-def handle_out_of_range(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
-    """A follower whose offset was out of range asks where its leader's log begins and ends, and acts on that.
-
-    Actor: the follower.
-    Enabled: it was told that its offset is out of range; its leader still leads.
-    Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and the protocol would
-        rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where the leader has passed it meanwhile, it
-        keeps its log, or drops all of it.
-    Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2), AbstractFetcherThread#fetchOffsetAndTruncate (2.1).
-    """
-    replica = partition.replicas[follower]
-    if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or not replica.is_up:
-        return None
-    if replica.leader is None or replica.leader == follower or not partition.leads(replica.leader):
-        return None
-    leader = partition.replicas[replica.leader]
-    replica = evolve(replica, fetch=None)
-    if leader.log_end_offset < replica.log_end_offset:
-        if protocol.out_of_range_policy is OutOfRange.EXIT and not protocol.unclean_election:
-            return partition.with_replica(follower, stopped(replica, protocol, Process.HALTED))
-        return partition.with_replica(follower, truncated(replica, leader.log_end_offset, protocol))
-    if replica.log_end_offset < leader.log_start or protocol.out_of_range_when_behind is OutOfRangeBehind.TRUNCATE_ALL:
-        return partition.with_replica(follower, restarted_at(replica, leader.log_start))
-    return partition.with_replica(follower, replica)
-
-
-@action(actor="follower", follower=brokers)
-def ask_where_to_truncate(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
-    """A follower asks its leader where its newest epoch ends there, and cuts its log accordingly.
-
-    Actor: the follower.
-    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch.
-    Effect: its log ends where the two part as far as one answer tells; it asks again if that is not known yet.
-    Abstracts: the lookup's way there and back.
-    Source: kafka.server.AbstractFetcherThread#maybeTruncate (0.11.0.2; 2.0.1), kafka.cluster.Partition#lastOffsetForLeaderEpoch (2.1).
-    """
-    replica = partition.replicas[follower]
-    if not replica.truncating or not replica.is_up or replica.leader is None or not partition.leads(replica.leader):
-        return None
-    leader = partition.replicas[replica.leader]
-    if protocol.fence_truncation and leader.leader_epoch != replica.leader_epoch:
-        return None
-    epoch = latest_epoch(replica)
-    point, done = truncation_point(replica, end_of_epoch(leader, epoch, protocol), protocol)
-    return partition.with_replica(follower, evolve(truncated(replica, point, protocol), truncating=not done))

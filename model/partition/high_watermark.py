@@ -15,7 +15,8 @@ from model.partition.state import Clients, Follower, Leadership, Partition, Repl
 def awaited(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
     """The replicas whose acknowledgement a commit needs: the maximal ISR, unless the protocol is content with less.
 
-    Source: kafka.cluster.PartitionState#maximalIsr (2.7; KIP-497): the committed ISR and every member of a proposed one.
+    Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR and every member of
+    a proposed one.
     """
     if leadership.pending is None or protocol.high_watermark_set is HighWatermarkSet.COMMITTED:
         return leadership.isr
@@ -75,7 +76,8 @@ def exposed(clients: Clients, replica: Replica, end: int, protocol: PartitionPro
     """What clients know once a leader's high watermark has moved up to `end`.
 
     Producers with acks=all wait at the leader that has their record until it is below the high watermark, and are then told whether the
-    ISR was large enough. Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.7).
+    ISR was large enough. In which epoch that is does not matter, as long as the leader stays.
+    Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which asks only whether the broker leads.
     """
     seen, acked, rejected = clients.exposed, clients.acked, clients.rejected
     enough = len(awaited(replica.leadership, protocol)) >= bounds.min_insync_replicas
@@ -83,7 +85,7 @@ def exposed(clients: Clients, replica: Replica, end: int, protocol: PartitionPro
         record = replica.log[offset]
         if offset >= len(seen):
             seen = seen + (record,)
-        if protocol.acks is Acks.ALL and record.leader_epoch == replica.leader_epoch:
+        if protocol.acks is Acks.ALL and offset >= replica.leadership.waiting_from and record.id not in rejected:
             acked, rejected = (acked | {record.id}, rejected) if enough else (acked, rejected | {record.id})
     epoch = max(clients.commit_epoch, replica.leader_epoch)
     return evolve(clients, exposed=seen, acked=acked, rejected=rejected, commit_epoch=epoch)

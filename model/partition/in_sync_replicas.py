@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Set
 
 from model.domain import action, evolve, replaced
-from model.log import brokers
+from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_isr
 from model.partition.high_watermark import with_leader
+from model.partition.membership import committed, is_outdated, may_join, shrinkable
 from model.partition.messages import Answer, IsrChange
-from model.partition.protocol import AheadOfController, AlterError, PartitionProtocol, PendingPolicy
-from model.partition.state import Partition, Quorum, Replica, Standing
+from model.partition.protocol import AheadOfController, AlterError, LeaderChecks, PartitionProtocol, PendingPolicy
+from model.partition.state import Partition, Replica, Standing
 
 
 def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:
@@ -31,46 +32,22 @@ def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -
     return None if replica.changes else isr
 
 
-def looks_twice(protocol: PartitionProtocol) -> bool:
-    """Whether a leader looks at a follower's offset and at its broker epoch at different moments."""
-    return not protocol.leader_snapshot_atomic
-
-
 def takes_back(answer: Answer, protocol: PartitionProtocol) -> bool:
     """Whether a leader takes its proposal back after a failure. Source: kafka.cluster.Partition#handleAlterPartitionError (3.5)."""
     return answer is Answer.INELIGIBLE or protocol.on_alter_error is AlterError.REVERT_ANY
 
 
-def is_outdated(partition_epoch: int, quorum: Quorum, protocol: PartitionProtocol) -> bool:
-    """Whether a change is refused because it was made for another version of the ISR."""
-    return protocol.isr_cas and partition_epoch != quorum.partition_epoch
-
-
-def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
-    """Whether a leader may take a follower into the ISR, as far as its log goes.
-
-    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5). Kafka asks when a fetch arrives, so that what
-    was known before leadership changed does not count; hence `expand_requires_fetch_in_epoch`.
-    """
-    known = replica.followers[follower]
-    if known.log_end_offset is None or known.log_end_offset < replica.high_watermark:
-        return False
-    if not known.for_isr:
-        return False
-    if protocol.expand_requires_fetch_in_epoch and not known.since_change:
-        return False
-    return not protocol.expand_requires_epoch_start or known.log_end_offset >= replica.leadership.start_offset
-
-
 def seems_eligible(partition: Partition, replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
-    """Whether a leader knows nothing against a follower. What the controller did since the leader's partition epoch it may not have heard.
+    """Whether a leader may know nothing against a follower: what it was told after its partition epoch it need not have heard yet.
 
-    Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch).
+    Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch), by the broker's metadata cache.
     """
-    registration = partition.quorum.registrations[follower]
-    if not protocol.leader_checks_eligible or replica.leadership.partition_epoch != partition.quorum.partition_epoch:
+    rule, registration = protocol.leader_checks, partition.quorum.registrations[follower]
+    if rule is LeaderChecks.NOTHING or replica.leadership.partition_epoch < registration.since:
         return True
-    return registration.standing is Standing.ACTIVE
+    if registration.standing is not Standing.ACTIVE:
+        return False
+    return rule is LeaderChecks.STANDING or replica.followers[follower].broker_epoch == registration.broker_epoch
 
 
 def proposed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
@@ -79,7 +56,7 @@ def proposed(partition: Partition, leader: int, isr: Set[int], protocol: Partiti
     leadership, pending = replica.leadership, pending_with(replica, isr, protocol)
     if pending is None:
         return None
-    epochs = tuple(replica.followers[each].broker_epoch if each in isr else 0 for each in range(bounds.brokers))
+    epochs = tuple(replica.followers[each].broker_epoch if each in isr else NO_EPOCH for each in range(bounds.brokers))
     change = IsrChange(Answer.NONE, replica.leader_epoch, leadership.partition_epoch, isr, epochs)
     replica = evolve(replica, leadership=evolve(leadership, pending=pending, candidate=None), changes=replica.changes + (change,))
     return with_leader(partition, leader, replica, protocol, bounds)
@@ -98,19 +75,16 @@ def propose_expansion(
     Enabled: it presumes leadership and has no other proposal open; the follower is assigned, not in the ISR, has caught up and is not
         known to be fenced or shutting down.
     Effect: the request is on its way; from now on the high watermark waits for the follower, too.
-    Source: kafka.cluster.Partition#maybeExpandIsr, #prepareIsrExpand (2.7; 3.5); KIP-497.
+    Source: kafka.cluster.Partition#maybeExpandIsr, #expandIsr (2.7 to 3.0), #prepareIsrExpand (3.1 to 3.8); KIP-497.
     """
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if follower in replica.leadership.isr:
-        return None
-    found = replica.leadership.candidate == follower if looks_twice(protocol) else is_in_sync(replica, follower, protocol)
-    if not found:
+    if not (replica.leadership.candidate == follower if protocol.looks_twice else may_join(replica, follower, protocol)):
         return None
     if not seems_eligible(partition, replica, follower, protocol):
         passed_over = evolve(replica, leadership=evolve(replica.leadership, candidate=None))
-        return partition.with_replica(leader, passed_over) if looks_twice(protocol) else None
+        return partition.with_replica(leader, passed_over) if protocol.looks_twice else None
     return proposed(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
 
 
@@ -126,17 +100,12 @@ def find_in_sync(partition: Partition, leader: int, follower: int, protocol: Par
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if replica.leadership.candidate is not None or follower in replica.leadership.isr:
+    leadership = replica.leadership
+    if leadership.candidate is not None or not may_join(replica, follower, protocol):
         return None
-    if not is_in_sync(replica, follower, protocol) or pending_with(replica, frozenset(), protocol) is None:
+    if pending_with(replica, frozenset(), protocol) is None:
         return None
     return partition.with_replica(leader, evolve(replica, leadership=evolve(replica.leadership, candidate=follower)))
-
-
-def shrinkable(replica: Replica, leader: int, follower: int) -> bool:
-    """Whether a leader may find that a follower in its ISR lags. Source: kafka.cluster.Partition#getOutOfSyncReplicas (2.1 to 3.7)."""
-    known = replica.followers[follower].log_end_offset
-    return leader != follower and follower in replica.leadership.isr and known != replica.log_end_offset
 
 
 @action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)
@@ -149,12 +118,12 @@ def propose_shrink(
     Enabled: it presumes leadership and has no other proposal open; the follower is in the ISR and not known to have all of the log.
     Effect: the request is on its way; the high watermark waits for the follower until the answer.
     Abstracts: replica.lag.time.max.ms; a follower that lags may be found so at any moment, as often as the budget allows.
-    Source: kafka.cluster.Partition#maybeShrinkIsr, #prepareIsrShrink (2.7; 3.5).
+    Source: kafka.cluster.Partition#maybeShrinkIsr, #shrinkIsr (2.7 to 3.0), #prepareIsrShrink (3.1 to 3.8).
     """
     if not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not shrinkable(replica, leader, follower):
+    if not shrinkable(replica, leader, follower, protocol):
         return None
     after = proposed(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))
@@ -163,7 +132,9 @@ def propose_shrink(
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
     """What the controller says to a leader that asks for another ISR.
 
-    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.0; 3.3; 3.5).
+    The whole ISR has to be eligible, not only who joins it; a member that has not fetched from this leader has no broker epoch to compare.
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3; 3.5) with
+        #ineligibleReplicasForIsr (3.5).
     """
     quorum = partition.quorum
     if change.leader_epoch != partition.leader_epoch or quorum.leader != leader:
@@ -171,10 +142,10 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
     if is_outdated(change.partition_epoch, quorum, protocol):
         return Answer.STALE
     for member in change.isr:
-        registration = quorum.registrations[member]
-        if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE and member != leader:
+        registration, fetched_in = quorum.registrations[member], change.broker_epochs[member]
+        if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE:
             return Answer.INELIGIBLE
-        if protocol.controller_checks_broker_epoch and change.broker_epochs[member] != registration.broker_epoch and member != leader:
+        if protocol.controller_checks_broker_epoch and fetched_in != NO_EPOCH and fetched_in != registration.broker_epoch:
             return Answer.INELIGIBLE
         if member not in quorum.assignment:
             return Answer.STALE
@@ -190,7 +161,7 @@ def alter_partition(partition: Partition, leader: int, protocol: PartitionProtoc
     Effect: it is refused for an old leader epoch, an old partition epoch, or a member that is fenced, shutting down or another incarnation;
         or the ISR is what was asked for, in a new partition epoch, and in a new leader epoch where a smaller ISR takes one. The answer is
         on its way.
-    Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.0 to 3.7).
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (2.8 to 3.1), #alterPartition (3.2 to 3.8).
     """
     changes = partition.replicas[leader].changes
     number = next((number for number, change in enumerate(changes) if change.answer is Answer.NONE), None)
@@ -202,19 +173,9 @@ def alter_partition(partition: Partition, leader: int, protocol: PartitionProtoc
     if answer is Answer.SUCCESS:
         after = with_isr(partition, change.isr, protocol, bounds)
         epoch, leader_epoch = after.quorum.partition_epoch, after.leader_epoch
-    answered = evolve(change, answer=answer, partition_epoch=epoch, leader_epoch=leader_epoch, broker_epochs=(0,) * bounds.brokers)
+    answered = evolve(change, answer=answer, partition_epoch=epoch, leader_epoch=leader_epoch, broker_epochs=(NO_EPOCH,) * bounds.brokers)
     changes = replaced(changes, number, answered)
     return after.with_replica(leader, evolve(after.replicas[leader], changes=changes))
-
-
-def committed(partition: Partition, leader: int, isr: Set[int], partition_epoch: int, protocol: PartitionProtocol, bounds: PartitionBounds,
-              replica: Replica) -> Partition:  # fmt: skip
-    """The state once a leader knows that an ISR is the committed one. Source: kafka.cluster.Partition#handleAlterPartitionUpdate (3.5)."""
-    leadership = evolve(replica.leadership, isr=isr, pending=None, partition_epoch=partition_epoch, candidate=None)
-    replica = evolve(replica, leadership=leadership)
-    if protocol.high_watermark_recheck_on_isr_commit:
-        return with_leader(partition, leader, replica, protocol, bounds)
-    return partition.with_replica(leader, replica)
 
 
 @action(actor="leader", leader=brokers)
@@ -225,7 +186,8 @@ def receive_isr_answer(partition: Partition, leader: int, protocol: PartitionPro
     Enabled: the answer is on its way, and the broker runs.
     Effect: an answer from another leader epoch, or older than what it knows, is dropped. Success commits the ISR, and the high watermark
         may move. INELIGIBLE_REPLICA takes the proposal back; after any other refusal the proposal stays open until the metadata tell more.
-    Source: kafka.cluster.Partition#handleAlterPartitionUpdate, #handleAlterPartitionError (2.7; 3.1; 3.5).
+    Source: kafka.cluster.Partition#handleAlterIsrResponse (2.7 to 3.0), #handleAlterPartitionUpdate and #handleAlterPartitionError
+        (3.2 to 3.8).
     """
     replica = partition.replicas[leader]
     number = next((number for number, change in enumerate(replica.changes) if change.answer is not Answer.NONE), None)
@@ -289,22 +251,3 @@ def ask_deposed_controller(partition: Partition, leader: int, protocol: Partitio
         return None
     after = evolve(partition, used=partition.spent("alter_failures"))
     return after.with_replica(leader, evolve(replica, changes=replaced(replica.changes, 0, evolve(change, answer=Answer.STALE))))
-
-
-@action(actor="time", needs=lambda bounds: bounds.caught_up_times, leader=brokers, follower=brokers)
-def outlast_lag_time(partition: Partition, leader: int, follower: int) -> Partition | None:
-    """A follower has not caught up for so long that the leader no longer counts it as one that keeps up.
-
-    Actor: time.
-    Enabled: the leader counts it so, and does not know it to have all of the log.
-    Effect: it does not hold the high watermark back any more, unless it is in the ISR.
-    Source: kafka.cluster.Replica#isCaughtUp (2.1 to 3.7).
-    """
-    replica = partition.replicas[leader]
-    if leader == follower or not partition.leads(leader):
-        return None
-    known = replica.followers[follower]
-    if not known.caught_up or known.log_end_offset == replica.log_end_offset:
-        return None
-    followers = replaced(replica.followers, follower, evolve(known, caught_up=False))
-    return partition.with_replica(leader, evolve(replica, followers=followers))

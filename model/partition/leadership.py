@@ -7,14 +7,16 @@ knows. A broker that starts learns the newest only.
 
 from __future__ import annotations
 
+from collections.abc import Set
 from enum import Enum
 
 from model.domain import action, evolve
 from model.log import NO_EPOCH, brokers, epochs
 from model.partition.bounds import PartitionBounds
+from model.partition.fetching import late
 from model.partition.high_watermark import with_leader
 from model.partition.logs import restarted_at, truncated, with_epoch_of_election
-from model.partition.messages import Election, Fetch
+from model.partition.messages import Election
 from model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
 from model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partition, Replica
 
@@ -65,53 +67,64 @@ def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: Part
         leadership=None,
         truncating=replica.truncating if skips else protocol.cutting.asks,
         followers=remembered_followers(replica, Change.FOLLOWS, protocol),
-        fetch=kept_fetch(replica, protocol),
+        fetch=late(replica.fetch, protocol),
     )
 
 
 class Change(Enum):
-    """What a broker learns: that it follows, that it leads now, that it still leads in a new epoch, or of a newer ISR in its epoch."""
+    """What a broker learns: that it follows, that it leads now, or that it still leads, in a new epoch."""
 
     FOLLOWS = "follows"
     LEADS = "leads"
     LEADS_AGAIN = "leads again"
-    NEWER_ISR = "newer ISR"
 
 
 def remembered_followers(replica: Replica, change: Change, protocol: PartitionProtocol) -> tuple[Follower, ...]:
     """What a broker still knows of followers after a change.
 
-    Kafka forgets their offsets where leadership is new to the broker, not where the broker finds itself leader again. In the releases of
-    KAFKA-13790 a newer ISR counted as new leadership.
-    Source: kafka.cluster.Partition#makeLeader, Replica#resetReplicaState (0.10.2; 3.0; 3.3; 3.7).
+    Kafka forgets their offsets where leadership is new to the broker, not where the broker finds itself leader again.
+    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), Replica#resetReplicaState (3.3 to 3.8), #resetLastCaughtUpTime before.
     """
     rule = protocol.reset_follower_state
-    if change is Change.NEWER_ISR and rule is not FollowerReset.ALWAYS:
-        return replica.followers
-    if rule is FollowerReset.NEVER or (change in (Change.LEADS_AGAIN, Change.NEWER_ISR) and rule is not FollowerReset.NEW_EPOCH):
-        return tuple(evolve(each, since_change=False, caught_up=False) for each in replica.followers)
+    if rule is FollowerReset.NEVER or (change is Change.LEADS_AGAIN and rule is FollowerReset.NEW_LEADER):
+        return not_heard_since(replica.followers)
     return (UNKNOWN_FOLLOWER,) * len(replica.followers)
 
 
-def kept_fetch(replica: Replica, protocol: PartitionProtocol) -> Fetch | None:
-    """What a new leader epoch leaves of a fetch on its way: a late response is recognised by its epoch and offset, or it is not.
+def not_heard_since(followers: tuple[Follower, ...]) -> tuple[Follower, ...]:
+    """What a leader knows of followers whose offsets it keeps, until they fetch again."""
+    return tuple(evolve(each, since_change=False, caught_up=False) for each in followers)
 
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.8.1, KAFKA-13207; 3.0, KAFKA-13266).
+
+def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Follower, ...]:
+    """What a leader knows of those who are assigned; it forgets the others.
+
+    Source: kafka.cluster.Partition#updateAssignmentAndIsr (2.4 to 3.8), #makeLeader (0.10.2).
     """
-    return None if protocol.fetch_response_checks else replica.fetch
+    return tuple(known if broker in assignment else UNKNOWN_FOLLOWER for broker, known in enumerate(followers))
 
 
 def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol) -> Replica:
-    """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.7)."""
-    change = Change.LEADS_AGAIN if replica.leader == broker else Change.LEADS
+    """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8)."""
+    leads_again = replica.leader == broker
+    change = Change.LEADS_AGAIN if leads_again else Change.LEADS
+    leadership = Leadership(
+        isr=told.isr,
+        assignment=told.assignment,
+        pending=None,
+        partition_epoch=told.partition_epoch,
+        start_offset=replica.log_end_offset,
+        waiting_from=replica.leadership.waiting_from if leads_again else replica.log_end_offset,
+        candidate=None,
+    )
     return evolve(
         with_epoch_of_election(replica, epoch, protocol),
         leader=broker,
         leader_epoch=epoch,
-        leadership=Leadership(told.isr, None, told.partition_epoch, replica.log_end_offset, None),
+        leadership=leadership,
         truncating=False,
-        followers=remembered_followers(replica, change, protocol),
-        fetch=kept_fetch(replica, protocol),
+        followers=assigned(remembered_followers(replica, change, protocol), told.assignment),
+        fetch=late(replica.fetch, protocol),
     )
 
 
@@ -122,8 +135,8 @@ def learn_leadership(
     """A broker learns of a leader epoch.
 
     Actor: the broker.
-    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the newest only. Before
-        leader epochs decided where to truncate, becoming follower waited for the leader to run.
+    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the newest only. With
+        ZooKeeper a broker changes nothing, not even the epoch that it knows, unless the leader that it is to follow is alive.
     Effect: it leads, follows, or, where it is not assigned any more, deletes its replica.
     Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5), #applyDelta (3.0 to 3.7).
     """
@@ -136,7 +149,7 @@ def learn_leadership(
         return partition.with_replica(broker, evolve(gone, fetch=None))
     if told.leader == broker:
         return with_leader(partition, broker, as_leader(replica, broker, epoch, told, protocol), protocol, bounds)
-    if protocol.cutting.cuts_at_high_watermark and told.leader is not None and not partition.replicas[told.leader].is_up:
+    if protocol.by_zookeeper and not partition.is_alive(told.leader):
         return None
     return partition.with_replica(broker, as_follower(replica, told.leader, epoch, protocol))
 
@@ -147,7 +160,8 @@ def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bo
 
     Actor: the leader.
     Enabled: brokers read the metadata log; the leader leads the current epoch, and the record's partition epoch is newer than its own.
-    Effect: that ISR is committed, and whatever it has proposed is superseded.
+    Effect: that ISR is committed, and whatever it has proposed is superseded. In the releases of KAFKA-13790 its leader epoch counts as
+        begun anew at its log's end; the offsets that it knows of followers stay.
     Source: kafka.cluster.Partition#makeLeader with an unchanged leader epoch (3.0; 3.3, KAFKA-13790).
     """
     if not partition.leads(leader):
@@ -155,6 +169,10 @@ def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bo
     replica, quorum = partition.replicas[leader], partition.quorum
     if replica.leader_epoch != partition.leader_epoch or replica.leadership.partition_epoch >= quorum.partition_epoch:
         return None
-    leadership = Leadership(quorum.isr, None, quorum.partition_epoch, replica.leadership.start_offset, None)
-    replica = evolve(replica, leadership=leadership, followers=remembered_followers(replica, Change.NEWER_ISR, protocol))
+    leadership = evolve(replica.leadership, isr=quorum.isr, assignment=quorum.assignment, pending=None, candidate=None)
+    leadership = evolve(leadership, partition_epoch=quorum.partition_epoch)
+    followers = replica.followers
+    if protocol.newer_isr_restarts_epoch:
+        leadership, followers = evolve(leadership, start_offset=replica.log_end_offset), not_heard_since(followers)
+    replica = evolve(replica, leadership=leadership, followers=assigned(followers, quorum.assignment))
     return with_leader(partition, leader, replica, protocol, bounds)

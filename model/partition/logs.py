@@ -9,28 +9,40 @@ from __future__ import annotations
 from model.domain import evolve
 from model.log import NO_EPOCH, Record
 from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
-from model.partition.state import NOTHING_DELETED, UNKNOWN_FOLLOWER, Process, Replica
+from model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica
 
 EpochEnd = tuple[int, int]  # a leader epoch, and the offset behind its last record
 
 
 def latest_epoch(replica: Replica) -> int:
-    """The newest epoch in the cache, or -1. Source: kafka.server.epoch.LeaderEpochFileCache#latestEpoch (2.0)."""
+    """The newest epoch in the cache, or -1. Source: kafka.server.epoch.LeaderEpochFileCache#latestEpoch (0.11 to 3.8)."""
     for epoch in reversed(range(len(replica.epoch_starts))):
         if replica.epoch_starts[epoch] is not None:
             return epoch
     return NO_EPOCH
 
 
-def with_epoch(replica: Replica, epoch: int, offset: int) -> Replica:
+def elections_are_noted(protocol: PartitionProtocol) -> bool:
+    """Whether the cache is KAFKA-7415's: elections are noted, what contradicts an epoch gives way, what is older than all has an end."""
+    return protocol.epoch_entry_on_election
+
+
+def with_epoch(replica: Replica, epoch: int, offset: int, protocol: PartitionProtocol) -> Replica:
     """The replica that knows that an epoch begins at an offset.
 
-    Entries that contradict it are dropped. Source: kafka.server.epoch.LeaderEpochFileCache#assign, #truncateAndAppend (2.0).
+    Entries that contradict it are dropped; until 2.0.0 it was not noted itself where it contradicted the newest.
+    Source: kafka.server.epoch.LeaderEpochFileCache#assign (0.11 to 2.0.0), #truncateAndAppend (2.0.1 to 3.8).
     """
-    if replica.epoch_starts[epoch] is not None:
-        return replica
+    newest = latest_epoch(replica)
+    if newest != NO_EPOCH:
+        start = replica.epoch_starts[newest]
+        if newest == epoch and start <= offset:
+            return replica
+        if not elections_are_noted(protocol) and (newest >= epoch or start > offset):
+            return replica
+    replaces = elections_are_noted(protocol)
     starts = tuple(
-        offset if each == epoch else None if each > epoch or (start is not None and start >= offset) else start
+        offset if each == epoch else None if replaces and (each > epoch or (start is not None and start >= offset)) else start
         for each, start in enumerate(replica.epoch_starts)
     )
     return evolve(replica, epoch_starts=starts)
@@ -38,12 +50,12 @@ def with_epoch(replica: Replica, epoch: int, offset: int) -> Replica:
 
 def with_epoch_of_election(replica: Replica, epoch: int, protocol: PartitionProtocol) -> Replica:
     """A new leader's replica, which notes where its epoch begins. Source: kafka.cluster.Partition#makeLeader (2.1, KAFKA-7415)."""
-    return with_epoch(replica, epoch, replica.log_end_offset) if protocol.epoch_entry_on_election else replica
+    return with_epoch(replica, epoch, replica.log_end_offset, protocol) if elections_are_noted(protocol) else replica
 
 
-def appended(replica: Replica, record: Record) -> Replica:
+def appended(replica: Replica, record: Record, protocol: PartitionProtocol) -> Replica:
     """The replica with one more record, and its epoch in the cache."""
-    replica = with_epoch(replica, record.leader_epoch, replica.log_end_offset)
+    replica = with_epoch(replica, record.leader_epoch, replica.log_end_offset, protocol)
     return evolve(replica, log=replica.log + (record,))
 
 
@@ -61,27 +73,30 @@ def truncated(replica: Replica, offset: int, protocol: PartitionProtocol) -> Rep
 
 
 def without_epochs_from(replica: Replica, offset: int) -> Replica:
-    """The replica without epochs that begin at an offset or later. Source: LeaderEpochFileCache#truncateFromEnd (2.0)."""
+    """The replica without epochs that begin at an offset or later.
+
+    Source: kafka.server.epoch.LeaderEpochFileCache#clearAndFlushLatest (2.0.0), #truncateFromEnd (2.0.1 to 3.8).
+    """
     return evolve(replica, epoch_starts=tuple(None if start is None or start >= offset else start for start in replica.epoch_starts))
 
 
 def restarted_at(replica: Replica, offset: int) -> Replica:
-    """The replica with an empty log that begins at an offset. Source: kafka.log.Log#truncateFullyAndStartAt (0.10.2)."""
+    """The replica with an empty log that begins at an offset. Source: kafka.log.Log#truncateFullyAndStartAt (2.4.1; KAFKA-9491)."""
     return evolve(
         replica,
-        log=(NOTHING_DELETED,) * offset,
+        log=(DELETED,) * offset,
         log_start=offset,
         epoch_starts=(None,) * len(replica.epoch_starts),
-        high_watermark=min(max(replica.high_watermark, offset), offset),
+        high_watermark=offset,
     )
 
 
 def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> EpochEnd | None:
     """What a replica knows of where an epoch ends, or None where it cannot say.
 
-    With KIP-101: the start of the next larger epoch that it knows. With KIP-279: the largest epoch up to the one asked for, and its end;
-    or, if all that it knows are larger, the start of the first, because what came before is not in its log.
-    Source: kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (0.11.0.2; 2.0.1).
+    With KIP-101: the start of the next larger epoch that it knows. With KIP-279: the largest epoch up to the one asked for, and its end.
+    If all that it knows are larger, from 2.0.1 the start of the first, because what came before is not in its log.
+    Source: kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (0.11.0.2; 2.0.0; 2.0.1).
     """
     latest = latest_epoch(replica)
     if epoch == NO_EPOCH or latest < epoch:
@@ -90,9 +105,9 @@ def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> E
         return epoch, replica.log_end_offset
     ends = min(start for each, start in enumerate(replica.epoch_starts) if each > epoch and start is not None)
     known = max((each for each in range(epoch + 1) if replica.epoch_starts[each] is not None), default=NO_EPOCH)
-    if not protocol.cutting.answers_name_epochs:
-        return (epoch, ends) if known != NO_EPOCH else None  # nothing at all is known of so early an epoch
-    return (epoch, ends) if known == NO_EPOCH else (known, ends)
+    if known == NO_EPOCH:
+        return (epoch, ends) if elections_are_noted(protocol) else None
+    return (known, ends) if protocol.cutting.answers_name_epochs else (epoch, ends)
 
 
 def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: PartitionProtocol) -> tuple[int, bool]:
@@ -116,11 +131,11 @@ def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: Partit
 
 
 def without_records_below(replica: Replica, offset: int) -> Replica:
-    """The replica whose log starts at an offset. Source: Log#maybeIncrementLogStartOffset, LeaderEpochFileCache#truncateFromStart (2.0)."""
+    """The replica whose log starts at an offset. Source: Log#maybeIncrementLogStartOffset (2.0.1)."""
     epochs = range(len(replica.epoch_starts))
     first = max((each for each in epochs if (start := replica.epoch_starts[each]) is not None and start <= offset), default=NO_EPOCH)
     starts = tuple(None if each < first else offset if each == first else replica.epoch_starts[each] for each in epochs)
-    log = (NOTHING_DELETED,) * offset + replica.log[offset:]
+    log = (DELETED,) * offset + replica.log[offset:]
     return evolve(replica, log=log, log_start=offset, epoch_starts=starts)
 
 

@@ -8,7 +8,7 @@ import attrs
 
 from model.domain import ArrayOf, Integers, Maybe, OneOf, SetOf, records, within
 from model.log import NO_EPOCH, Record, brokers, epochs
-from model.partition.bounds import broker_epochs, log_offsets, log_starts, partition_epochs
+from model.partition.bounds import fetched_broker_epochs, log_offsets, log_starts, partition_epochs
 
 
 class Stage(Enum):
@@ -74,14 +74,14 @@ class IsrChange:
     Attributes:
         leader_epoch, partition_epoch: what the leader knew; of an answer, the new partition epoch.
         isr: the ISR asked for.
-        broker_epochs: of each member, the incarnation that the leader means.
+        broker_epochs: of each member, the incarnation that the leader means; -1 of one that has not fetched, and of who is no member.
     """
 
     answer: Answer = within(OneOf(Answer))
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
-    broker_epochs: tuple[int, ...] = within(lambda bounds: ArrayOf(broker_epochs(bounds), bounds.brokers, label="b", by="brokers"))
+    broker_epochs: tuple[int, ...] = within(lambda bounds: ArrayOf(fetched_broker_epochs(bounds), bounds.brokers, label="b", by="brokers"))
 
     def __str__(self) -> str:
         isr = " ".join(f"b{broker}" for broker in sorted(self.isr))

@@ -1,6 +1,7 @@
 """The rules of partition replication that changed over Kafka's history, one toggle each.
 
-Every toggle is read in the one function that it changes. `releases` says what each release made of them.
+Every toggle is read in the one function that it changes; `truncation` and `isr_path` in the property that says what they mean, which many
+ask; settings of a cluster (`acks`, `unclean_election`) wherever they matter. `releases` says what each release made of them.
 
 Source: the commits and KIPs named with each toggle, in github.com/apache/kafka.
 """
@@ -29,7 +30,7 @@ class TruncationRules:
     """What a way of truncating means, step by step.
 
     Attributes:
-        cuts_at_high_watermark: a new follower cuts its log at its high watermark, and waits for its leader to run before it follows.
+        cuts_at_high_watermark: a new follower cuts its log at its high watermark.
         asks: a new follower asks its leader where to cut before it fetches.
         answers_name_epochs: the answer is an epoch and its end, not an end alone.
         fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can tell where to cut.
@@ -102,9 +103,16 @@ class FollowerReset(Enum):
     """When a leader forgets what it knows of its followers."""
 
     NEVER = "never"
-    ALWAYS = "always"
     NEW_LEADER = "new-leader"
     NEW_EPOCH = "new-epoch"
+
+
+class LeaderChecks(Enum):
+    """Whom a leader does not propose: it asks nothing; who is fenced or shutting down; or whose broker epoch is not the one known, too."""
+
+    NOTHING = "nothing"
+    STANDING = "standing"
+    BROKER_EPOCH = "broker-epoch"
 
 
 class IsrPath(Enum):
@@ -160,6 +168,14 @@ class WaitsForNonIsr(Enum):
     ELIGIBLE_ONLY = "eligible-only"
 
 
+class ShrinkStartsEpoch(Enum):
+    """Which removals from an ISR start a leader epoch: none, those by the controller, or those that a leader asks for, too."""
+
+    NEVER = "never"
+    BY_CONTROLLER = "by-controller"
+    ALWAYS = "always"
+
+
 class Acks(Enum):
     """When a producer is told that its record is written."""
 
@@ -179,7 +195,7 @@ class PartitionProtocol:
     out_of_range_policy: OutOfRange = toggle("what a follower ahead of its leader does: KAFKA-3410, KAFKA-7414")
     out_of_range_when_behind: OutOfRangeBehind = toggle("what it does once the leader has passed it: KAFKA-2143")
     high_watermark_before_truncation: bool = toggle("a diverging answer raises the high watermark before the log is cut: KAFKA-14704")
-    fetch_response_checks: bool = toggle("a late fetch response is dropped: KAFKA-13207, KAFKA-13266, KAFKA-7786")
+    fetch_response_checks: bool = toggle("a fetch response of an earlier leader epoch is dropped: KAFKA-13207, KAFKA-13266, KAFKA-7786")
 
     fence_fetch: bool = toggle("records go to followers in the leader's epoch only: KIP-320")
     fence_truncation: bool = toggle("only a leader in the follower's epoch says where to truncate: KIP-320")
@@ -193,10 +209,12 @@ class PartitionProtocol:
 
     expand_requires_epoch_start: bool = toggle("the ISR takes only who has all of earlier epochs: KAFKA-7128")
     expand_requires_fetch_in_epoch: bool = toggle("the ISR takes only who has fetched since leadership was last changed")
-    reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets: KAFKA-13790")
-    leader_checks_eligible: bool = toggle("a leader proposes nobody whom it knows to be fenced or shutting down: KIP-841")
+    reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets")
+    newer_isr_restarts_epoch: bool = toggle("a newer ISR counts as a new start of the leader epoch: KAFKA-13790")
+    leader_checks: LeaderChecks = toggle("what a leader has heard of a broker before it proposes it for the ISR: KIP-841, KIP-903")
     controller_rejects_ineligible: bool = toggle("the controller accepts nobody who is fenced or shutting down: KIP-841")
     controller_checks_broker_epoch: bool = toggle("the controller accepts nobody who was restarted meanwhile: KIP-903")
+    shrink_spares_caught_up: bool = toggle("who has all of the log stays in the ISR, however long ago that was: KAFKA-7152")
     leader_snapshot_atomic: bool = toggle("a leader reads offset and broker epoch of a follower together: KAFKA-15221")
 
     isr_path: IsrPath = toggle("how the ISR is changed: KIP-497")
@@ -217,7 +235,7 @@ class PartitionProtocol:
     elr: bool = toggle("who leaves an ISR that is too small may still be elected: KIP-966")
     isr_may_be_empty: bool = toggle("the last member of the ISR can leave it: KIP-966")
     unclean_shutdown_removes_from_elr: bool = toggle("who was killed may not be elected: KIP-966, KAFKA-18635")
-    isr_shrink_bumps_leader_epoch: bool = toggle("an ISR that gets smaller starts a leader epoch: KAFKA-15021")
+    isr_shrink_bumps_leader_epoch: ShrinkStartsEpoch = toggle("an ISR that gets smaller starts a leader epoch: KAFKA-15021")
 
     acks: Acks = toggle("configuration: acks of producers")
     unclean_election: bool = toggle("configuration: unclean.leader.election.enable")
@@ -227,3 +245,13 @@ class PartitionProtocol:
     def cutting(self) -> TruncationRules:
         """What `truncation` means."""
         return TRUNCATION_RULES[self.truncation]
+
+    @property
+    def by_zookeeper(self) -> bool:
+        """What `isr_path` means: the controller is one with ZooKeeper, and tells brokers of leadership by LeaderAndIsr requests only."""
+        return self.isr_path is IsrPath.ZK_CAS
+
+    @property
+    def looks_twice(self) -> bool:
+        """Whether a leader looks at a follower's offset and at its broker epoch at different moments."""
+        return not self.leader_snapshot_atomic

@@ -3,6 +3,9 @@
 The last preset is the newest release with every flaw repaired that this model finds; a claim about one flaw starts from there and sets
 one rule back. Presets of releases are bundles of many flaws: what they violate is not always the flaw that one looks for.
 
+What was read ends with 3.9: `kafka-4.1` is that code with the switches of KIP-966 on, as they are for new clusters from 4.1. The election
+of the last known leader (PartitionChangeBuilder#canElectLastKnownLeader, 3.8), for when ISR and ELR are empty, is left out.
+
 Source: the named releases of github.com/apache/kafka.
 """
 
@@ -21,10 +24,12 @@ from model.partition.protocol import (
     HighWatermarkCheckpoint,
     HighWatermarkSet,
     IsrPath,
+    LeaderChecks,
     OutOfRange,
     OutOfRangeBehind,
     PartitionProtocol,
     PendingPolicy,
+    ShrinkStartsEpoch,
     Truncation,
     TruncationSkip,
     WaitsForNonIsr,
@@ -50,9 +55,11 @@ KAFKA_0_8_0 = PartitionProtocol(
     expand_requires_epoch_start=False,
     expand_requires_fetch_in_epoch=True,
     reset_follower_state=FollowerReset.NEW_LEADER,
-    leader_checks_eligible=False,
+    newer_isr_restarts_epoch=False,
+    leader_checks=LeaderChecks.NOTHING,
     controller_rejects_ineligible=False,
     controller_checks_broker_epoch=False,
+    shrink_spares_caught_up=False,
     leader_snapshot_atomic=True,
     isr_path=IsrPath.ZK_CAS,
     isr_cas=True,
@@ -70,7 +77,7 @@ KAFKA_0_8_0 = PartitionProtocol(
     elr=False,
     isr_may_be_empty=False,
     unclean_shutdown_removes_from_elr=False,
-    isr_shrink_bumps_leader_epoch=True,
+    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.BY_CONTROLLER,
     acks=Acks.ALL,
     unclean_election=True,
     consumer_reads_follower=False,
@@ -96,6 +103,7 @@ KAFKA_2_1 = attrs.evolve(
     fence_high_watermark=True,
     fence_isr=True,
     expand_requires_epoch_start=True,
+    shrink_spares_caught_up=True,
 )
 KAFKA_2_2 = attrs.evolve(KAFKA_2_1, list_offsets_guard=True)
 KAFKA_2_8_0 = attrs.evolve(
@@ -116,26 +124,31 @@ KAFKA_3_0 = attrs.evolve(
     truncation_skip=TruncationSkip.NEVER,
     fetch_response_checks=True,
     diverging_fetch_updates_leo=False,
-    reset_follower_state=FollowerReset.ALWAYS,
+    newer_isr_restarts_epoch=True,
+    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.ALWAYS,
     inflight_cleared_by_leader_and_isr=False,
     duplicate_update_completes=True,
 )
 KAFKA_3_3 = attrs.evolve(
     KAFKA_3_0,
-    reset_follower_state=FollowerReset.NEW_LEADER,
-    leader_checks_eligible=True,
+    newer_isr_restarts_epoch=False,
+    leader_checks=LeaderChecks.STANDING,
     controller_rejects_ineligible=True,
     high_watermark_recheck_on_isr_commit=True,
 )
 KAFKA_3_5 = attrs.evolve(
-    KAFKA_3_3, high_watermark_before_truncation=False, controller_checks_broker_epoch=True, leader_snapshot_atomic=False
+    KAFKA_3_3,
+    high_watermark_before_truncation=False,
+    leader_checks=LeaderChecks.BROKER_EPOCH,
+    controller_checks_broker_epoch=True,
+    leader_snapshot_atomic=False,
 )
 KAFKA_3_7 = attrs.evolve(
     KAFKA_3_5,
     leader_snapshot_atomic=True,
     high_watermark_waits_for_non_isr=WaitsForNonIsr.ELIGIBLE_ONLY,
     high_watermark_requires_min_isr=True,
-    isr_shrink_bumps_leader_epoch=False,
+    isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.NEVER,
 )
 KAFKA_4_1 = attrs.evolve(KAFKA_3_7, elr=True, isr_may_be_empty=True, unclean_shutdown_removes_from_elr=True)
 

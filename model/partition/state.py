@@ -15,10 +15,19 @@ import attrs
 
 from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
 from model.log import NO_EPOCH, Record, brokers
-from model.partition.bounds import PartitionBounds, broker_epochs, log_offsets, log_starts, partition_epochs, record_ids, times
+from model.partition.bounds import (
+    PartitionBounds,
+    broker_epochs,
+    fetched_broker_epochs,
+    log_offsets,
+    log_starts,
+    partition_epochs,
+    record_ids,
+    times,
+)
 from model.partition.messages import Election, Fetch, IsrChange
 
-NOTHING_DELETED = Record(0, 0)  # what stands for a record that retention deleted
+DELETED = Record(0, 0)  # stands where retention deleted a record: who reads a log looks at offsets from `log_start` on only
 
 
 class Process(Enum):
@@ -46,7 +55,7 @@ class Follower:
         for_high_watermark, for_isr: whether it counts there; a fetch in another leader epoch may not.
         since_change: whether it came after the last change of leadership.
         caught_up: whether it has reached the leader's log end lately.
-        broker_epoch: of the incarnation that fetched.
+        broker_epoch: of the incarnation that fetched; -1 if none has.
     """
 
     log_end_offset: int | None = within(lambda bounds: Maybe(log_offsets(bounds)))
@@ -54,10 +63,10 @@ class Follower:
     for_isr: bool = within(BOOLEAN)
     since_change: bool = within(BOOLEAN)
     caught_up: bool = within(lambda bounds: OneOf((False, True) if bounds.caught_up_times else (False,)))
-    broker_epoch: int = within(broker_epochs)
+    broker_epoch: int = within(fetched_broker_epochs)
 
 
-UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, 0)
+UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, NO_EPOCH)
 
 
 @attrs.frozen
@@ -66,16 +75,20 @@ class Leadership:
 
     Attributes:
         isr: the ISR that it knows to be committed.
+        assignment: who hosts the partition, as far as it knows.
         pending: the ISR that it has proposed, until it learns what became of it.
         partition_epoch: the version of the ISR.
         start_offset: where its leader epoch began.
+        waiting_from: where its leadership began, over all epochs that it led without a break: who has written behind that waits here.
         candidate: a follower that it is about to propose, where that takes two looks.
     """
 
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
+    assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     pending: frozenset[int] | None = within(lambda bounds: Maybe(SetOf(brokers(bounds))))
     partition_epoch: int = within(partition_epochs)
     start_offset: int = within(log_offsets)
+    waiting_from: int = within(log_offsets)
     candidate: int | None = within(lambda bounds: Maybe(brokers(bounds)))
 
 
@@ -129,10 +142,17 @@ class Replica:
 
 @attrs.frozen
 class Registration:
-    """How the controller sees one broker, and the epoch of the incarnation that it knows."""
+    """How the controller sees one broker.
+
+    Attributes:
+        standing: whether it counts on it.
+        broker_epoch: of the incarnation that it knows.
+        since: the first partition epoch that is newer than this standing: who knows that one has heard of this, too.
+    """
 
     standing: Standing = within(OneOf(Standing))
     broker_epoch: int = within(broker_epochs)
+    since: int = within(lambda bounds: Integers(0, bounds.partition_epoch_max + 1, label="v"))
 
 
 @attrs.frozen
@@ -171,6 +191,7 @@ class Used:
     reassignments: int = times("reassignments")
     retentions: int = times("retentions")
     alter_failures: int = times("alter_failures")
+    produce_timeouts: int = times("produce_timeouts")
     checkpoints: int = times("checkpoints")
 
 
@@ -181,7 +202,7 @@ class Clients:
     Attributes:
         exposed: by offset, the record that a leader first had there below its high watermark.
         acked: the records that a producer was told are written, under the acks that it asked for.
-        rejected: those appended and then refused, for too small an ISR.
+        rejected: those appended and then refused: for too small an ISR, or because the producer has waited too long.
         commit_epoch: the largest epoch of a leader that has exposed anything, or -1.
         consumed: by offset, the record that a consumer read there last.
         end_offset, end_offset_epoch: the newest answer to "where does the partition end", and the epoch of who gave it.
@@ -229,6 +250,10 @@ class Partition:
         """Whether a running broker presumes leadership, and so accepts writes and serves fetches."""
         replica = self.replicas[broker]
         return replica.leader == broker and replica.is_up
+
+    def is_alive(self, broker: int | None) -> bool:
+        """Whether other brokers take a broker for alive: as the controller tells them, who may not have noticed yet."""
+        return broker is not None and self.quorum.registrations[broker].standing is not Standing.FENCED
 
     def spent(self, budget: str) -> Used:
         """The budgets with one more use of one of them."""

@@ -7,7 +7,7 @@ from collections.abc import Set
 from model.domain import action, evolve
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
-from model.partition.in_sync_replicas import committed, is_in_sync, is_outdated, shrinkable
+from model.partition.membership import committed, is_outdated, may_join, shrinkable
 from model.partition.protocol import CasConflict, PartitionProtocol
 from model.partition.state import Partition
 
@@ -21,8 +21,13 @@ def written(partition: Partition, leader: int, isr: Set[int], protocol: Partitio
     replica, quorum = partition.replicas[leader], partition.quorum
     if is_outdated(replica.leadership.partition_epoch, quorum, protocol):
         return refreshed(partition, leader, isr, protocol, bounds)
-    after = evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
-    return committed(after, leader, isr, after.quorum.partition_epoch, protocol, bounds, replica)
+    return committed(recorded(partition, leader, isr), leader, isr, quorum.partition_epoch + 1, protocol, bounds, replica)
+
+
+def recorded(partition: Partition, leader: int, isr: Set[int]) -> Partition:
+    """The state with what a leader has written in ZooKeeper, before it knows of that."""
+    quorum = partition.quorum
+    return evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
 
 
 def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
@@ -44,16 +49,40 @@ def expand_isr(partition: Partition, leader: int, follower: int, protocol: Parti
     """A leader writes to ZooKeeper that a follower that has caught up is in the ISR.
 
     Actor: the leader.
-    Enabled: it presumes leadership; the follower is not in its ISR and has caught up.
+    Enabled: it presumes leadership; the follower is assigned as far as it knows, not in its ISR and has caught up.
     Effect: see `written`.
     Source: kafka.cluster.Partition#maybeExpandIsr (0.8 to 2.6).
     """
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if follower in replica.leadership.isr or not is_in_sync(replica, follower, protocol):
+    if not may_join(replica, follower, protocol):
         return None
     return written(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
+
+
+@action(actor="network", needs=lambda bounds: bounds.alter_failures, leader=brokers, follower=brokers)
+def lose_written_isr(
+    partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """A leader's expansion is written to ZooKeeper, but the connection is lost before it is told so; its client writes again.
+
+    Actor: the network.
+    Enabled: as `expand_isr`, where the leader knows the version; the budget allows it.
+    Effect: the second write meets the version of the first. The leader finds there what it wanted and takes it over, or it goes on with
+        the ISR that it had: see `refreshed`.
+    Abstracts: lost answers to a shrink, after which the leader waits for too many rather than for too few.
+    Source: KAFKA-1382; kafka.utils.ZkUtils#conditionalUpdatePersistentPath (0.8.1; 0.8.2 with a checker).
+    """
+    if leader == follower or not partition.leads(leader):
+        return None
+    replica = partition.replicas[leader]
+    if is_outdated(replica.leadership.partition_epoch, partition.quorum, protocol) or not may_join(replica, follower, protocol):
+        return None
+    isr = replica.leadership.isr | {follower}
+    wrote = evolve(recorded(partition, leader, isr), used=partition.spent("alter_failures"))
+    after = refreshed(wrote, leader, isr, protocol, bounds)
+    return wrote if after is None else after
 
 
 @action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)
@@ -61,7 +90,7 @@ def shrink_isr(partition: Partition, leader: int, follower: int, protocol: Parti
     """A leader writes to ZooKeeper that a follower that lags is not in the ISR.
 
     Actor: the leader.
-    Enabled: it presumes leadership; the follower is in its ISR and not known to have all of the log.
+    Enabled: it presumes leadership; the follower is in its ISR and may lag as far as the leader knows.
     Effect: see `written`.
     Abstracts: replica.lag.time.max.ms, and replica.lag.max.messages before 0.9.
     Source: kafka.cluster.Partition#maybeShrinkIsr (0.8 to 2.6).
@@ -69,7 +98,7 @@ def shrink_isr(partition: Partition, leader: int, follower: int, protocol: Parti
     if not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not shrinkable(replica, leader, follower):
+    if not shrinkable(replica, leader, follower, protocol):
         return None
     after = written(partition, leader, replica.leadership.isr - {follower}, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("isr_shrinks"))

@@ -7,7 +7,7 @@ import pytest
 
 from model.log import NO_EPOCH, Record
 from model.partition.bounds import PartitionBounds
-from model.partition.definition import define, initial_states
+from model.partition.definition import initial_states
 from model.partition.logs import (
     appended,
     end_of_epoch,
@@ -36,7 +36,7 @@ def log_of(*epochs: int) -> Replica:
     """A replica with records of these epochs."""
     made = NEW
     for number, epoch in enumerate(epochs):
-        made = appended(made, Record(number, epoch))
+        made = appended(made, Record(number, epoch), REPAIRED)
     return made
 
 
@@ -56,6 +56,7 @@ def test_an_unknown_epoch_is_answered_with_the_largest_below_it(asked: int, answ
 
 def test_an_epoch_older_than_all_known_ones_ended_where_the_first_of_them_begins() -> None:
     assert end_of_epoch(replica(e5=11, e6=12, e7=13), 4, KAFKA_2_1) == (4, 11)
+    assert end_of_epoch(replica(e5=11, e6=12, e7=13), 4, KAFKA_2_0_0) is None, "until 2.0.0 nothing was known of it"
 
 
 @pytest.mark.parametrize(("asked", "end"), [(0, 13), (1, 13), (2, 17), (3, 17), (4, 20), (5, None)])
@@ -75,9 +76,19 @@ def test_no_epoch_has_no_end() -> None:
 
 
 def test_a_new_epoch_drops_entries_that_contradict_it() -> None:
-    assert starts(with_epoch(replica(e1=5, e2=9), 3, 9)) == {1: 5, 3: 9}
-    assert starts(with_epoch(replica(e1=5, e4=9), 3, 12)) == {1: 5, 3: 12}
-    assert starts(with_epoch(replica(e1=5), 1, 8)) == {1: 5}
+    assert starts(with_epoch(replica(e1=5, e2=9), 3, 9, KAFKA_2_1)) == {1: 5, 3: 9}
+    assert starts(with_epoch(replica(e1=5, e4=9), 3, 12, KAFKA_2_1)) == {1: 5, 3: 12}
+    assert starts(with_epoch(replica(e1=5), 1, 8, KAFKA_2_1)) == {1: 5}
+    assert starts(with_epoch(replica(e1=5), 1, 3, KAFKA_2_1)) == {1: 3}
+    assert starts(with_epoch(replica(e1=5, e4=9), 1, 12, KAFKA_2_1)) == {1: 12}, "known, but not the newest"
+
+
+def test_until_2_0_0_a_new_epoch_gave_way_to_what_it_contradicted() -> None:
+    """LeaderEpochFileCache#assign before KAFKA-7415."""
+    assert starts(with_epoch(replica(e1=5, e2=9), 3, 9, KAFKA_2_0_0)) == {1: 5, 2: 9, 3: 9}
+    assert starts(with_epoch(replica(e1=5, e4=9), 3, 12, KAFKA_2_0_0)) == {1: 5, 4: 9}
+    assert starts(with_epoch(replica(e1=5), 2, 3, KAFKA_2_0_0)) == {1: 5}
+    assert starts(with_epoch(replica(), 2, 3, KAFKA_2_0_0)) == {2: 3}
 
 
 @pytest.mark.parametrize(("offset", "kept"), [(11, {2: 6, 3: 8}), (9, {2: 6, 3: 8}), (8, {2: 6}), (6, {}), (12, {2: 6, 3: 8, 4: 11})])
@@ -104,7 +115,7 @@ def test_truncation_cuts_log_epochs_and_high_watermark() -> None:
 
 def test_an_epoch_without_records_survived_truncation_at_the_end_until_2_6() -> None:
     """KAFKA-10706."""
-    elected = with_epoch(log_of(0), 3, 1)
+    elected = with_epoch(log_of(0), 3, 1, KAFKA_2_1)
     assert starts(truncated(elected, 1, KAFKA_2_1)) == {0: 0, 3: 1}
     assert starts(truncated(elected, 1, KAFKA_4_1)) == {0: 0}
 
@@ -119,7 +130,8 @@ def test_a_follower_that_does_not_know_the_leaders_epoch_steps_back_and_asks_aga
 
 
 def test_a_follower_whose_epochs_are_all_newer_cuts_where_they_begin() -> None:
-    assert truncation_point(log_of(3, 3), (1, 1), KAFKA_2_0_0) == (0, True)
+    assert truncation_point(log_of(3, 3), (1, 1), KAFKA_2_1) == (0, True)
+    assert truncation_point(log_of(3, 3), (1, 1), KAFKA_2_0_0) == (1, True), "until 2.0.0 at the leader's end"
 
 
 def test_without_an_answer_a_follower_falls_back_to_its_high_watermark() -> None:
@@ -133,12 +145,3 @@ def test_with_kip_101_a_follower_looks_at_the_offset_only() -> None:
 def test_a_log_that_begins_anew_is_empty() -> None:
     made = restarted_at(log_of(0, 0), 5)
     assert (made.log_start, made.log_end_offset, made.high_watermark, starts(made)) == (5, 5, 5, {})
-
-
-def test_steps_that_a_protocol_cannot_take_are_left_out() -> None:
-    names = {step.name for step in define(REPAIRED).actions}
-    assert {"propose_expansion", "learn_isr"} <= names
-    assert not {"expand_isr", "ask_where_to_truncate", "elect_uncleanly", "find_in_sync"} & names
-    assert {"expand_isr", "ask_where_to_truncate", "elect_uncleanly"} <= {
-        step.name for step in define(attrs.evolve(KAFKA_2_1, unclean_election=True)).actions
-    }

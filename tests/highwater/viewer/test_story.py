@@ -207,7 +207,7 @@ def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> Non
 PARTITION = """
 model = "partition"
 preset = "kafka-0.10.2"
-bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1, fetch_steps = 3, process_crashes = 1 }
+bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 2, fetch_steps = 3, leader_moves = 2 }
 check = ["candidates_are_complete"]
 expect = { verdict = "violated" }
 """
@@ -224,9 +224,9 @@ def test_a_fetch_goes_to_the_leader_and_its_response_comes_back_however_late(par
     arrows = [arrow for arrow in partition_story.arrows if arrow.message.kind in ("Fetch", "FetchResponse")]
     assert [(a.message.kind, a.message.sender, a.message.receiver, a.message.epoch, a.fate, a.newest) for a in arrows] == [
         ("Fetch", "b1", "b0", 0, Fate.READ, None),
-        ("FetchResponse", "b0", "b1", 0, Fate.READ, 1),  # b1 leads by then
-        ("Fetch", "b0", "b1", 1, Fate.READ, None),
-        ("FetchResponse", "b1", "b0", 1, Fate.IN_FLIGHT, None),
+        ("FetchResponse", "b0", "b1", 0, Fate.READ, 2),  # leadership has moved twice by then
+        ("Fetch", "b1", "b0", 0, Fate.READ, 2),
+        ("FetchResponse", "b0", "b1", 0, Fate.IN_FLIGHT, None),
     ]
     assert arrows[0].ended == arrows[1].sent
     served = partition_story.scenes[arrows[0].ended]
@@ -235,7 +235,7 @@ def test_a_fetch_goes_to_the_leader_and_its_response_comes_back_however_late(par
 
 def test_an_election_is_a_message_to_all_that_each_reads_once(partition_story: Story) -> None:
     read = [(a.message.epoch, a.reader) for a in partition_story.arrows if a.message.kind == "LeaderAndIsr"]
-    assert sorted(read) == [(1, "b0"), (1, "b1")]
+    assert sorted(read) == [(1, "b1"), (2, "b1")]
 
 
 def test_what_clients_were_promised_stands_in_a_lane_of_its_own(partition_story: Story) -> None:
@@ -251,7 +251,7 @@ def test_a_protocol_is_told_by_the_preset_that_it_differs_least_from(partition_s
     assert protocol_in_words(model, changed) == "repaired, fence_fetch false"
     assert protocol_in_words(model, changed, "kafka-4.1").startswith("kafka-4.1, fence_fetch false")
     assert "initial_isr" not in partition_story.bounds
-    assert "process_crashes 1" in partition_story.bounds
+    assert "leader_moves 2" in partition_story.bounds
 
 
 def test_async_isr_shows_beliefs_beside_the_truth(make_spec: Callable[..., Any]) -> None:

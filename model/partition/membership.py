@@ -1,0 +1,79 @@
+"""Who belongs in the ISR as its leader sees it, and what a committed change means: the same whichever way the ISR is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+
+from model.domain import action, evolve, replaced
+from model.log import brokers
+from model.partition.bounds import PartitionBounds
+from model.partition.high_watermark import with_leader
+from model.partition.protocol import PartitionProtocol
+from model.partition.state import Partition, Quorum, Replica
+
+
+def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
+    """Whether a leader may take a follower into the ISR, as far as its log goes.
+
+    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5). Kafka asks when a fetch arrives, so that what
+    was known before leadership changed does not count; hence `expand_requires_fetch_in_epoch`.
+    """
+    known = replica.followers[follower]
+    if known.log_end_offset is None or known.log_end_offset < replica.high_watermark:
+        return False
+    if not known.for_isr:
+        return False
+    if protocol.expand_requires_fetch_in_epoch and not known.since_change:
+        return False
+    return not protocol.expand_requires_epoch_start or known.log_end_offset >= replica.leadership.start_offset
+
+
+def may_join(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
+    """Whether a leader finds that a follower should be in the ISR."""
+    leadership = replica.leadership
+    return follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
+
+
+def shrinkable(replica: Replica, leader: int, follower: int, protocol: PartitionProtocol) -> bool:
+    """Whether a leader may find that a follower in its ISR lags.
+
+    Until 2.0 it looked at the time since the follower was last caught up, and at nothing else.
+    Source: kafka.cluster.Partition#getOutOfSyncReplicas (0.10.2; 2.1 to 3.8).
+    """
+    if leader == follower or follower not in replica.leadership.isr:
+        return False
+    return not protocol.shrink_spares_caught_up or replica.followers[follower].log_end_offset != replica.log_end_offset
+
+
+def is_outdated(partition_epoch: int, quorum: Quorum, protocol: PartitionProtocol) -> bool:
+    """Whether a change is refused because it was made for another version of the ISR."""
+    return protocol.isr_cas and partition_epoch != quorum.partition_epoch
+
+
+def committed(partition: Partition, leader: int, isr: Set[int], partition_epoch: int, protocol: PartitionProtocol, bounds: PartitionBounds,
+              replica: Replica) -> Partition:  # fmt: skip
+    """The state once a leader knows that an ISR is the committed one. Source: kafka.cluster.Partition#handleAlterPartitionUpdate (3.5)."""
+    leadership = evolve(replica.leadership, isr=isr, pending=None, partition_epoch=partition_epoch, candidate=None)
+    replica = evolve(replica, leadership=leadership)
+    if protocol.high_watermark_recheck_on_isr_commit:
+        return with_leader(partition, leader, replica, protocol, bounds)
+    return partition.with_replica(leader, replica)
+
+
+@action(actor="time", needs=lambda bounds: bounds.caught_up_times, leader=brokers, follower=brokers)
+def outlast_lag_time(partition: Partition, leader: int, follower: int) -> Partition | None:
+    """A follower has not caught up for so long that the leader no longer counts it as one that keeps up.
+
+    Actor: time.
+    Enabled: the leader counts it so, and does not know it to have all of the log.
+    Effect: it does not hold the high watermark back any more, unless it is in the ISR.
+    Source: kafka.cluster.Partition#isFollowerOutOfSync (2.7 to 3.8), ReplicaState#isCaughtUp (3.3 to 3.8).
+    """
+    replica = partition.replicas[leader]
+    if leader == follower or not partition.leads(leader):
+        return None
+    known = replica.followers[follower]
+    if not known.caught_up or known.log_end_offset == replica.log_end_offset:
+        return None
+    followers = replaced(replica.followers, follower, evolve(known, caught_up=False))
+    return partition.with_replica(leader, evolve(replica, followers=followers))

@@ -1,0 +1,61 @@
+"""Where a follower cuts its log other than by a fetch: out of its leader's range, and by asking where epochs end."""
+
+from __future__ import annotations
+
+from model.domain import action, evolve
+from model.log import brokers
+from model.partition.fetching import is_expected
+from model.partition.logs import end_of_epoch, latest_epoch, restarted_at, stopped, truncated, truncation_point
+from model.partition.messages import Stage
+from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
+from model.partition.state import Partition, Process
+
+
+@action(actor="follower", follower=brokers)
+def handle_out_of_range(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
+    """A follower whose offset was out of range asks where its leader's log begins and ends, and acts on that.
+
+    Actor: the follower.
+    Enabled: it was told that its offset is out of range; its leader still leads. Who follows somebody else by now drops the answer.
+    Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and the protocol would
+        rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where the leader has passed it meanwhile, it
+        keeps its log, or drops all of it.
+    Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2), AbstractFetcherThread#fetchOffsetAndTruncate (2.1).
+    """
+    replica = partition.replicas[follower]
+    if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or not replica.is_up:
+        return None
+    if replica.leader is None or replica.leader == follower or not partition.leads(replica.leader):
+        return None
+    leader, late = partition.replicas[replica.leader], not is_expected(replica, replica.fetch)
+    replica = evolve(replica, fetch=None)
+    if late:
+        return partition.with_replica(follower, replica)
+    if leader.log_end_offset < replica.log_end_offset:
+        if protocol.out_of_range_policy is OutOfRange.EXIT and not protocol.unclean_election:
+            return partition.with_replica(follower, stopped(replica, protocol, Process.HALTED))
+        return partition.with_replica(follower, truncated(replica, leader.log_end_offset, protocol))
+    if replica.log_end_offset < leader.log_start or protocol.out_of_range_when_behind is OutOfRangeBehind.TRUNCATE_ALL:
+        return partition.with_replica(follower, restarted_at(replica, leader.log_start))
+    return partition.with_replica(follower, replica)
+
+
+@action(actor="follower", follower=brokers)
+def ask_where_to_truncate(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
+    """A follower asks its leader where its newest epoch ends there, and cuts its log accordingly.
+
+    Actor: the follower.
+    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch.
+    Effect: its log ends where the two part as far as one answer tells; it asks again if that is not known yet.
+    Abstracts: the lookup's way there and back.
+    Source: kafka.server.AbstractFetcherThread#maybeTruncate (0.11.0.2; 2.0.1), kafka.cluster.Partition#lastOffsetForLeaderEpoch (2.1).
+    """
+    replica = partition.replicas[follower]
+    if not replica.truncating or not replica.is_up or replica.leader is None or not partition.leads(replica.leader):
+        return None
+    leader = partition.replicas[replica.leader]
+    if protocol.fence_truncation and leader.leader_epoch != replica.leader_epoch:
+        return None
+    epoch = latest_epoch(replica)
+    point, done = truncation_point(replica, end_of_epoch(leader, epoch, protocol), protocol)
+    return partition.with_replica(follower, evolve(truncated(replica, point, protocol), truncating=not done))
