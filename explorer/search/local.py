@@ -56,7 +56,8 @@ def explore(
         workers: threads to explore with; as many as there are processors if None.
         checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see `explorer.search.checkpoint`.
         resume: go on from the last snapshot in that folder.
-        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any.
+        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no prospect is
+            about one of them.
         coverage: find the statements of actions, too, that ran on no reached state.
 
     Raises:
