@@ -20,7 +20,7 @@ from explorer.compiler.images import Image, Permutation, families
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from explorer.memory import reserve
-from explorer.system import Cut, ModelError, judge, line_of, successor, verdict_of, where
+from explorer.system import RAISED, Cut, ModelError, judge, line_of, successor, verdict_of, where
 from model.domain import Instance
 
 MOST_ENTRIES, MOST_BRANCHES, MOST_CUTS = 1 << 24, 1 << 28, 1024
@@ -234,7 +234,7 @@ class Program:
             return recorder.path, self._reference(self.instances[first], recorder)
         except ModelError:
             raise
-        except Exception as error:
+        except RAISED as error:
             self._explain(self.instances[number], words, error)
             raise AssertionError("unreachable") from error
         finally:
@@ -252,7 +252,7 @@ class Program:
         """What a reference says of a state, in the form of `_plain`."""
         raise NotImplementedError
 
-    def _explain(self, instance: Instance, words: Any, error: Exception) -> None:
+    def _explain(self, instance: Instance, words: Any, error: BaseException) -> None:
         """Raise the error of the plain function, if it has one; otherwise say that and where tracing failed."""
         self._plain(instance, self.layout.unpack(words))
         at = line_of(error) or where(instance)
@@ -323,7 +323,7 @@ class Program:
         try:
             state = self.layout.unpack(twin)
             packed = self.layout.pack(state)
-        except Exception:  # a record's own validation may refuse a random combination
+        except RAISED:  # a record's own validation may refuse a random combination
             return words, self._unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
         return (packed, state) if agrees else (words, self._unpacked(words))
