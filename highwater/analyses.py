@@ -28,6 +28,10 @@ class LiveWalks(Live):
     def __call__(self, walks: int, steps: int, seconds: float) -> None:  # type: ignore[override]
         self.tell(f"{walks:,} walks  {steps:,} steps  {short(steps / max(seconds, 1e-9))} steps/s")
 
+    def shrinking(self, length: int) -> None:
+        """Show how short the violating walk is by now."""
+        self.tell(f"violated; made as short as {length} steps so far")
+
 
 def show_advice(console: Console, advice: Advice) -> None:
     """What probes of smaller bounds say about the full ones, and what they say it from."""

@@ -110,7 +110,7 @@ def check_spec(
             if engine is Engine.PYTHON:
                 from explorer.search import oracle
 
-                outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going)
+                outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going, on_progress=on_progress)
             elif engine is Engine.SPARK:
                 from highwater import on_spark
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.options import INTERRUPTED, MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
+from highwater.options import MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
 
 
 @click.command()
@@ -80,9 +80,6 @@ def mutate(
     except (SpecError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
     sys.exit({True: MET, False: UNMET, None: UNKNOWN}[table.as_declared])
 
 
@@ -113,15 +110,19 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
     from highwater.analyses import show_shape
     from highwater.reports.outputs import try_out
     from highwater.reports.results import ReportError, write_text
-    from highwater.reports.terminal import make_console
+    from highwater.reports.terminal import Live, make_console
     from highwater.specs.spec import SpecError, load_spec
 
     try:
         spec = load_spec(path)
         try_out({"dot": dot, "graphml": graphml, "json": json_path})
-        with blaming_the_model():
-            found = reachable_graph(spec.system(), max_states)
-        show_shape(make_console(), spec, shape(found))
+        with Live(make_console(stderr=True), spec.name) as live, blaming_the_model():
+            found = reachable_graph(
+                spec.system(), max_states, lambda states, waiting: live.tell(f"{states:,} states, {waiting:,} to go on from")
+            )
+            live.tell(f"{len(found):,} states: measuring the graph")
+            measured = shape(found)
+        show_shape(make_console(), spec, measured)
         for target, text in (
             (dot, lambda: as_dot(found)),
             (graphml, lambda: as_graphml(found)),
@@ -200,7 +201,7 @@ def simulate(
         try_out({"json": json_path})
         with LiveWalks(make_console(stderr=True), spec.name) as live:
             limit = walks or (None if seconds else 10_000)
-            options = {"shrink": shrink, "workers": workers, "coverage": coverage, "on_progress": live}
+            options = {"shrink": shrink, "workers": workers, "coverage": coverage, "on_progress": live, "on_shrinking": live.shrinking}
             found = simulate_spec(spec, limit, depth, seed, seconds, dict(weights), **options)
         show_simulation(make_console(), found, with_coverage=coverage)
         if json_path is not None:
@@ -208,10 +209,6 @@ def simulate(
     except (SpecError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
     if found.simulation.interrupted:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
+        raise KeyboardInterrupt
     sys.exit({True: MET, False: UNMET, None: UNKNOWN}[found.as_claimed])

@@ -62,8 +62,11 @@ def simulate_spec(
     workers: int | None = None,
     coverage: bool = False,
     on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
+    on_shrinking: Callable[[int], None] = lambda length: None,
 ) -> Simulated:
     """Walk at random through what a spec speaks of; see `explorer.analysis.simulate.simulate` for what the arguments mean.
+
+    `on_shrinking` is called now and then with the length to which a violating walk was shrunk.
 
     Raises:
         SpecError: a weight names no action, or the model cannot be explored within these bounds, or is wrong in itself.
@@ -82,7 +85,9 @@ def simulate_spec(
                 system, walks=walks, depth=depth, seed=seed, seconds=seconds, weights=weights, check_deadlock=spec.check_deadlock,
                 workers=workers, coverage=coverage, on_progress=on_progress,
             )  # fmt: skip
-            return Simulated(spec, found, make_short(system, found.violation) if shrink and found.violation else None)
+            return Simulated(
+                spec, found, make_short(system, found.violation, on_progress=on_shrinking) if shrink and found.violation else None
+            )
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from error
 
