@@ -95,7 +95,7 @@ def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Pat
         run = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT)
         assert run.stdout is not None
         assert run.stdout.readline() == "begin\n"
-        time.sleep(clock.uniform(0.1, 0.4) + 0.05 * attempt)
+        time.sleep(clock.uniform(0.1, 0.4) + 0.2 * attempt)
         run.send_signal(signal.SIGKILL)
         rest = run.stdout.read()
         run.wait()

@@ -258,16 +258,6 @@ def test_the_version_exits_0(highwater: Run) -> None:
     assert re.search(r"\b0\.\d+\.\d+\b", result.stdout)
 
 
-def test_help_imports_none_of_the_heavy_libraries() -> None:
-    program = (
-        "import sys\nfrom highwater.cli import main\n"
-        "try: main(['check', '--help'])\nexcept SystemExit: pass\n"
-        "print(sorted({'numba', 'numpy', 'networkx', 'pyspark', 'cattrs'} & set(sys.modules)))"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert ran.stdout.splitlines()[-1] == "[]"
-
-
 # --- the same in a process of its own
 
 
