@@ -20,8 +20,9 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from explorer.search.checkpoint import CheckpointError
-from explorer.search.parts import Counts, PartEngine, Visited
+from explorer.search.parts import Counts, PartEngine
 from explorer.search.symmetry import refuse_unless_sound
+from explorer.search.visited import Visited
 from explorer.system import ModelError, System, judge, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Step, Verdict, Violation

@@ -17,13 +17,13 @@ from typing import Any
 import attrs
 import numpy as np
 
+from explorer.compiler.effects import MOST_CUTS, Effects
 from explorer.compiler.filters import Filter
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import MOST_CUTS, ActionProgram, Effects, InvariantProgram, Program
+from explorer.compiler.program import ActionProgram, InvariantProgram, Program
 from explorer.compiler.widening import not_widened
 from explorer.kernels import walks as kernel
-from explorer.kernels.trees import Effects as EffectArrays
-from explorer.kernels.trees import Trees
+from explorer.kernels.trees import EffectArrays, Trees
 from explorer.kernels.walks import Walker
 from explorer.search.coverage import unreached
 from explorer.system import System, successor

@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from explorer.compiler.program import FIRST_EFFECT, NOTHING
+from explorer.compiler.effects import FIRST_EFFECT
+from explorer.compiler.program import NOTHING
 from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
 
 DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP, BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK = range(7)
@@ -92,7 +93,7 @@ def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
 
 
 @njit(inline="always")
-def list_hits(trees: Any, walker: Any, units: Any) -> int:
+def list_hits(trees: Any, walker: Any) -> int:
     """List the steps of the walk's state, cut ones too; -1 where a branch is missing."""
     hits = 0
     for group in range(trees.candidates.shape[2]):
@@ -173,7 +174,7 @@ def walk_on(
             if place[STEP] >= depth:
                 place[AT_DEPTH] += 1
                 break
-            hits = list_hits(trees, walker, units)
+            hits = list_hits(trees, walker)
             if hits < 0:
                 return MISSED_ACTION
             enabled = 1

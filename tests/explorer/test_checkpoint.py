@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import local
+from explorer.search import local, snapshots
 from explorer.search.checkpoint import MANIFEST, CheckpointError
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
@@ -37,7 +37,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot after every level."""
-    monkeypatch.setattr(local, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
+    monkeypatch.setattr(snapshots, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
 
 
 @pytest.mark.parametrize("symmetry", [False, True])
@@ -75,8 +75,8 @@ RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from explorer.search import local
-local.SECONDS_BETWEEN_SNAPSHOTS = 0.0
+from explorer.search import local, snapshots
+snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
 from explorer.search.checkpoint import MANIFEST

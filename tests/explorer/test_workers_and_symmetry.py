@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from explorer.compiler.effects import Effects
 from explorer.compiler.filters import Filter
 from explorer.compiler.images import Image, permuted
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import NODE, NOTHING, ActionProgram, Effects, InvariantProgram
+from explorer.compiler.program import NODE, NOTHING, ActionProgram, InvariantProgram
 from explorer.compiler.widening import JUMP, KIND_AT, WIDE, Widened, widened
 from explorer.kernels import symmetry as kernels
 from explorer.search import engine, local, oracle, store
