@@ -268,7 +268,7 @@ def test_images_of_packed_states_are_images_of_states(state: World, number: int)
 
 
 @pytest.mark.parametrize(("model", "name"), CASES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(choices=st.data(), lengths=st.lists(st.integers(0, 15), min_size=4, max_size=8))
 def test_a_filter_rules_out_only_what_leads_to_nothing(model: str, name: str, choices: Any, lengths: list[int]) -> None:
     """Also for states that the filter was not chosen by, and while trees are not known."""
@@ -297,7 +297,7 @@ def candidates(found: Filter, state: tuple[int, ...]) -> list[bool]:
 
 
 @pytest.mark.parametrize(("model", "name"), CASES)
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(choices=st.data(), lengths=st.lists(st.integers(0, 15), min_size=4, max_size=8), copies=st.integers(1, 3))
 def test_wide_nodes_lead_where_the_trees_lead(model: str, name: str, choices: Any, lengths: list[int], copies: int) -> None:
     """Also for states that they were not made for, and after the trees have grown."""
