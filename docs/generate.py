@@ -16,8 +16,9 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from explorer.compiler.effects import FIRST_EFFECT, Effects
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import FIRST_EFFECT, NODE, NOTHING, PENDING, UNKNOWN, ActionProgram, Effects
+from explorer.compiler.program import NODE, NOTHING, PENDING, UNKNOWN, ActionProgram
 from explorer.compiler.tracing import OutOfBounds
 from explorer.system import System
 from highwater.cli import main as command_line

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import attr
 import attrs
 
 import model.domain as domain_module
 from model.domain import DomainError, Instance, StepProperty, Struct, Transition
+
+RAISED = (Exception, SystemExit)
+"""What a model's functions may raise without ending more than themselves: `sys.exit(0)` in one must not look like a claim that was met."""
+
+HOUSE = Path(__file__).parent.parent
+LIBRARIES = {"attr", "attrs", "cattr", "cattrs", "click", "jinja2", "llvmlite", "networkx", "numba", "numpy", "pandas", "py4j", "pyarrow"}
+LIBRARIES |= {"pyspark", "rich", "tomlkit"}
 
 
 class ModelError(Exception):
@@ -75,13 +82,13 @@ def successor(instance: Instance, state: Any, domain: Struct) -> Any:
     """
     try:
         after = instance.apply(state)
-    except Exception as error:
+    except RAISED as error:
         raise failed(instance, error, state, domain) from error
     if after is None:
         return None
     try:
         cut = domain.exceeded(after)
-    except Exception as error:
+    except RAISED as error:
         raise ModelError(f"{instance} {where(instance)} returned what is outside its domain: {error}") from None
     return Cut(cut) if cut else after
 
@@ -98,7 +105,7 @@ def judge(instance: Instance, state: Any, domain: Struct) -> Any:
         return verdict_of(instance, instance.apply(state))
     except ModelError:
         raise
-    except Exception as error:
+    except RAISED as error:
         raise failed(instance, error, state, domain) from error
 
 
@@ -120,7 +127,7 @@ def verdict_of(instance: Instance, value: Any) -> Any:
     return value
 
 
-def failed(instance: Instance, error: Exception, state: Any, domain: Struct) -> ModelError:
+def failed(instance: Instance, error: BaseException, state: Any, domain: Struct) -> ModelError:
     """The error that names the function, the line and the state at which a model function raised."""
     at = line_of(error) or where(instance)
     return ModelError(f"{instance} raised {type(error).__name__}: {error}\n  {at}\n  in the state {domain.show(state)}")
@@ -132,8 +139,27 @@ def where(instance: Instance) -> str:
     return f"({code.co_filename}:{code.co_firstlineno})"
 
 
+@contextmanager
+def blaming_the_model() -> Iterator[None]:
+    """For what surrounds a model's functions, such as its bounds and initial states.
+
+    Raises:
+        ModelError: the model's own code raised; names the line. What is no fault of the model passes as it is.
+    """
+    try:
+        yield
+    except ModelError:
+        raise
+    except RAISED as error:
+        if (at := line_of(error)) is None:
+            raise
+        raise ModelError(f"the model raised {type(error).__name__}: {error}\n  {at}") from error
+
+
 def line_of(error: BaseException) -> str | None:
     """File, line and function of the innermost frame that belongs to a model rather than to the machinery around it."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"at {error.filename}:{error.lineno}: {(error.text or '').strip()}"
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if not is_machinery(Path(frame.filename)):
             return f"at {frame.filename}:{frame.lineno} in {frame.name}: {frame.line}"
@@ -141,9 +167,11 @@ def line_of(error: BaseException) -> str | None:
 
 
 def is_machinery(path: Path) -> bool:
-    """Whether a file belongs to this package, to `model.domain`, to attrs, to Python itself, or is none."""
+    """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses, or is none."""
     if not path.exists() or path == Path(domain_module.__file__):
         return True
-    if path.is_relative_to(Path(__file__).parent) or path.is_relative_to(Path(attr.__file__).parent):
-        return True
-    return path.is_relative_to(Path(traceback.__file__).parent) and "site-packages" not in path.parts
+    if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in ("explorer", "spark", "highwater"):
+        return not path.is_relative_to(HOUSE / "highwater" / "scaffold")
+    if "site-packages" in path.parts:
+        return path.parts[path.parts.index("site-packages") + 1] in LIBRARIES
+    return path.is_relative_to(Path(traceback.__file__).parent)

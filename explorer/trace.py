@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from explorer.system import ModelError, System, judge_end, successor, where
+from explorer.system import RAISED, ModelError, System, judge_end, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.domain import ArrayOf, Instance, Maybe, SequenceOf, Struct, Witness
 
@@ -44,7 +44,7 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
     facts = why.facts if isinstance(why, Witness) else {}
     try:
         sentence = str(why) if isinstance(why, Witness) else ""
-    except Exception as error:
+    except RAISED as error:
         raise ModelError(f"{invariant} {where(invariant)} returned a witness that cannot be put in words: {error!r}") from error
     return Violation(invariant.of.name, dict(invariant.shown), sentence, facts, tuple(trace))
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         check_all,
         claim,
         invariant,
+        prospect,
         step_property,
     )
 
@@ -33,6 +34,7 @@ __all__ = [
     "check_all",
     "claim",
     "invariant",
+    "prospect",
     "step_property",
 ]
 

@@ -9,12 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from explorer.memory import in_bytes
+from explorer.verdict import Verdict
 from highwater.advice import Advice
 from highwater.claims import Result
-from highwater.mutate import Fate, Mutation
-from highwater.reports.terminal import Live, column_widths, short, show_trace, show_unreached, show_witness
+from highwater.mutate import Change, Fate, Mutation
+from highwater.reports.terminal import Live, short, show_trace, show_unreached, show_witness
 from highwater.simulating import Simulated
 from highwater.specs.spec import Spec
+from highwater.visible import visible
+from model.domain import Prospect
 
 if TYPE_CHECKING:
     from explorer.analysis.graph import Shape  # imports networkx
@@ -25,6 +28,10 @@ class LiveWalks(Live):
 
     def __call__(self, walks: int, steps: int, seconds: float) -> None:  # type: ignore[override]
         self.tell(f"{walks:,} walks  {steps:,} steps  {short(steps / max(seconds, 1e-9))} steps/s")
+
+    def shrinking(self, length: int) -> None:
+        """Show how short the violating walk is by now."""
+        self.tell(f"violated; made as short as {length} steps so far")
 
 
 def show_advice(console: Console, advice: Advice) -> None:
@@ -65,6 +72,7 @@ def show_shape(console: Console, spec: Spec, shape: Shape) -> None:
     console.print(f"    diameter    {shape.diameter} steps between the two states that are farthest apart")
     if shape.loops:
         console.print(f"    loops       {shape.loops:,} steps change nothing")
+    _show_not_judged(console, [each.name for each in spec.properties if isinstance(each, Prospect)])
     width = max(map(len, shape.steps_by_action), default=0)
     for number, (name, count) in enumerate(shape.steps_by_action.items()):
         console.print(Text(f"    {'' if number else 'steps':10}  {name.ljust(width)}  {count:>10,}", "" if count else "yellow"))
@@ -79,12 +87,20 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
         claimed = " (as claimed)" if found.as_claimed else ""
         how = f" by walk {made.walk} after {made.violation.trace_length} steps" if made.violation else ""
         console.print(f"    violated: {violation.property}{how}{claimed}{_shrunk(found)}")
+    elif not made.steps:
+        console.print("    no step was taken")
     else:
         console.print("    no violation met; what random walks did not meet may still be there")
+    _show_not_judged(console, found.not_judged)
     bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
     cuts = ", ".join(f"{key} {count:,}" for key, count in made.bounds_cut.items())
     console.print(Text(f"    bounds  {bounds}" + (f"; steps cut: {cuts}" if cuts else "; none of them cut a step"), "dim"))
-    ended = ((made.at_depth, f"at depth {made.depth}"), (made.at_rest, "at rest"), (made.at_bound, "stopped by bounds"))
+    ended = (
+        (made.at_depth, f"at depth {made.depth}"),
+        (made.at_rest, "at rest"),
+        (made.at_bound, "stopped by bounds"),
+        (made.unweighted, "where all that is enabled has weight 0"),
+    )
     ends = ", ".join(f"{count:,} {how}" for count, how in ended if count)
     rate = short(made.steps / max(made.seconds, 1e-9))
     walks = f"{made.walks:,} from seed {made.seed}, {made.steps:,} steps, ended: {ends or 'none'}"
@@ -104,6 +120,11 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
         console.print()
         show_trace(console, spec.system(), violation.trace)
         show_witness(console, violation)
+
+
+def _show_not_judged(console: Console, prospects: Sequence[str]) -> None:
+    if prospects:
+        console.print(Text(f"    not judged: {', '.join(prospects)}; what should stay possible is judged by check", "yellow"))
 
 
 def _shrunk(found: Simulated) -> str:
@@ -131,35 +152,69 @@ def show_diff(console: Console, diff: Sequence[str]) -> None:
 _NONE = (Fate.OTHER, Fate.REFUSED)  # no mutations of this model
 
 
-def show_mutations(console: Console, base: Result, mutations: Sequence[Mutation]) -> None:
-    """A line per mutation of a protocol, and how many are caught."""
-    outcome = base.outcome
-    names = ", ".join(of.name for of in base.spec.properties)
-    console.print(Text.assemble((base.spec.name, "bold"), f": as it is {outcome.distinct_states:,} states, and all hold: {names}"))
-    rows = [(each.rule, f"{each.before} → {each.after}", _fate(each), each.why) for each in mutations]
-    widths = column_widths(rows)
-    for each, (rule, change, fate, why) in zip(mutations, rows, strict=True):
-        colour = "dim" if each.fate in _NONE else "yellow" if each.fate is Fate.UNKNOWN else "green" if each.ok else "bold red"
-        line = Text(f"    {rule.ljust(widths[0])}  {change.ljust(widths[1])}  ")
-        line.append(fate.ljust(widths[2]), style=colour)
-        console.print(line.append(f"  {why}"))
-    real = [each for each in mutations if each.fate not in _NONE]
-    caught = sum(each.fate is Fate.CAUGHT for each in real)
-    wrong = [each for each in real if not each.ok and each.fate is not Fate.UNKNOWN]
-    idle = sum(each.fate is Fate.NO_EFFECT for each in real)
-    parts = [f"{caught} of {len(real)} mutations caught"]
-    parts += [f"{idle} without effect within these bounds"] if idle else []
-    parts += [f"{len(wrong)} not as declared"] if wrong else []
-    console.print("; ".join(parts))
-    for each in wrong:
-        if each.declared:
-            console.print(Text(f'    "{each.key}" is declared undefended, but is {each.fate.value}: remove it from mutate.undefended'))
-    if undefended := [f'"{each.key}"' for each in wrong if not each.declared]:
-        console.print(Text("    add properties to check that notice these, or declare them in the spec:\n    [mutate]\n    undefended = ["))
-        for key in undefended:
-            console.print(Text(f"        {key},"))
-        console.print(Text("    ]"))
+class Mutations:
+    """The mutations of a protocol as they become known: a line each, and at the end how many are caught."""
+
+    def __init__(self, console: Console, spec: Spec, changes: Sequence[Change]) -> None:
+        self.mutations: list[Mutation] = []
+        self.base_holds = False
+        self._console, self._spec, self._changes = console, spec, changes
+        fates = [fate.value for fate in Fate] + [f"{Fate.UNDEFENDED.value} (declared)"] * bool(spec.file.mutate.undefended)
+        self._widths = [max(map(len, column)) for column in ([c.rule for c in changes], map(_arrow, changes), fates)]
+
+    def begin(self, base: Result) -> None:
+        """Tell what came out for the spec as it is."""
+        outcome = base.outcome
+        self.base_holds = base.verdict in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)
+        if self.base_holds:
+            names = ", ".join(of.name for of in base.spec.properties)
+            told = f": as it is {outcome.distinct_states:,} states, and all hold: {names}"
+        else:
+            told = f": ran out of {outcome.reason} after {outcome.distinct_states:,} states as it is; no rule was switched off"
+        self._console.print(Text.assemble((base.spec.name, "bold"), told))
+
+    def add(self, mutation: Mutation) -> None:
+        """Tell of one mutation."""
+        self.mutations.append(mutation)
+        colour = "dim" if mutation.fate in _NONE else "yellow" if mutation.fate is Fate.UNKNOWN else "green" if mutation.ok else "bold red"
+        line = Text(f"    {mutation.rule.ljust(self._widths[0])}  {_arrow(mutation).ljust(self._widths[1])}  ")
+        line.append((mutation.fate.value + (" (declared)" if mutation.declared else "")).ljust(self._widths[2]), style=colour)
+        self._console.print(line.append(f"  {visible(mutation.why)}"))
+
+    @property
+    def as_declared(self) -> bool | None:
+        """Whether all is as declared; None if nothing speaks against it, but some searches did not come to an end."""
+        if self._wrong:
+            return False
+        known = self.base_holds and all(each.fate is not Fate.UNKNOWN for each in self.mutations)
+        return True if known and len(self.mutations) == len(self._changes) else None
+
+    @property
+    def _wrong(self) -> list[Mutation]:
+        return [each for each in self.mutations if not each.ok and each.fate is not Fate.UNKNOWN]
+
+    def end(self) -> None:
+        """Tell how many are caught, and what to declare."""
+        if not self.base_holds:
+            return
+        real = [each for each in self.mutations if each.fate not in _NONE]
+        parts = [f"{sum(each.fate is Fate.CAUGHT for each in real)} of {len(real)} mutations caught"]
+        for count, words in (
+            (sum(each.fate is Fate.NO_EFFECT for each in real), "without effect within these bounds"),
+            (sum(each.fate is Fate.UNKNOWN for each in real), "unknown"),
+            (len(self._wrong), "not as declared"),
+            (len(self._changes) - len(self.mutations), "not tried"),
+        ):
+            parts += [f"{count} {words}"] if count else []
+        self._console.print("; ".join(parts))
+        for each in self._wrong:
+            if each.declared:
+                told = f'    "{each.key}" is declared undefended, but is {each.fate.value}: remove it from mutate.undefended'
+                self._console.print(Text(told))
+        if undefended := [f'"{each.key}"' for each in self._wrong if not each.declared]:
+            told = "    add properties to check that notice these, or declare them in the spec:\n    [mutate]\n    undefended = ["
+            self._console.print(Text("\n".join([told, *(f"        {key}," for key in undefended), "    ]"])))
 
 
-def _fate(mutation: Mutation) -> str:
-    return mutation.fate.value + (" (declared)" if mutation.declared else "")
+def _arrow(change: Change | Mutation) -> str:
+    return f"{change.before} → {change.after}"

@@ -21,9 +21,9 @@ from typing import Any
 from explorer.verdict import Budget, Verdict, Violation
 from highwater.claims import Engine, Result, Status, check_spec
 from highwater.specs import own
-from highwater.specs.spec import Spec, SpecError, find_specs, load_spec, make_spec
+from highwater.specs.spec import Property, Spec, SpecError, find_specs, load_spec, make_spec
 from model.definition import Model
-from model.domain import Invariant, StepProperty, Witness, invariant, step_property
+from model.domain import Witness, invariant, prospect, step_property
 
 __all__ = [
     "Result",
@@ -37,6 +37,7 @@ __all__ = [
     "check_all",
     "claim",
     "invariant",
+    "prospect",
     "step_property",
 ]
 
@@ -83,7 +84,12 @@ def check_all(*paths: str | PathLike[str], **options: Any) -> list[Result]:
 
 
 def claim(
-    *, model: str | Model, bounds: Mapping[str, int], check: Iterable[str | Invariant | StepProperty], name: str = "claim", **keys: Any
+    *,
+    model: str | Model,
+    bounds: Mapping[str, int],
+    check: Iterable[str | Property],
+    name: str = "claim",
+    **keys: Any,
 ) -> Spec:
     """A claim without a file. Keys are those of a spec file; models and properties may be given as themselves.
 

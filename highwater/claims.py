@@ -10,7 +10,7 @@ import attrs
 
 from explorer.analysis.schedule import with_fewest_switches
 from explorer.search.checkpoint import CheckpointError
-from explorer.system import ModelError, line_of
+from explorer.system import ModelError, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.specs.spec import Spec, SpecError
 
@@ -105,48 +105,43 @@ def check_spec(
     if spec.file.max_depth is not None and (budget.max_depth is None or spec.file.max_depth < budget.max_depth):
         budget = attrs.evolve(budget, max_depth=spec.file.max_depth)
     try:
-        system = spec.system()
-        if engine is Engine.PYTHON:
-            from explorer.search import oracle
+        with blaming_the_model():
+            system = spec.system()
+            if engine is Engine.PYTHON:
+                from explorer.search import oracle
 
-            outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going)
-        elif engine is Engine.SPARK:
-            from highwater import on_spark
+                outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going, on_progress=on_progress)
+            elif engine is Engine.SPARK:
+                from highwater import on_spark
 
-            outcome = on_spark.explore(
-                spec,
-                budget,
-                master=master,
-                partitions=partitions,
-                checkpoint=None if checkpoint is None else str(checkpoint),
-                resume=resume,
-                keep_going=keep_going,
-                symmetry=symmetry,
-                on_progress=on_progress,
-            )
-        else:
-            from explorer.search import local  # imports numba
+                outcome = on_spark.explore(
+                    spec,
+                    budget,
+                    master=master,
+                    partitions=partitions,
+                    checkpoint=None if checkpoint is None else str(checkpoint),
+                    resume=resume,
+                    keep_going=keep_going,
+                    symmetry=symmetry,
+                    on_progress=on_progress,
+                )
+            else:
+                from explorer.search import local  # imports numba
 
-            outcome = local.explore(
-                system,
-                budget,
-                check_deadlock=spec.check_deadlock,
-                keep_going=keep_going,
-                on_progress=on_progress,
-                workers=workers,
-                symmetry=symmetry,
-                checkpoint=None if checkpoint is None else Path(checkpoint),
-                resume=resume,
-                coverage=coverage,
-            )
-    except SpecError:
-        raise
+                outcome = local.explore(
+                    system,
+                    budget,
+                    check_deadlock=spec.check_deadlock,
+                    keep_going=keep_going,
+                    on_progress=on_progress,
+                    workers=workers,
+                    symmetry=symmetry,
+                    checkpoint=None if checkpoint is None else Path(checkpoint),
+                    resume=resume,
+                    coverage=coverage,
+                )
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
-    except Exception as error:  # what surrounds the model's functions: initial states, domains, witnesses
-        if (at := line_of(error)) is None:
-            raise
-        raise SpecError(f"{spec.path}: the model raised {type(error).__name__}: {error}\n  {at}") from error
     violations = tuple(with_fewest_switches(system, violation) for violation in outcome.violations)
     return judge_claim(spec, attrs.evolve(outcome, violations=violations))
 

@@ -9,12 +9,12 @@ from typing import Any
 import click
 
 from highwater import commands
-from highwater.options import INTERRUPTED, MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
+from highwater.options import INTERRUPTED, MET, PATH, UNKNOWN, UNMET, USAGE, Interruptible, budgets, complain, model_path
 from highwater.states import states
 from highwater.viewer.command import trace
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(cls=Interruptible, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="highwater")
 def main() -> None:
     """Highwater checks models of Apache Kafka's replication and control plane, exhaustively within bounds."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.options import INTERRUPTED, MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
+from highwater.options import MET, PATH, UNKNOWN, UNMET, USAGE, budgets, complain, model_path
 
 
 @click.command()
@@ -47,35 +47,40 @@ def mutate(
 
     \b
     Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared otherwise;
-    2 the spec or the usage is wrong; 3 a budget ended a search before it could tell; 130 interrupted.
+    2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end; 130 interrupted.
     """
     from explorer.verdict import Budget
-    from highwater.analyses import show_mutations
-    from highwater.mutate import Fate
+    from highwater.analyses import Mutations
+    from highwater.mutate import changes_of
     from highwater.mutate import mutate as switch_off
     from highwater.reports.outputs import try_out
     from highwater.reports.results import ReportError, write_text
-    from highwater.reports.terminal import make_console
+    from highwater.reports.terminal import Live, make_console
     from highwater.specs.spec import SpecError, load_spec
 
-    console = make_console()
+    errors = make_console(stderr=True)
     try:
         spec = load_spec(path)
         try_out({"json": json_path})
-        options = {"workers": workers, "every_property": every_property, "rules": rules}
-        base, mutations = switch_off(spec, Budget(None, max_states, memory), **options)
-        show_mutations(console, base, mutations)
-        if json_path is not None:
-            write_text(json_path, json.dumps([_mutation(each) for each in mutations], indent=1) + "\n")
+        changes = changes_of(spec, rules)
+        table = Mutations(make_console(), spec, changes)
+        try:
+            with Live(errors, spec.name) as live:
+                budget, options = Budget(None, max_states, memory), {"workers": workers, "every_property": every_property, "rules": rules}
+                base, mutations = switch_off(spec, budget, **options, on_progress=lambda progress: live(progress))
+            table.begin(base)
+            for change in changes if table.base_holds else ():
+                with Live(errors, f"{spec.name} with {change.key}") as live:
+                    mutation = next(mutations)
+                table.add(mutation)
+        finally:
+            table.end()
+            if json_path is not None:
+                write_text(json_path, json.dumps([_mutation(each) for each in table.mutations], indent=1) + "\n")
     except (SpecError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
-    if not all(each.ok for each in mutations if each.fate is not Fate.UNKNOWN):
-        sys.exit(UNMET)
-    sys.exit(UNKNOWN if any(each.fate is Fate.UNKNOWN for each in mutations) else MET)
+    sys.exit({True: MET, False: UNMET, None: UNKNOWN}[table.as_declared])
 
 
 def _mutation(mutation: Any) -> dict[str, Any]:
@@ -101,18 +106,23 @@ def _mutation(mutation: Any) -> dict[str, Any]:
 def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | None, max_states: int) -> None:
     """Build the reachable graph of a small SPEC, and tell its size, components, diameter, and steps by action."""
     from explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, reachable_graph, shape
-    from explorer.system import ModelError
+    from explorer.system import ModelError, blaming_the_model
     from highwater.analyses import show_shape
     from highwater.reports.outputs import try_out
     from highwater.reports.results import ReportError, write_text
-    from highwater.reports.terminal import make_console
+    from highwater.reports.terminal import Live, make_console
     from highwater.specs.spec import SpecError, load_spec
 
     try:
         spec = load_spec(path)
         try_out({"dot": dot, "graphml": graphml, "json": json_path})
-        found = reachable_graph(spec.system(), max_states)
-        show_shape(make_console(), spec, shape(found))
+        with Live(make_console(stderr=True), spec.name) as live, blaming_the_model():
+            found = reachable_graph(
+                spec.system(), max_states, lambda states, waiting: live.tell(f"{states:,} states, {waiting:,} to go on from")
+            )
+            live.tell(f"{len(found):,} states: measuring the graph")
+            measured = shape(found)
+        show_shape(make_console(), spec, measured)
         for target, text in (
             (dot, lambda: as_dot(found)),
             (graphml, lambda: as_graphml(found)),
@@ -177,7 +187,7 @@ def simulate(
 
     \b
     Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
-    3 SPEC claims a violation that was not met; 130 interrupted.
+    3 SPEC claims a violation that was not met, or nothing was put to the test; 130 interrupted.
     """
     from highwater.analyses import LiveWalks, show_simulation
     from highwater.reports.outputs import try_out
@@ -191,7 +201,7 @@ def simulate(
         try_out({"json": json_path})
         with LiveWalks(make_console(stderr=True), spec.name) as live:
             limit = walks or (None if seconds else 10_000)
-            options = {"shrink": shrink, "workers": workers, "coverage": coverage, "on_progress": live}
+            options = {"shrink": shrink, "workers": workers, "coverage": coverage, "on_progress": live, "on_shrinking": live.shrinking}
             found = simulate_spec(spec, limit, depth, seed, seconds, dict(weights), **options)
         show_simulation(make_console(), found, with_coverage=coverage)
         if json_path is not None:
@@ -199,10 +209,6 @@ def simulate(
     except (SpecError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)
-    except KeyboardInterrupt:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
     if found.simulation.interrupted:
-        click.echo("interrupted", err=True)
-        sys.exit(INTERRUPTED)
+        raise KeyboardInterrupt
     sys.exit({True: MET, False: UNMET, None: UNKNOWN}[found.as_claimed])

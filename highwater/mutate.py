@@ -7,23 +7,25 @@ are the same: then the bounds leave no room for the rule to matter. A spec may d
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum
 from typing import Any
 
 import attrs
 
-from explorer.verdict import Budget, Outcome, Verdict, Violation
+from explorer.system import RAISED
+from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims import Result, check_spec
-from highwater.specs.spec import Expectation, Spec, SpecError, find_model, properties_of
-from highwater.specs.tables import did_you_mean, shown
+from highwater.specs.spec import Expectation, Spec, SpecError, define, find_model, properties_of
+from highwater.specs.tables import Wrong, did_you_mean, shown
 from model.definition import Definition
 
 _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
 
 
 class Fate(Enum):
-    """What became of a mutation."""
+    """What became of a mutation. `REFUSED`: the model does not take the protocol. `UNKNOWN`: its search did not come to an end."""
 
     CAUGHT = "caught"
     UNDEFENDED = "undefended"
@@ -66,6 +68,55 @@ class Mutation:
         return not (self.declared if self.fate is Fate.CAUGHT else self.fate is Fate.UNDEFENDED and not self.declared)
 
 
+@attrs.frozen
+class Change:
+    """One toggle of a protocol set to another value.
+
+    Attributes:
+        rule, value: the toggle, and its other value.
+        before, after: both values as text.
+    """
+
+    rule: str
+    value: Any
+    before: str
+    after: str
+
+    @property
+    def key(self) -> str:
+        """How a spec declares it."""
+        return f"{self.rule}={self.after}"
+
+
+def changes_of(spec: Spec, rules: Collection[str] = ()) -> list[Change]:
+    """Each other value of each toggle of a spec's protocol, or of some of its toggles.
+
+    Raises:
+        SpecError: the protocol has no toggles, no such one, or the spec declares what is none.
+    """
+    cls = type(spec.protocol)
+    attrs.resolve_types(cls)
+    toggles = [(field.name, _values(field.type)) for field in attrs.fields(cls) if not _configures(field)]
+    every = [
+        Change(rule, value, _text(now), _text(value))
+        for rule, values in toggles
+        for now in (getattr(spec.protocol, rule),)
+        for value in values
+        if value != now
+    ]
+    if not every:
+        raise SpecError(f"{spec.path}: the protocol of the model {spec.file.model} has no rule that could be switched off")
+    names = list(dict.fromkeys(change.rule for change in every))
+    for rule in rules:
+        if rule not in names:
+            raise SpecError(f'{spec.path}: "{rule}" is no rule of this protocol{did_you_mean(rule, names)}; allowed are {", ".join(names)}')
+    keys = [change.key for change in every]
+    for each in spec.file.mutate.undefended:
+        if each not in keys:
+            raise SpecError(f'{spec.path}: mutate.undefended: "{each}" is no mutation of this protocol; allowed are {", ".join(keys)}')
+    return [change for change in every if not rules or change.rule in rules]
+
+
 def mutate(
     spec: Spec,
     budget: Budget = Budget(),  # noqa: B008 - frozen
@@ -73,8 +124,8 @@ def mutate(
     workers: int | None = None,
     every_property: bool = False,
     rules: Collection[str] = (),
-    on_mutation: Callable[[Mutation], None] = lambda mutation: None,
-) -> tuple[Result, list[Mutation]]:
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> tuple[Result, Iterator[Mutation]]:
     """Explore the spec as it is, and then under each mutation of its protocol.
 
     Args:
@@ -83,49 +134,33 @@ def mutate(
         workers: threads.
         every_property: check all properties of the model that hold under the spec's own protocol, not only those that the spec names.
         rules: the toggles to change; all if empty.
-        on_mutation: called after each.
+        on_progress: called now and then during each search.
 
     Returns:
-        What came out for the spec as it is, and the mutations.
+        What came out for the spec as it is, and the mutations, each explored when it is asked for; none if a budget ran out before.
 
     Raises:
-        SpecError: the spec does not hold, its protocol has no toggles, or it declares rules that do not exist.
+        SpecError: the spec does not hold, or as `changes_of` says.
+        KeyboardInterrupt: the user ended it, also while the mutations are asked for.
     """
-    protocols = list(_mutated(spec))
-    names = list(dict.fromkeys(rule for rule, _, _ in protocols))
-    for rule in rules:
-        if rule not in names:
-            raise SpecError(f'{spec.path}: "{rule}" is no rule of this protocol{did_you_mean(rule, names)}; allowed are {", ".join(names)}')
-    declared = _declared(spec, [f"{rule}={_text(value)}" for rule, value, _ in protocols])
+    changed = changes_of(spec, rules)
+    search = functools.partial(_search, budget=budget, workers=workers, on_progress=on_progress)
     if every_property:
-        spec = _with_every_property(spec, budget, workers)
-    base = check_spec(attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), budget=budget, workers=workers)
-    if base.outcome.reason == "interrupted":
-        raise KeyboardInterrupt
+        spec = _with_every_property(spec, search)
+    base = search(spec)
+    if base.verdict is Verdict.VIOLATED:
+        raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; its verdict is violated")
     if base.verdict not in _COMPLETE:
-        words = f"its verdict is {base.verdict.value}" + (f" ({base.outcome.reason})" if base.outcome.reason else "")
-        raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; {words}")
-    found = []
-    for rule, value, protocol in protocols:
-        if rules and rule not in rules:
-            continue
-        about = (rule, _text(getattr(spec.protocol, rule)), _text(value))
-        found.append(_explored(spec, base.outcome, about, protocol, f"{rule}={_text(value)}" in declared, budget, workers))
-        on_mutation(found[-1])
-    return base, found
+        return base, iter(())
+    return base, (_explored(spec, base.outcome, change, search) for change in changed)
 
 
-def _mutated(spec: Spec) -> Iterator[tuple[str, Any, Any]]:
-    """Each toggle, each of its other values, and the protocol with that value."""
-    cls = type(spec.protocol)
-    attrs.resolve_types(cls)
-    toggles = [(field, _values(field.type)) for field in attrs.fields(cls) if not _configures(field)]
-    if not any(len(values) > 1 for _, values in toggles):
-        raise SpecError(f"{spec.path}: the protocol of the model {spec.file.model} has no rule that could be switched off")
-    for field, values in toggles:
-        for value in values:
-            if value != getattr(spec.protocol, field.name):
-                yield field.name, value, attrs.evolve(spec.protocol, **{field.alias: value})
+def _search(spec: Spec, **options: Any) -> Result:
+    """What comes out for a spec, whatever it claims."""
+    result = check_spec(attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), **options)
+    if result.outcome.reason == "interrupted":
+        raise KeyboardInterrupt
+    return result
 
 
 def _configures(field: Any) -> bool:
@@ -143,43 +178,35 @@ def _text(value: Any) -> str:
     return str(value.value) if isinstance(value, Enum) else shown(value)
 
 
-def _declared(spec: Spec, known: list[str]) -> set[str]:
-    declared = spec.file.mutate.undefended
-    for each in declared:
-        if each not in known:
-            raise SpecError(f'{spec.path}: mutate.undefended: "{each}" is no mutation of this protocol; allowed are {", ".join(known)}')
-    return set(declared)
-
-
-def _with_every_property(spec: Spec, budget: Budget, workers: int | None) -> Spec:
+def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
     every = attrs.evolve(spec, properties=properties_of(spec.definition))
-    outcome = check_spec(every, budget=budget, workers=workers, keep_going=True).outcome
-    violated = {violation.property for violation in outcome.violations}
+    violated = {violation.property for violation in search(every, keep_going=True).outcome.violations}
     return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
 
 
-def _explored(
-    spec: Spec, base: Outcome, about: tuple[str, str, str], protocol: Any, declared: bool, budget: Budget, workers: int | None
-) -> Mutation:
+def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., Result]) -> Mutation:
+    became = functools.partial(Mutation, change.rule, change.before, change.after, declared=change.key in spec.file.mutate.undefended)
     try:
-        definition = find_model(spec.file.model).define(protocol)
-        if reason := _other(spec.definition, definition):
-            return Mutation(*about, Fate.OTHER, reason, declared)
-        mutated = attrs.evolve(spec, protocol=protocol, definition=definition, file=attrs.evolve(spec.file, expect=Expectation()))
-        result = check_spec(mutated, budget=budget, workers=workers)
-    except Exception as error:
-        return Mutation(*about, Fate.REFUSED, f"the model cannot be explored: {error}".splitlines()[0], declared)
+        protocol = attrs.evolve(spec.protocol, **{attrs.fields_dict(type(spec.protocol))[change.rule].alias: change.value})
+        definition = define(find_model(spec.file.model), protocol)
+    except (Wrong, *RAISED) as error:
+        return became(Fate.REFUSED, f"the model refuses it: {error}".splitlines()[0])
+    if reason := _other(spec.definition, definition):
+        return became(Fate.OTHER, reason)
+    try:
+        result = search(attrs.evolve(spec, protocol=protocol, definition=definition))
+    except SpecError as error:
+        return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0])
     outcome = result.outcome
-    if outcome.reason == "interrupted":
-        raise KeyboardInterrupt
     if (violation := result.violation) is not None:
-        return Mutation(*about, Fate.CAUGHT, f"{violation.property} after {violation.trace_length} steps", declared, violation, outcome)
+        why = f"{violation.property} after {violation.trace_length} steps"
+        return became(Fate.CAUGHT, why, violation=violation, outcome=outcome)
     if outcome.verdict not in _COMPLETE:
-        return Mutation(*about, Fate.UNKNOWN, f"ran out of {outcome.reason}", declared, None, outcome)
+        return became(Fate.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
     if _same(base, outcome):
-        return Mutation(*about, Fate.NO_EFFECT, "the same number of states and steps at every depth", declared, None, outcome)
+        return became(Fate.NO_EFFECT, "the same number of states and steps at every depth", outcome=outcome)
     why = f"{outcome.distinct_states:,} states instead of {base.distinct_states:,}, and no property is violated"
-    return Mutation(*about, Fate.UNDEFENDED, why, declared, None, outcome)
+    return became(Fate.UNDEFENDED, why, outcome=outcome)
 
 
 def _other(ours: Definition, theirs: Definition) -> str:

@@ -14,6 +14,17 @@ MET, UNMET, USAGE, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
 PATH = click.Path(path_type=Path)
 
 
+class Interruptible(click.Group):
+    """Commands that Ctrl-C ends with an exit code of its own."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(INTERRUPTED)
+
+
 class Memory(click.ParamType):
     """A number of bytes, such as 4G."""
 

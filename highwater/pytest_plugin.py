@@ -20,7 +20,7 @@ import pytest
 
 if TYPE_CHECKING:
     from highwater.claims import Result
-    from model.domain import Invariant, StepProperty
+    from highwater.specs.spec import Property
 
 NOT_SPECS = ("pyproject.toml",)
 
@@ -115,17 +115,17 @@ class Checker:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
 
-    def check(self, *properties: Invariant | StepProperty | str, **keys: Any) -> Result:
+    def check(self, *properties: Property | str, **keys: Any) -> Result:
         """What comes out, whatever it is."""
         from highwater import api
 
         return _check(self._config, api.claim(check=properties, **keys))
 
-    def holds(self, *properties: Invariant | StepProperty | str, **keys: Any) -> Result:
+    def holds(self, *properties: Property | str, **keys: Any) -> Result:
         """Fail the test, with the shortest trace, unless all the properties hold within the bounds."""
         return self._met(self.check(*properties, **{"expect": {"verdict": "holds"}, **keys}))
 
-    def violated(self, *properties: Invariant | StepProperty | str, **keys: Any) -> Result:
+    def violated(self, *properties: Property | str, **keys: Any) -> Result:
         """Fail the test unless one of the properties is violated."""
         return self._met(self.check(*properties, **{"expect": {"verdict": "violated"}, **keys}))
 

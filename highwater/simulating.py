@@ -7,12 +7,13 @@ from typing import Any
 
 import attrs
 
-from explorer.system import ModelError
+from explorer.system import ModelError, blaming_the_model
 from explorer.verdict import Verdict, Violation
 from highwater.reports.results import SIMULATION, VERSION, as_data, steps_as_data
 from highwater.specs.positions import readable
 from highwater.specs.spec import Spec, SpecError
 from highwater.specs.tables import did_you_mean
+from model.domain import Prospect
 
 
 @attrs.frozen
@@ -35,11 +36,17 @@ class Simulated:
         return self.shrunk.violation if self.shrunk else self.simulation.violation
 
     @property
+    def not_judged(self) -> tuple[str, ...]:
+        """The prospects that the spec names: to judge them every state must be known."""
+        return tuple(each.name for each in self.spec.properties if isinstance(each, Prospect))
+
+    @property
     def as_claimed(self) -> bool | None:
-        """Whether what was met agrees with the claim; None where a claimed violation was not met."""
+        """Whether what was met agrees with the claim; None where a claimed violation was not met, or nothing was put to the test."""
         expect = self.spec.file.expect
         if self.violation is None:
-            return None if expect.verdict is Verdict.VIOLATED else True
+            tested = self.simulation.steps and (len(self.not_judged) < len(self.spec.properties) or self.spec.check_deadlock)
+            return True if tested and expect.verdict is not Verdict.VIOLATED else None
         return expect.verdict is Verdict.VIOLATED and expect.property in (None, self.violation.property)
 
 
@@ -55,8 +62,11 @@ def simulate_spec(
     workers: int | None = None,
     coverage: bool = False,
     on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
+    on_shrinking: Callable[[int], None] = lambda length: None,
 ) -> Simulated:
     """Walk at random through what a spec speaks of; see `explorer.analysis.simulate.simulate` for what the arguments mean.
+
+    `on_shrinking` is called now and then with the length to which a violating walk was shrunk.
 
     Raises:
         SpecError: a weight names no action, or the model cannot be explored within these bounds, or is wrong in itself.
@@ -65,16 +75,19 @@ def simulate_spec(
     from explorer.analysis.simulate import simulate
 
     try:
-        system = spec.system()
-        names = list(dict.fromkeys(action.of.name for action in system.actions))
-        for name in weights or {}:
-            if name not in names:
-                raise SpecError(f'{spec.path}: --weight: "{name}" is no action{did_you_mean(name, names)}; allowed are {", ".join(names)}')
-        found = simulate(
-            system, walks=walks, depth=depth, seed=seed, seconds=seconds, weights=weights, check_deadlock=spec.check_deadlock,
-            workers=workers, coverage=coverage, on_progress=on_progress,
-        )  # fmt: skip
-        return Simulated(spec, found, make_short(system, found.violation) if shrink and found.violation else None)
+        with blaming_the_model():
+            system = spec.system()
+            names = list(dict.fromkeys(action.of.name for action in system.actions))
+            if unknown := next((name for name in weights or {} if name not in names), None):
+                allowed = f"{did_you_mean(unknown, names)}; allowed are {', '.join(names)}"
+                raise SpecError(f'{spec.path}: --weight: "{unknown}" is no action{allowed}')
+            found = simulate(
+                system, walks=walks, depth=depth, seed=seed, seconds=seconds, weights=weights, check_deadlock=spec.check_deadlock,
+                workers=workers, coverage=coverage, on_progress=on_progress,
+            )  # fmt: skip
+            return Simulated(
+                spec, found, make_short(system, found.violation, on_progress=on_shrinking) if shrink and found.violation else None
+            )
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from error
 
@@ -82,7 +95,7 @@ def simulate_spec(
 def simulation_report(found: Simulated) -> dict[str, Any]:
     """What was found as JSON; `highwater trace` reads it as it reads the results of `check`."""
     spec, made, violation = found.spec, found.simulation, found.violation
-    counts = ("seed", "walks", "depth", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound")
+    counts = ("seed", "walks", "depth", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound", "unweighted")
     entry = {
         "name": readable(spec.name),
         "file": readable(spec.path),
@@ -91,6 +104,7 @@ def simulation_report(found: Simulated) -> dict[str, Any]:
         "bounds": as_data(spec.bounds),
         "check": list(spec.file.check),
         "source": spec.file.source,
+        "not_judged": list(found.not_judged),
         "as_claimed": found.as_claimed,
         "verdict": "violated" if violation else "unknown",
         "property": violation.property if violation else None,

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.domain import Action, Invariant, StepProperty
+from model.domain import Action, Invariant, Prospect, StepProperty
 
 
 @attrs.frozen
@@ -29,7 +29,7 @@ class Definition:
     initial_states: Callable[[Any], Sequence[Any]]
     actions: tuple[Action, ...]
     interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
-    properties: tuple[Invariant | StepProperty, ...] = ()
+    properties: tuple[Invariant | StepProperty | Prospect, ...] = ()
 
 
 def toggle(meaning: str) -> Any:

@@ -19,8 +19,9 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from explorer.search.checkpoint import CheckpointError
-from explorer.search.parts import Counts, PartEngine, Visited
+from explorer.search.parts import Counts, PartEngine
 from explorer.search.symmetry import refuse_unless_sound
+from explorer.search.visited import Visited
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from spark.cluster import Cluster

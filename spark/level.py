@@ -30,7 +30,8 @@ import numpy as np
 import pyarrow as pa
 
 from explorer.search.checkpoint import CheckpointError
-from explorer.search.parts import Counts, PartEngine, Visited
+from explorer.search.parts import Counts, PartEngine
+from explorer.search.visited import Visited
 from explorer.system import ModelError, System
 from spark.shard import Shard
 from spark.store import Levels, Part

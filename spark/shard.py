@@ -21,7 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from explorer.search.parts import PartEngine, Visited
+from explorer.search.parts import PartEngine
+from explorer.search.visited import Visited
 from spark.store import Levels, Part
 
 

@@ -15,7 +15,7 @@ import attrs
 
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
 from explorer.compiler.tracing import Recorder, Update
-from explorer.system import ModelError, System, judge_end, where
+from explorer.system import RAISED, ModelError, System, judge_end, where
 from explorer.trace import element_path
 from explorer.verdict import Step
 from model.domain import Instance, StepProperty, Transition
@@ -138,7 +138,7 @@ def _traced(layout: Layout, words: Any, instance: Instance, *, writes: bool) -> 
     try:
         result = instance.apply(recorder.root())
         return recorder, recorder.writes(result) if writes and result is not None else result
-    except Exception as error:
+    except RAISED as error:
         raise ModelError(f"{instance} cannot be traced: {type(error).__name__}: {error}\n  {where(instance)}") from error
     finally:
         recorder.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -39,11 +40,14 @@ class Shape:
     diameter: int
 
 
-def reachable_graph(system: System, most: int) -> networkx.MultiDiGraph:
+def reachable_graph(
+    system: System, most: int, on_progress: Callable[[int, int], None] = lambda states, waiting: None
+) -> networkx.MultiDiGraph:
     """The states that the system reaches and the steps between them.
 
     Nodes are numbers, in the order of a breadth-first search. They have a `state` as shown, a `depth`, whether they are `initial`,
     and the names of the properties that they violate, as `violates`. Edges have the `action` as shown, and its `name`.
+    `on_progress` is called for each state with the number of states found, and of those whose steps are not known yet.
 
     Raises:
         TooLarge: there are more than `most` states.
@@ -74,6 +78,7 @@ def reachable_graph(system: System, most: int) -> networkx.MultiDiGraph:
     while waiting:
         state = waiting.popleft()
         here = numbers[state]
+        on_progress(len(numbers), len(waiting))
         for action in system.actions:
             after = successor(action, state, system.domain)
             if after is not None and not isinstance(after, Cut):

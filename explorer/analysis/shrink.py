@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import Any
 
@@ -41,7 +41,13 @@ class Shrunk:
     stretch: int
 
 
-def shrink(system: System, violation: Violation, seconds: float = 20.0, states: int = STATES_AT_ONCE) -> Shrunk:
+def shrink(
+    system: System,
+    violation: Violation,
+    seconds: float = 20.0,
+    states: int = STATES_AT_ONCE,
+    on_progress: Callable[[int], None] = lambda length: None,
+) -> Shrunk:
     """A violation of the same property with a trace that is locally minimal, if time allows.
 
     Args:
@@ -49,8 +55,9 @@ def shrink(system: System, violation: Violation, seconds: float = 20.0, states: 
         violation: with a trace of any length.
         seconds: when to stop and give what was reached.
         states: how many states each breadth-first search may keep.
+        on_progress: called now and then with the length that was reached.
     """
-    shrinking = _Shrinking(system, violation.property, seconds, states)
+    shrinking = _Shrinking(system, violation.property, seconds, states, on_progress)
     trace = shrinking.without_steps(list(violation.trace))
     whole = shrinking.search(system.initial, None, len(trace) - 2)
     if whole.found is not None:
@@ -79,8 +86,9 @@ class _Search:
 class _Shrinking:
     """Shrinking one violation."""
 
-    def __init__(self, system: System, name: str, seconds: float, states: int) -> None:
+    def __init__(self, system: System, name: str, seconds: float, states: int, on_progress: Callable[[int], None]) -> None:
         self.system, self.name, self.states = system, name, states
+        self.on_progress, self.length = on_progress, 0
         self.ends_at = time.perf_counter() + seconds
         self.properties = [each for each in (*system.invariants, *system.step_properties) if each.of.name == name]
 
@@ -109,7 +117,9 @@ class _Shrinking:
         size = max(1, (len(trace) - 1) // 2)
         while True:
             begin, left_out = 1, False
+            self.length = len(trace) - 1
             while begin < len(trace) and not self.out_of_time:
+                self.on_progress(self.length)
                 actions = [step.action for step in trace[begin + size :] if step.action is not None]
                 shorter = self.replayed(trace[:begin], actions)
                 if shorter is not None and len(shorter) < len(trace):
@@ -158,7 +168,13 @@ class _Shrinking:
         system = self._searched(tuple(initial), target)
         deadlock = target is None and self.name == DEADLOCK
         symmetry = target is None and tuple(initial) == self.system.initial
-        outcome = explore(system, Budget(max_depth=depth, max_states=self.states), check_deadlock=deadlock, symmetry=symmetry)
+        outcome = explore(
+            system,
+            Budget(max_depth=depth, max_states=self.states),
+            check_deadlock=deadlock,
+            symmetry=symmetry,
+            on_progress=lambda progress: self.on_progress(self.length),
+        )
         if outcome.reason == "interrupted":  # what was found stays, as short as it is by now
             self.ends_at = 0.0
         found = list(outcome.violations[0].trace) if outcome.violations else None

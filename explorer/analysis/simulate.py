@@ -17,13 +17,13 @@ from typing import Any
 import attrs
 import numpy as np
 
+from explorer.compiler.effects import MOST_CUTS, Effects
 from explorer.compiler.filters import Filter
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import MOST_CUTS, ActionProgram, Effects, InvariantProgram, Program
+from explorer.compiler.program import ActionProgram, InvariantProgram, Program
 from explorer.compiler.widening import not_widened
 from explorer.kernels import walks as kernel
-from explorer.kernels.trees import Effects as EffectArrays
-from explorer.kernels.trees import Trees
+from explorer.kernels.trees import EffectArrays, Trees
 from explorer.kernels.walks import Walker
 from explorer.search.coverage import unreached
 from explorer.system import System, successor
@@ -46,7 +46,8 @@ class Simulation:
         walk: the number of that walk, from 0.
         taken, enabled: per action, how often it was chosen, and how many of its steps were enabled.
         bounds_cut: how many enabled steps each bound disabled.
-        at_depth, at_rest, at_bound: how many walks ended for being that deep; for want of any step; because bounds cut all steps.
+        at_depth, at_rest, at_bound, unweighted: how many walks ended for being that deep; for want of any step; because bounds cut all
+            steps; because the weights of all others are 0.
         unreached: where that was asked for and nothing violated, the statements of actions and properties that ran in no visited state.
         compiled_paths: how many paths of functions were run in Python.
         late_paths: how many of them only in the second half of the walks, if there were enough to tell. Where they are many, more walks
@@ -67,6 +68,7 @@ class Simulation:
     at_depth: int
     at_rest: int
     at_bound: int
+    unweighted: int
     unreached: tuple[Unreached, ...]
     compiled_paths: int
     late_paths: int | None
@@ -224,8 +226,8 @@ class _Walks:
         bounds_cut: Counter[str] = Counter()
         for number, bounds in enumerate(self.effects.bounds):
             bounds_cut.update({bound: int(walker.cut_steps[number]) for bound in bounds if walker.cut_steps[number]})
-        counted = (kernel.AT_DEPTH, kernel.AT_REST, kernel.AT_BOUND, kernel.STEPS)
-        at_depth, at_rest, at_bound, steps = (int(walker.place[at]) for at in counted)
+        counted = (kernel.AT_DEPTH, kernel.AT_REST, kernel.AT_BOUND, kernel.UNWEIGHTED, kernel.STEPS)
+        at_depth, at_rest, at_bound, unweighted, steps = (int(walker.place[at]) for at in counted)
         programs = (self.invariants, self.steps, self.actions)
         return Simulation(
             seed=self.seed,
@@ -240,6 +242,7 @@ class _Walks:
             at_depth=at_depth,
             at_rest=at_rest,
             at_bound=at_bound,
+            unweighted=unweighted,
             unreached=tuple(missed for program in programs for missed in unreached(program)) if self.coverage and not violated else (),
             compiled_paths=self.paths,
             late_paths=self.paths - half if half and not violated else None,

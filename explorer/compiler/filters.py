@@ -17,7 +17,6 @@ from explorer.compiler.program import NODE, NOTHING, Program
 
 MOST_BITS = 10
 MOST_CHUNKS = 14
-SAMPLE = 64
 
 Field = tuple[int, int, int]  # word, shift, width
 
@@ -26,7 +25,8 @@ def _width(fields: Iterable[Field]) -> int:
     return sum(width for _, _, width in fields)
 
 
-def _fits(fields: Iterable[Field]) -> bool:
+def fits(fields: Iterable[Field]) -> bool:
+    """Whether an index can be gathered from the fields."""
     return _width(fields) <= MOST_BITS and len({word for word, _, _ in fields}) <= 2
 
 
@@ -71,9 +71,9 @@ class Filter:
             ruled_out[self._proof(tree, dict(path))] += count
         chunks: list[set[Field]] = []
         for fields, _ in ruled_out.most_common():
-            if not _fits(fields):
+            if not fits(fields):
                 continue
-            grown = [(_width(chunk | fields) - _width(chunk), number) for number, chunk in enumerate(chunks) if _fits(chunk | fields)]
+            grown = [(_width(chunk | fields) - _width(chunk), number) for number, chunk in enumerate(chunks) if fits(chunk | fields)]
             _, number = min(grown, default=(0, -1))
             if number >= 0:
                 chunks[number] |= fields

@@ -147,14 +147,14 @@ def _raw(leaf: Leaf, words: Sequence[int]) -> int:
 
 def families(instances: Sequence[Instance], permutations: Sequence[Permutation]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
     """The first of each family of several instances, and the others, each with the position of a permutation that makes it of the first."""
-    numbers = {_key(instance, {}): number for number, instance in enumerate(instances)}
+    numbers = {renamed(instance, {}): number for number, instance in enumerate(instances)}
     placed: set[int] = set()
     for first, instance in enumerate(instances):
         if first in placed:
             continue
         others: dict[int, int] = {}
         for position, permutation in enumerate(permutations):
-            number = numbers.get(_key(instance, permutation), first)
+            number = numbers.get(renamed(instance, permutation), first)
             if number != first and number not in placed:
                 others.setdefault(number, position)
         placed |= others.keys()
@@ -162,5 +162,6 @@ def families(instances: Sequence[Instance], permutations: Sequence[Permutation])
             yield first, list(others.items())
 
 
-def _key(instance: Instance, permutation: Permutation) -> tuple[Any, ...]:
+def renamed(instance: Instance, permutation: Permutation) -> tuple[Any, ...]:
+    """What an instance is an instance of, and the images of its arguments."""
     return (instance.of, *(permuted(instance.domains.get(name), value, permutation) for name, value in instance.arguments.items()))

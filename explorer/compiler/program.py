@@ -16,16 +16,16 @@ from typing import Any
 
 import numpy as np
 
+from explorer.compiler.effects import FIRST_EFFECT, Column, Effects
 from explorer.compiler.images import Image, Permutation, families
 from explorer.compiler.layout import Layout, Leaf
-from explorer.compiler.tracing import OutOfBounds, Recorder, Update
-from explorer.memory import reserve
-from explorer.system import Cut, ModelError, judge, line_of, successor, verdict_of, where
+from explorer.compiler.tracing import Recorder
+from explorer.system import RAISED, Cut, ModelError, judge, line_of, successor, verdict_of, where
 from model.domain import Instance
 
-MOST_ENTRIES, MOST_BRANCHES, MOST_CUTS = 1 << 24, 1 << 28, 1024
+MOST_BRANCHES = 1 << 28
 
-UNKNOWN, NOTHING, PENDING, FIRST_EFFECT = range(4)
+UNKNOWN, NOTHING, PENDING = range(FIRST_EFFECT)
 VIOLATED = FIRST_EFFECT
 
 # The fields of a node, from its lowest bit: word, shift and width of the leaf, and the position of its first branch.
@@ -34,99 +34,6 @@ WIDTH_AT = WORD_FIELD + SHIFT_FIELD
 BRANCHES_FIELD = WIDTH_AT + WIDTH_FIELD
 NODE = 1 << 63
 TEST = NODE | (1 << BRANCHES_FIELD) - 1  # what of a node says what it tests
-
-
-class Column:
-    """An array of rows that grows at its end and never moves, so that a kernel may read it meanwhile.
-
-    Attributes:
-        array: the rows, and what is reserved behind them.
-        cells: the same memory, for single numbers: many times faster than the array where Python reads or writes one.
-    """
-
-    def __init__(self, dtype: Any, *row: int, most: int = MOST_ENTRIES) -> None:
-        self.array = reserve((most, *row), dtype)
-        self.cells = memoryview(self.array)
-        self.length = 0
-
-    def extend(self, count: int) -> int:
-        """Make room for `count` more rows of zeros; returns the position of the first."""
-        first = self.length
-        self.length += count
-        if self.length > len(self.array):
-            raise ModelError(f"the model's functions have too many paths: more than {len(self.array):,} branches; lower the bounds")
-        return first
-
-    def append(self, row: Any) -> int:
-        """Add one row; returns its position."""
-        position = self.extend(1)
-        self.array[position] = row
-        return position
-
-
-class Effects:
-    """What a step does, once for all trees: row i of each column belongs to the branch `FIRST_EFFECT + i`.
-
-    Attributes:
-        keep, put: per word, the bits that stay and the bits that are set.
-        copies, first_copy: rows (word, shift, mask, word, shift) from the state before to the state after; row i of `first_copy` is
-            where effect i's copies begin, row i + 1 where they end.
-        cut: the number of the set of bounds that cuts the step, plus one; 0 for a step that happens.
-        bounds: the sets of bounds, by number.
-        results: what row i means.
-    """
-
-    def __init__(self, words: int) -> None:
-        self.keep = Column(np.uint64, words)
-        self.put = Column(np.uint64, words)
-        self.copies = Column(np.uint64, 5)
-        self.first_copy = Column(np.int64)
-        self.first_copy.append(0)
-        self.cut = Column(np.int32)
-        self.bounds: list[frozenset[str]] = []
-        self.results: list[Update | OutOfBounds] = []
-        self._numbers: dict[Any, int] = {}
-
-    def reference(self, result: Update | OutOfBounds) -> int:
-        """The reference of an effect; equal effects share one."""
-        number = self._numbers.get(result)
-        if number is None:
-            number = self._numbers[result] = self._add(result)
-        return FIRST_EFFECT + number
-
-    def _add(self, result: Update | OutOfBounds) -> int:
-        self.results.append(result)
-        row = self.keep.extend(1)
-        self.put.extend(1)
-        self.cut.extend(1)
-        self.keep.array[row] = ~np.uint64(0)
-        if isinstance(result, OutOfBounds):
-            if result.bounds not in self.bounds:
-                if len(self.bounds) == MOST_CUTS:
-                    raise ModelError(f"more than {MOST_CUTS} different sets of bounds cut steps; give the model fewer bounds")
-                self.bounds.append(result.bounds)
-            self.cut.array[row] = self.bounds.index(result.bounds) + 1
-        else:
-            for leaf, raw in (*result.constants, *((leaf, 0) for leaf in result.cleared)):
-                self.keep.array[row, leaf.word] &= np.uint64(~(leaf.mask << leaf.shift) & (2**64 - 1))
-                self.put.array[row, leaf.word] |= np.uint64(raw << leaf.shift)
-            for source, target in _joined(result.copies):
-                self.keep.array[row, target[0]] &= np.uint64(~(target[2] << target[1]) & (2**64 - 1))
-                self.copies.append((*source, *target[:2]))
-        self.first_copy.append(self.copies.length)
-        return row
-
-
-def _joined(copies: Sequence[tuple[Leaf, Leaf]]) -> list[tuple[tuple[int, int, int], tuple[int, int, int]]]:
-    """Copies as (word, shift, mask) pairs, neighbours that move together made one."""
-    joined: list[list[int]] = []  # target word, target shift, source word, source shift, width
-    for target, source in sorted(copies, key=lambda copy: (copy[0].word, copy[0].shift)):
-        last = joined[-1] if joined else [-1] * 5
-        if (last[0], last[1] + last[4], last[2], last[3] + last[4]) == (target.word, target.shift, source.word, source.shift):
-            last[4] += target.width
-        else:
-            joined.append([target.word, target.shift, source.word, source.shift, target.width])
-    return [((sw, ss, (1 << width) - 1), (tw, ts, (1 << width) - 1)) for tw, ts, sw, ss, width in joined]
 
 
 class Program:
@@ -234,7 +141,7 @@ class Program:
             return recorder.path, self._reference(self.instances[first], recorder)
         except ModelError:
             raise
-        except Exception as error:
+        except RAISED as error:
             self._explain(self.instances[number], words, error)
             raise AssertionError("unreachable") from error
         finally:
@@ -252,7 +159,7 @@ class Program:
         """What a reference says of a state, in the form of `_plain`."""
         raise NotImplementedError
 
-    def _explain(self, instance: Instance, words: Any, error: Exception) -> None:
+    def _explain(self, instance: Instance, words: Any, error: BaseException) -> None:
         """Raise the error of the plain function, if it has one; otherwise say that and where tracing failed."""
         self._plain(instance, self.layout.unpack(words))
         at = line_of(error) or where(instance)
@@ -323,7 +230,7 @@ class Program:
         try:
             state = self.layout.unpack(twin)
             packed = self.layout.pack(state)
-        except Exception:  # a record's own validation may refuse a random combination
+        except RAISED:  # a record's own validation may refuse a random combination
             return words, self._unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
         return (packed, state) if agrees else (words, self._unpacked(words))

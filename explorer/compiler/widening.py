@@ -14,11 +14,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.filters import Field, gathering
-from explorer.compiler.program import BRANCHES_FIELD, FIRST_EFFECT, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, Program
+from explorer.compiler.effects import FIRST_EFFECT
+from explorer.compiler.filters import Field, fits, gathering
+from explorer.compiler.program import BRANCHES_FIELD, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, Program
 
-MOST_BITS = 10
-MOST_WORDS = 2
 MOST_ENTRIES = 1 << 20
 FEWEST_VISITS = 2
 
@@ -103,16 +102,16 @@ class _Widening:
         table = np.zeros([1 << width for _, _, width in reversed(fields)], np.uint32)  # the first field's values lie side by side
         self._tables.append(table.reshape(-1))
         self._entries += table.size
-        axes = {field: -1 - place for place, field in enumerate(fields)}
+        axes: dict[Field | None, int] = {field: -1 - place for place, field in enumerate(fields)}
         ahead: list[tuple[int, tuple[Any, ...]]] = [(position, (slice(None),) * len(fields))]
         while ahead:
             at, index = ahead.pop()
             branch = self._cells[at]
-            axis = axes.get(_tested(branch)) if branch >= NODE else None
+            tested, first = Program.node(branch) if branch >= NODE else (None, 0)
+            axis = axes.get(tested)
             if axis is None:
                 table[index] = self._entry(at)
                 continue
-            first = _first(branch)
             place = axis + len(fields)
             ahead += [(first + value, (*index[:place], value, *index[place + 1 :])) for value in range(table.shape[axis])]
         return WIDENS | number
@@ -123,21 +122,11 @@ class _Widening:
         ahead = [position]
         while ahead:
             at = ahead.pop()
-            branch = self._cells[at]
-            weights[_tested(branch)] += self._visits[at]
-            first = _first(branch)
-            ahead += [below for below in range(first, first + (1 << _tested(branch)[2])) if below in self._visits]
-        chosen = {_tested(self._cells[position])}
+            tested, first = Program.node(self._cells[at])
+            weights[tested] += self._visits[at]
+            ahead += [below for below in range(first, first + (1 << tested[2])) if below in self._visits]
+        chosen = {Program.node(self._cells[position])[0]}
         for field, _ in weights.most_common():
-            fits = sum(width for _, _, width in chosen | {field}) <= MOST_BITS
-            if fits and len({word for word, _, _ in chosen | {field}}) <= MOST_WORDS:
+            if fits(chosen | {field}):
                 chosen.add(field)
         return sorted(chosen)
-
-
-def _tested(branch: int) -> Field:
-    return branch & 63, branch >> WORD_FIELD & 63, branch >> WIDTH_AT & 63
-
-
-def _first(branch: int) -> int:
-    return (branch & ~NODE) >> BRANCHES_FIELD

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from explorer.compiler.program import FIRST_EFFECT, NOTHING, PENDING
+from explorer.compiler.effects import FIRST_EFFECT
+from explorer.compiler.program import NOTHING, PENDING
 from explorer.kernels.rows import read_row
 from explorer.kernels.trees import candidates_of, first_of, walk, without_first
 

@@ -16,11 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from explorer.compiler.program import FIRST_EFFECT, NOTHING, PENDING, UNKNOWN
+from explorer.compiler.effects import FIRST_EFFECT
+from explorer.compiler.program import NOTHING, PENDING, UNKNOWN
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.rows import (
     entry_of,
-    find_row,
     hash_of,
     home_slot,
     is_row,
@@ -32,8 +32,8 @@ from explorer.kernels.rows import (
     row_bits,
     write_row,
 )
-from explorer.kernels.steps import breaks, check_steps
-from explorer.kernels.symmetry import make_representative, orbit_size, representative
+from explorer.kernels.steps import check_steps
+from explorer.kernels.symmetry import make_representative, orbit_size
 from explorer.kernels.trees import (
     apply,
     candidates_of,
@@ -153,7 +153,7 @@ def walk_all(listed: int, trees: Any, work: Any) -> None:
 
 
 @njit(nogil=True)
-def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any, units: Any) -> tuple[int, bool]:
+def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any) -> tuple[int, bool]:
     """Walk the trees for the batch's states: the number of hits, and whether every walk ended.
 
     A thread that is not alone leaves branches that another one has asked for to that one.
@@ -267,7 +267,7 @@ def expand(
         first, last = counts[FIRST], counts[LAST]
         for at in range(last - first):
             read_row(rows, first + at, work.words, at, units)
-        hits, resolved = list_hits(first, last - first, False, trees, work, units)
+        hits, resolved = list_hits(first, last - first, False, trees, work)
         if not resolved:
             return MISSED
         if len(work.broken):
@@ -301,54 +301,3 @@ def expand(
             elif work.moves[at] == 1:
                 counts[STOPPED_AT_BOUND] += work.orbits[at]
         counts[FIRST] = last
-
-
-@njit(cache=True, nogil=True)
-def mark_predecessors(
-    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
-) -> int:
-    """Mark the rows begin..end that have a marked successor among the rows end..next_end.
-
-    Returns:
-        The number of misses. If there are any, all must be marked again once the trees have grown.
-    """
-    for first in range(begin, end, len(work.moves)):
-        last = min(end, first + len(work.moves))
-        for at in range(last - first):
-            read_row(rows, first + at, work.words, at, units)
-        hits, resolved = list_hits(first, last - first, True, trees, work, units)
-        if not resolved:
-            return work.counts[MISSES]
-        for hit in range(hits):
-            effect, at = work.hit_effect[hit], work.hit_state[hit]
-            if effects.cut[effect] or marks[first + at]:
-                continue
-            apply(work.words, at, effect, effects, work.made, 0, units)
-            representative(work.made, symmetry, units)
-            found = find_row(rows, table, work.made, 0, units)
-            if end <= found < next_end and marks[found]:
-                marks[first + at] = 1
-    return 0
-
-
-@njit(cache=True, nogil=True)
-def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> None:
-    """Mark the rows begin..end without successors and without cut steps. Their walks are all known."""
-    for row in range(begin, end):
-        read_row(rows, row, work.words, 0, units)
-        hits, resolved = list_hits(row, 1, True, trees, work, units)
-        if hits == 0 and resolved:
-            marks[row] = 1
-
-
-@njit(cache=True, nogil=True)
-def mark_breaking(
-    rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
-) -> None:
-    """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all known."""
-    for row in range(begin, end):
-        read_row(rows, row, work.words, 0, units)
-        hits, _ = list_hits(row, 1, True, trees, work, units)
-        for hit in range(hits):
-            if breaks(hit, wanted, effects, steps, work, units):
-                marks[row] = 1

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from explorer.compiler.program import FIRST_EFFECT
+from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.expand import (
     AT_REST,
     DONE,
@@ -41,7 +41,7 @@ _MULTIPLIER = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's finalizer
 
 
 @njit(inline="always")
-def hash_of(words: Any, at: int, units: Any) -> int:
+def owner_hash(words: Any, at: int, units: Any) -> int:
     """The hash of `words[at]`: its lower half says who owns the state, its upper half where the owner looks for it."""
     mixed = np.uint64(0)
     for word in range((len(units) + 1) // 2):
@@ -91,7 +91,7 @@ def successors(
         counts[FIRST] = first
         for at in range(last - first):
             read_row(rows, first + at, work.words, at, units)
-        hits, resolved = list_hits(first, last - first, True, trees, work, units)
+        hits, resolved = list_hits(first, last - first, True, trees, work)
         if not resolved:
             return MISSED, taken
         if taken + hits > len(parents):
@@ -106,7 +106,7 @@ def successors(
             work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
         count = apply_hits(hits, effects, symmetry, table, work, units)
         for number in range(count):
-            work.slots[number] = slot_of(hash_of(work.made, number, units), len(table))
+            work.slots[number] = slot_of(owner_hash(work.made, number, units), len(table))
             prefetch(table, work.slots[number])
         number = 0
         for hit in range(hits):
@@ -138,7 +138,7 @@ def route(made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts
     starts[:] = 0
     for number in range(taken):
         read_row(made, number, words, 0, units)
-        owners[number] = owner_of(hash_of(words, 0, units), most)
+        owners[number] = owner_of(owner_hash(words, 0, units), most)
         starts[owners[number] + 1] += 1
     for number in range(most):
         starts[number + 1] += starts[number]
@@ -184,7 +184,7 @@ def admit(
         batch = min(count - first, len(slots))
         for number in range(batch):
             read_row(records[(first + number) * width :], 0, words, number, units)
-            slots[number] = slot_of(hash_of(words, number, units), len(table))
+            slots[number] = slot_of(owner_hash(words, number, units), len(table))
             prefetch(table, slots[number])
         for number in range(batch):
             found = table[slots[number]]
@@ -210,7 +210,7 @@ def enter(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, u
         batch = min(end - first, len(slots))
         for number in range(batch):
             read_row(rows, first + number, words, 0, units)
-            slots[number] = slot_of(hash_of(words, 0, units), len(table))
+            slots[number] = slot_of(owner_hash(words, 0, units), len(table))
             prefetch(table, slots[number])
         for number in range(batch):
             slot = slots[number]
@@ -224,7 +224,7 @@ def first_breaking(rows: Any, count: int, wanted: Any, trees: Any, steps: Any, e
     """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, work.words, 0, units)
-        hits, _ = list_hits(row, 1, True, trees, work, units)
+        hits, _ = list_hits(row, 1, True, trees, work)
         for hit in range(hits):
             if breaks(hit, wanted, effects, steps, work, units):
                 return row
@@ -252,7 +252,7 @@ def keep_owned(rows: Any, count: int, mine: int, owners: int, words: Any, units:
     kept = 0
     for row in range(count):
         read_row(rows, row, words, 0, units)
-        if owner_of(hash_of(words, 0, units), owners) == mine:
+        if owner_of(owner_hash(words, 0, units), owners) == mine:
             write_row(rows, kept, words, 0, units)
             kept += 1
     return kept

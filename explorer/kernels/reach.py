@@ -1,4 +1,4 @@
-"""Marking, backwards, the rows from which marked ones can be reached."""
+"""Marking rows by their steps: those that lead to marked ones, in one step or in any number, that have none, or that have a bad one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,60 @@ from numba import njit
 
 from explorer.kernels.expand import MISSES, list_hits
 from explorer.kernels.rows import find_row, read_row
-from explorer.kernels.symmetry import make_representative
+from explorer.kernels.steps import breaks
+from explorer.kernels.symmetry import make_representative, representative
 from explorer.kernels.trees import apply
+
+
+@njit(cache=True, nogil=True)
+def mark_predecessors(
+    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
+) -> int:
+    """Mark the rows begin..end that have a marked successor among the rows end..next_end.
+
+    Returns:
+        The number of misses. If there are any, all must be marked again once the trees have grown.
+    """
+    for first in range(begin, end, len(work.moves)):
+        last = min(end, first + len(work.moves))
+        for at in range(last - first):
+            read_row(rows, first + at, work.words, at, units)
+        hits, resolved = list_hits(first, last - first, True, trees, work)
+        if not resolved:
+            return work.counts[MISSES]
+        for hit in range(hits):
+            effect, at = work.hit_effect[hit], work.hit_state[hit]
+            if effects.cut[effect] or marks[first + at]:
+                continue
+            apply(work.words, at, effect, effects, work.made, 0, units)
+            representative(work.made, symmetry, units)
+            found = find_row(rows, table, work.made, 0, units)
+            if end <= found < next_end and marks[found]:
+                marks[first + at] = 1
+    return 0
+
+
+@njit(cache=True, nogil=True)
+def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> None:
+    """Mark the rows begin..end without successors and without cut steps. Their walks are all known."""
+    for row in range(begin, end):
+        read_row(rows, row, work.words, 0, units)
+        hits, resolved = list_hits(row, 1, True, trees, work)
+        if hits == 0 and resolved:
+            marks[row] = 1
+
+
+@njit(cache=True, nogil=True)
+def mark_breaking(
+    rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
+) -> None:
+    """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all known."""
+    for row in range(begin, end):
+        read_row(rows, row, work.words, 0, units)
+        hits, _ = list_hits(row, 1, True, trees, work)
+        for hit in range(hits):
+            if breaks(hit, wanted, effects, steps, work, units):
+                marks[row] = 1
 
 
 @njit(cache=True, nogil=True)
@@ -28,7 +80,7 @@ def mark_reaching(
         if marks[row]:
             continue
         read_row(rows, row, work.words, 0, units)
-        hits, resolved = list_hits(row, 1, True, trees, work, units)
+        hits, resolved = list_hits(row, 1, True, trees, work)
         if not resolved:
             return -work.counts[MISSES]
         for hit in range(hits):

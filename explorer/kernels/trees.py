@@ -43,8 +43,8 @@ class Trees(NamedTuple):
     candidates: Any
 
 
-class Effects(NamedTuple):
-    """What steps do, see `explorer.compiler.program.Effects`."""
+class EffectArrays(NamedTuple):
+    """What steps do, see `explorer.compiler.effects.Effects`."""
 
     keep: Any
     put: Any

@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from explorer.compiler.program import FIRST_EFFECT, NOTHING
+from explorer.compiler.effects import FIRST_EFFECT
+from explorer.compiler.program import NOTHING
 from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
 
 DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP, BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK = range(7)
 
 # Positions in `place`: the walk, the step, and the tree that missed or was violated; then how walks ended, and steps taken.
-WALK, STEP, TREE, AT_DEPTH, AT_REST, AT_BOUND, STEPS, PLACE = range(8)
+WALK, STEP, TREE, AT_DEPTH, AT_REST, AT_BOUND, UNWEIGHTED, STEPS, PLACE = range(9)
 
 _NOTHING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(FIRST_EFFECT)
 _GAMMA, _ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
@@ -92,7 +93,7 @@ def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
 
 
 @njit(inline="always")
-def list_hits(trees: Any, walker: Any, units: Any) -> int:
+def list_hits(trees: Any, walker: Any) -> int:
     """List the steps of the walk's state, cut ones too; -1 where a branch is missing."""
     hits = 0
     for group in range(trees.candidates.shape[2]):
@@ -173,9 +174,10 @@ def walk_on(
             if place[STEP] >= depth:
                 place[AT_DEPTH] += 1
                 break
-            hits = list_hits(trees, walker, units)
+            hits = list_hits(trees, walker)
             if hits < 0:
                 return MISSED_ACTION
+            enabled = 1
             if walker.pending[0] == 0:  # chosen once, also where a step property's branch is missing
                 walker.pending[1] = -1
                 enabled = keep_enabled(hits, effects, walker)
@@ -186,7 +188,7 @@ def walk_on(
                     walker.pending[0], walker.pending[1] = 1, walker.hit_tree[chosen]
                     walker.pending[2] = walker.hit_effect[chosen]
             if walker.pending[0] == 0:
-                place[AT_REST if hits == 0 else AT_BOUND] += 1
+                place[AT_REST if hits == 0 else AT_BOUND if enabled == 0 else UNWEIGHTED] += 1
                 break
             apply(words, 0, walker.pending[2], effects, words, 1, units)
             for word in range(words.shape[1]):

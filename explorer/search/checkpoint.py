@@ -31,7 +31,7 @@ class CheckpointError(Exception):
 
 
 @attrs.frozen
-class Counts:
+class Counted:
     """What a search had counted when the snapshot was taken."""
 
     generated: int
@@ -47,7 +47,7 @@ class Snapshot:
 
     level_ends: list[int]
     level_sizes: list[int]
-    counts: Counts
+    counts: Counted
 
 
 def fingerprint(system: System, layout: Layout, permutations: int, options: dict[str, Any]) -> dict[str, str]:
@@ -176,7 +176,7 @@ class Checkpoint:
         self._parts = manifest["parts"]
         counts = manifest["counts"]
         cut_steps = Counter({frozenset(bounds): count for bounds, count in counts.pop("cut_steps")})
-        return Snapshot(manifest["level_ends"], manifest["level_sizes"], Counts(**counts, cut_steps=cut_steps))
+        return Snapshot(manifest["level_ends"], manifest["level_sizes"], Counted(**counts, cut_steps=cut_steps))
 
     def _manifest(self) -> dict[str, Any]:
         path = self._folder / MANIFEST

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from explorer.kernels import check as check_kernels
-from explorer.kernels import expand as kernel
-from explorer.search.engine import Engine
+from explorer.kernels import reach as kernel
+from explorer.search.engine import Engine, mask_of
 from explorer.search.store import MOST_MISSES
 from explorer.system import judge_end, successor
 from explorer.trace import violation_at
@@ -26,7 +26,7 @@ def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Vio
     if all(instance.of.name in known for instance in invariants):
         return []
     begin, end = engine.store.level_ends[level : level + 2]
-    wanted = _mask(instance.of.name not in known for instance in invariants)
+    wanted = mask_of(instance.of.name not in known for instance in invariants)
     counts = sum(engine.spread(lambda first, last: _count(engine, wanted, first, last), begin, end))
     names = {instance.of.name: None for instance, count in zip(invariants, counts.tolist(), strict=True) if count}
     return in_order(engine, (_violation(engine, name, level) for name in names))
@@ -64,20 +64,12 @@ def _count(engine: Engine, wanted: np.ndarray, begin: int, end: int) -> np.ndarr
         engine.learn(engine.invariants, misses[: max(0, missed)])  # or waits there for the thread that learns
 
 
-def _mask(bits: Iterable[bool]) -> np.ndarray:
-    """Bits in words of 64, the first one lowest."""
-    packed = np.packbits(np.fromiter(bits, bool), bitorder="little")
-    mask = np.zeros(max(1, -(-len(packed) // 8)) * 8, np.uint8)
-    mask[: len(packed)] = packed
-    return mask.view(np.uint64)
-
-
 def _violation(engine: Engine, name: str, level: int) -> Violation:
     """The violation of a property at the end of the first of the shortest traces to one, judged again in plain Python."""
     begin, end = engine.store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
     numbers = [number for number, instance in enumerate(engine.system.invariants) if instance.of.name == name]
-    wanted = _mask(number in numbers for number in range(len(engine.system.invariants)))
+    wanted = mask_of(number in numbers for number in range(len(engine.system.invariants)))
     room, trees = np.zeros((1, engine.layout.words), np.uint64), engine.trees(engine.invariants)
     check_kernels.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
     trace = first_trace(engine, marks, level)

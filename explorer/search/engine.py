@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
+from explorer.compiler.effects import Effects
 from explorer.compiler.filters import Filter
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import ActionProgram, Effects, InvariantProgram, Program
+from explorer.compiler.program import ActionProgram, InvariantProgram, Program
 from explorer.compiler.widening import not_widened, widened
 from explorer.kernels import symmetry as symmetry_kernels
-from explorer.kernels.trees import Effects as EffectArrays
-from explorer.kernels.trees import Trees
+from explorer.kernels.trees import EffectArrays, Trees
 from explorer.search.store import Store, make_work
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
@@ -138,3 +138,11 @@ class Engine:
     def row_of(self, state: Any) -> int:
         """The row that stands for a plain state, or -1."""
         return self.store.find(self.representative(state))
+
+
+def mask_of(bits: Iterable[bool]) -> np.ndarray:
+    """Bits in words of 64, the first one lowest."""
+    packed = np.packbits(np.fromiter(bits, bool), bitorder="little")
+    mask = np.zeros(max(1, -(-len(packed) // 8)) * 8, np.uint8)
+    mask[: len(packed)] = packed
+    return mask.view(np.uint64)

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from explorer.kernels import expand as kernel
 from explorer.kernels.expand import Work
-from explorer.search.checkpoint import Checkpoint, Counts, Snapshot, fingerprint
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.coverage import unreached
 from explorer.search.engine import Engine
 from explorer.search.prospects import hopeless_states
+from explorer.search.snapshots import Snapshots
 from explorer.search.store import RESERVED_ROWS, Stopped
 from explorer.search.symmetry import refuse_unless_sound
 from explorer.system import System
@@ -24,7 +24,6 @@ from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Ver
 ROWS_BETWEEN_REPORTS = 1 << 18
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
 LEVELS_TRIED, CALLS_TRIED = 12, 5000
-SECONDS_BETWEEN_SNAPSHOTS = 5.0
 
 
 def explore(
@@ -56,7 +55,8 @@ def explore(
         workers: threads to explore with; as many as there are processors if None.
         checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see `explorer.search.checkpoint`.
         resume: go on from the last snapshot in that folder.
-        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any.
+        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no prospect is
+            about one of them.
         coverage: find the statements of actions, too, that ran on no reached state.
 
     Raises:
@@ -66,7 +66,8 @@ def explore(
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
     search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
     if checkpoint is not None:
-        search.keep_snapshots(checkpoint, resume)
+        options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
+        search.keep(Snapshots(engine, checkpoint, options), resume)
     return search.run()
 
 
@@ -91,13 +92,18 @@ class _Search:
         self.on_progress = on_progress
         self.violations: list[Violation] = []
         self.level_sizes: list[int] = []
-        self.checkpoint: Checkpoint | None = None
-        self.snapshot_at = self.started
-        self.whole_levels: Snapshot | None = None
-        self.cut_before: Counter[frozenset[str]] = Counter()
+        self.snapshots: Snapshots | None = None
         self.resumed = False
         self.saw_everything = True
         self.coverage = coverage
+
+    def keep(self, snapshots: Snapshots, resume: bool) -> None:
+        """Write snapshots from now on; first go on from the last one, if asked to."""
+        self.snapshots, self.resumed = snapshots, resume
+        if resume:
+            self.level_sizes, self.saw_everything = snapshots.restore(), False
+        else:
+            snapshots.begin()
 
     def run(self) -> Outcome:
         reason = ""
@@ -238,48 +244,14 @@ class _Search:
             self.store.close_holes(self.engine.works)
         raise Stopped(self.store.what_is_full)
 
-    # Snapshots
-
-    def keep_snapshots(self, folder: Path, resume: bool) -> None:
-        """Write snapshots into a folder from now on; first go on from the last one there, if asked to."""
-        engine = self.engine
-        options = {"check_deadlock": self.check_deadlock, "keep_going": self.keep_going}
-        self.checkpoint = Checkpoint(
-            folder, fingerprint(engine.system, engine.layout, len(engine.permutations), options), engine.layout.units
-        )
-        if not resume:
-            self.checkpoint.begin()
-            return
-        self.saw_everything = False
-        snapshot = self.checkpoint.read(self.store.rows)
-        self.store.restore(snapshot.level_ends)
-        self.level_sizes = list(snapshot.level_sizes)
-        work, counts = engine.works[0], snapshot.counts
-        work.counts[kernel.GENERATED] = counts.generated
-        work.counts[kernel.AT_REST] = counts.at_rest
-        work.counts[kernel.STOPPED_AT_BOUND] = counts.stopped_at_bound
-        work.enabled[:] = counts.enabled
-        self.cut_before = counts.cut_steps
-        self.resumed = True
-
     def _note_whole_levels(self) -> None:
         """Remember what to write if the search ends before the next level does. What lies behind a violation is not remembered."""
-        if self.checkpoint is None or self.violations:
-            return
-        enabled = sum(work.enabled for work in self.engine.works).tolist()
-        totals = map(self.engine.total, (kernel.GENERATED, kernel.AT_REST, kernel.STOPPED_AT_BOUND))
-        self.whole_levels = Snapshot(list(self.store.level_ends), list(self.level_sizes), Counts(*totals, enabled, self._cut_steps()))
+        if self.snapshots is not None and not self.violations:
+            self.snapshots.note(self.level_sizes)
 
     def _snapshot(self, at_once: bool) -> None:
-        """Write the whole levels noted last into the checkpoint, unless that was done just now."""
-        due = at_once or time.perf_counter() - self.snapshot_at > SECONDS_BETWEEN_SNAPSHOTS
-        if self.checkpoint and self.whole_levels and due and self.checkpoint.rows_written < self.whole_levels.level_ends[-1]:
-            self.checkpoint.write(self.store.rows, self.whole_levels)
-            self.snapshot_at = time.perf_counter()
-
-    def _cut_steps(self) -> Counter[frozenset[str]]:
-        """How many steps each set of bounds has cut, in this run and in those that it goes on from."""
-        return self.cut_before + self.engine.cut_steps()
+        if self.snapshots is not None:
+            self.snapshots.write(at_once)
 
     # Telling
 
@@ -311,7 +283,7 @@ class _Search:
         for number, instance in enumerate(engine.system.actions):
             enabled[instance.of.name] += sum(int(work.enabled[number]) for work in engine.works)
         bounds_cut: Counter[str] = Counter()
-        for bounds, count in self._cut_steps().items():
+        for bounds, count in (self.snapshots or engine).cut_steps().items():
             bounds_cut.update(dict.fromkeys(bounds, count))
         return Outcome(
             verdict=verdict,

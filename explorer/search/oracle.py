@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from explorer.system import Cut, System, judge, successor
 from explorer.trace import retrace, violation_at
-from explorer.verdict import DEADLOCK, Budget, Outcome, Verdict
+from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict
 from model.domain import Instance, Transition
+
+STATES_BETWEEN_REPORTS = 1000
 
 
 def explore(
@@ -18,84 +21,141 @@ def explore(
     *,
     check_deadlock: bool = False,
     keep_going: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
     """Breadth-first search with the same verdict, counts and traces as `explorer.search.local.explore`. Ignores the memory budget."""
-    started = time.perf_counter()
-    parents: dict[Any, Any] = dict.fromkeys(system.initial)
-    levels: list[int] = []
-    enabled = Counter({action.of.name: 0 for action in system.actions})
-    cut: Counter[str] = Counter()
-    at_rest: list[Any] = []
-    stopped_at_bound = 0
-    violated: dict[str, tuple[list[Any], Instance | None]] = {}
-    reason = ""
-    level = list(parents)
-    moves: dict[Any, list[tuple[Instance, Any]]] = {}
+    return _Search(system, budget, check_deadlock, keep_going, on_progress).run()
 
-    def check(states: list[Any]) -> None:
+
+class _Search:
+    """One search.
+
+    Attributes:
+        parents: every state found, in the order of finding, and the one before it.
+        levels: how many states there are at each depth that was begun.
+        level: the states of the level that is being found.
+        violated: by property, the path to its first violation, and the instance.
+        moves: for prospects, what each action makes of each state.
+    """
+
+    def __init__(
+        self, system: System, budget: Budget, check_deadlock: bool, keep_going: bool, on_progress: Callable[[Progress], None]
+    ) -> None:
+        self.started = time.perf_counter()
+        self.system, self.budget, self.on_progress = system, budget, on_progress
+        self.check_deadlock, self.keep_going = check_deadlock, keep_going
+        self.parents: dict[Any, Any] = dict.fromkeys(system.initial)
+        self.level = list(self.parents)
+        self.levels: list[int] = []
+        self.enabled = Counter({action.of.name: 0 for action in system.actions})
+        self.cut: Counter[str] = Counter()
+        self.at_rest: list[Any] = []
+        self.stopped_at_bound = 0
+        self.violated: dict[str, tuple[list[Any], Instance | None]] = {}
+        self.moves: dict[Any, list[tuple[Instance, Any]]] = {}
+        self.reason = ""
+
+    def run(self) -> Outcome:
+        try:
+            self._explore()
+            if not self.reason and (self.keep_going or not self.violated):  # every state is known
+                self._judge_prospects()
+        except KeyboardInterrupt:
+            self.reason = "interrupted"
+        return self._outcome()
+
+    def _explore(self) -> None:
+        while self.level:
+            self.levels.append(len(self.level))
+            self._check(self.level)
+            self._report(level_ended=True)
+            if self.reason or (self.violated and not self.keep_going):
+                return
+            if self.budget.max_depth is not None and len(self.levels) - 1 >= self.budget.max_depth:
+                self.reason = f"depth {self.budget.max_depth}"
+                return
+            frontier, self.level = self.level, []
+            for number, state in enumerate(frontier, 1):
+                self._expand(state)
+                if self.reason:
+                    break
+                if number % STATES_BETWEEN_REPORTS == 0:
+                    self._report(level_ended=False)
+            if self.check_deadlock and self.at_rest and not self.reason:
+                self.violated.setdefault(DEADLOCK, (_path(self.parents, self.at_rest[0]), None))
+
+    def _check(self, states: list[Any]) -> None:
         for state in states:
-            for invariant in system.invariants:
-                if invariant.of.name not in violated and not judge(invariant, state, system.domain):
-                    violated[invariant.of.name] = (_path(parents, state), invariant)
+            for invariant in self.system.invariants:
+                if invariant.of.name not in self.violated and not judge(invariant, state, self.system.domain):
+                    self.violated[invariant.of.name] = (_path(self.parents, state), invariant)
 
-    def check_steps(state: Any, successors: list[Any]) -> None:
+    def _check_steps(self, state: Any, successors: list[Any]) -> None:
         for after in successors:
-            for each in system.step_properties:
-                if each.of.name not in violated and not judge(each, Transition(state, after), system.transitions):
-                    violated[each.of.name] = ([*_path(parents, state), after], each)
+            for each in self.system.step_properties:
+                if each.of.name not in self.violated and not judge(each, Transition(state, after), self.system.transitions):
+                    self.violated[each.of.name] = ([*_path(self.parents, state), after], each)
 
-    while level:
-        levels.append(len(level))
-        check(level)
-        if reason or (violated and not keep_going):
-            break
-        if budget.max_depth is not None and len(levels) - 1 >= budget.max_depth:
-            reason = f"depth {budget.max_depth}"
-            break
-        frontier, level = level, []
-        for state in frontier:
-            results = [(action, successor(action, state, system.domain)) for action in system.actions]
-            cuts = [after for _, after in results if isinstance(after, Cut)]
-            for after in cuts:
-                cut.update(after.bounds)
-            steps = [(action, after) for action, after in results if after is not None and not isinstance(after, Cut)]
-            check_steps(state, [after for _, after in steps])
-            enabled.update(action.of.name for action, _ in steps)
-            if not steps and cuts:
-                stopped_at_bound += 1
-            elif not steps:
-                at_rest.append(state)
-            if system.prospects:
-                moves[state] = results
-            for _, after in steps:
-                if after not in parents:
-                    if budget.max_states is not None and len(parents) >= budget.max_states:
-                        reason = "max-states"
-                        break
-                    parents[after] = state
-                    level.append(after)
-            if reason:
-                break
-        if check_deadlock and at_rest and not reason:
-            violated.setdefault(DEADLOCK, (_path(parents, at_rest[0]), None))
-    if not reason and (keep_going or not violated):
-        found_at = {state: number for number, state in enumerate(moves)}
-        lost = [(hopeless[0], each) for each in system.prospects if (hopeless := _hopeless(system, each, moves))]
+    def _expand(self, state: Any) -> None:
+        """Take every step from a state."""
+        results = [(action, successor(action, state, self.system.domain)) for action in self.system.actions]
+        cuts = [after for _, after in results if isinstance(after, Cut)]
+        steps = [(action, after) for action, after in results if after is not None and not isinstance(after, Cut)]
+        for after in cuts:
+            self.cut.update(after.bounds)
+        self._check_steps(state, [after for _, after in steps])
+        self.enabled.update(action.of.name for action, _ in steps)
+        if not steps and cuts:
+            self.stopped_at_bound += 1
+        elif not steps:
+            self.at_rest.append(state)
+        if self.system.prospects:
+            self.moves[state] = results
+        for _, after in steps:
+            if after not in self.parents:
+                if self.budget.max_states is not None and len(self.parents) >= self.budget.max_states:
+                    self.reason = "max-states"
+                    return
+                self.parents[after] = state
+                self.level.append(after)
+
+    def _judge_prospects(self) -> None:
+        found_at = {state: number for number, state in enumerate(self.moves)}
+        prospects = self.system.prospects
+        lost = [(hopeless[0], each) for each in prospects if (hopeless := _hopeless(self.system, each, self.moves))]
         for state, each in sorted(lost, key=lambda found: found_at[found[0]]):
-            violated.setdefault(each.of.name, (_path(parents, state), each))
-    return Outcome(
-        verdict=_verdict(bool(violated), reason),
-        reason=reason,
-        violations=tuple(violation_at(system, instance, retrace(system, path)) for path, instance in violated.values()),
-        levels=tuple(levels),
-        generated=sum(enabled.values()),
-        enabled=dict(enabled),
-        bounds_cut=dict(sorted(cut.items())),
-        deadlocks=len(at_rest),
-        stopped_at_bound=stopped_at_bound,
-        stored_states=len(parents),
-        seconds=time.perf_counter() - started,
-    )
+            self.violated.setdefault(each.of.name, (_path(self.parents, state), each))
+
+    def _report(self, *, level_ended: bool) -> None:
+        self.on_progress(
+            Progress(
+                depth=len(self.levels) - 1,
+                frontier=self.levels[-1],
+                stored_states=len(self.parents),
+                generated=sum(self.enabled.values()),
+                compiled_paths=0,
+                seconds=time.perf_counter() - self.started,
+                memory=0,
+                level_ended=level_ended,
+            )
+        )
+
+    def _outcome(self) -> Outcome:
+        begun = sum(self.levels)
+        violations = ((instance, retrace(self.system, path)) for path, instance in self.violated.values())
+        return Outcome(
+            verdict=_verdict(bool(self.violated), self.reason),
+            reason=self.reason,
+            violations=tuple(violation_at(self.system, instance, trace) for instance, trace in violations),
+            levels=(*self.levels, *([len(self.parents) - begun] if begun < len(self.parents) else [])),
+            generated=sum(self.enabled.values()),
+            enabled=dict(self.enabled),
+            bounds_cut=dict(sorted(self.cut.items())),
+            deadlocks=len(self.at_rest),
+            stopped_at_bound=self.stopped_at_bound,
+            stored_states=len(self.parents),
+            seconds=time.perf_counter() - self.started,
+        )
 
 
 def _hopeless(system: System, prospect: Instance, moves: dict[Any, list[tuple[Instance, Any]]]) -> list[Any]:

@@ -13,15 +13,15 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.program import Column
+from explorer.compiler.effects import Column
 from explorer.kernels import check as check_kernels
 from explorer.kernels import expand as expand_kernels
 from explorer.kernels import parts as kernels
 from explorer.kernels.symmetry import SPARE
 from explorer.memory import reserve
 from explorer.search.checkpoint import fingerprint
-from explorer.search.engine import Engine
-from explorer.search.store import BATCH, MOST_MISSES
+from explorer.search.engine import Engine, mask_of
+from explorer.search.store import MOST_MISSES
 from explorer.system import System
 from explorer.verdict import Budget
 
@@ -233,7 +233,7 @@ class PartEngine:
         if all(instance.of.name in known for instance in invariants) or not len(rows):
             return {}
         self._use(rows)
-        found = self._count_violations(rows, _mask([instance.of.name not in known for instance in invariants]))
+        found = self._count_violations(rows, mask_of(instance.of.name not in known for instance in invariants))
         names = {instance.of.name for instance, count in zip(invariants, found.tolist(), strict=True) if count}
         return {name: self._first_violating(rows, name) for name in sorted(names)}
 
@@ -248,96 +248,11 @@ class PartEngine:
             self.engine.learn(self.engine.invariants, misses[: max(0, missed)])
 
     def _first_violating(self, rows: np.ndarray, name: str) -> int:
-        wanted = _mask([instance.of.name == name for instance in self.system.invariants])
+        wanted = mask_of(instance.of.name == name for instance in self.system.invariants)
         trees = self.engine.trees(self.engine.invariants)
         return int(kernels.first_violating(rows, self._count(rows), wanted, trees, self._words, self.units))
-
-
-def _mask(bits: list[bool]) -> np.ndarray:
-    """Bits in words of 64, the first one lowest."""
-    packed = np.packbits(bits, bitorder="little")
-    mask = np.zeros(max(1, -(-len(packed) // 8)) * 8, np.uint8)
-    mask[: len(packed)] = packed
-    return mask.view(np.uint64)
 
 
 def _fill(column: Column, values: np.ndarray) -> None:
     column.extend(len(values) - column.length)
     column.array[: len(values)] = values
-
-
-class Visited:
-    """The rows that one owner has admitted, in the order in which it did, and the visited set over them, in this process's memory.
-
-    Attributes:
-        end: how many rows there are.
-        rows, table: the arrays; they have room for more, see `make_room`.
-    """
-
-    FEWEST = 1 << 12
-
-    def __init__(self, units: tuple[int, ...]) -> None:
-        self.units = units
-        self.end = 0
-        self._words = np.zeros((BATCH, (len(units) + 1) // 2), np.uint64)
-        self._slots = np.zeros(BATCH, np.uint64)
-        self.rows = self._rows_for(self.FEWEST)
-        self.table = self._table_for(4 * self.FEWEST)
-
-    def _rows_for(self, count: int) -> np.ndarray:
-        """An array for so many rows, with those that there are."""
-        rows = np.zeros(count * len(self.units), np.uint32)
-        rows[: self.end * len(self.units)] = self.rows[: self.end * len(self.units)] if self.end else 0
-        return rows
-
-    def _table_for(self, slots: int) -> np.ndarray:
-        """An empty table."""
-        return np.zeros(slots, np.uint32)
-
-    def make_room(self, count: int) -> None:
-        """Make room for so many more rows."""
-        most = self.end + count
-        if most >= 1 << 31:
-            raise OverflowError("a partition has more than 2^31 states; explore with more --partitions")
-        if most * len(self.units) > len(self.rows):
-            self.rows = self._rows_for(max(most, len(self.rows) // len(self.units) * 3 // 2))
-        if 4 * most > 3 * len(self.table):
-            self.table = self._table_for(max(2 * most, 2 * len(self.table)))
-            self._enter(0)
-
-    def _enter(self, begin: int) -> None:
-        kernels.enter(self.rows, begin, self.end, self.table, self._words[:1], self._slots, self.units)
-
-    def add(self, rows: np.ndarray) -> None:
-        """Add rows that are known to be new."""
-        self.make_room(len(rows) // len(self.units))
-        begin = self.end
-        self.rows[begin * len(self.units) : begin * len(self.units) + len(rows)] = rows
-        self.end += len(rows) // len(self.units)
-        self._enter(begin)
-
-    def forget_after(self, end: int) -> None:
-        """Take back what was added after the first rows. Rows that came later stand behind others in the table, so nothing else moves."""
-        self.table[self.table > end] = 0
-        self.end = end
-
-    def admit(self, records: list[tuple[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
-        """Add the records' rows that are new.
-
-        Args:
-            records: the source of the parents, and records, in an order that is always the same.
-
-        Returns:
-            Of each new row its parent, which is the source and the row there as upper and lower half, and its action.
-        """
-        width = len(self.units) + kernels.RECORD_EXTRA
-        most = sum(len(some) // width for _, some in records)
-        parents, actions = reserve((most,), np.int64), reserve((most,), np.int32)
-        admitted, begin = 0, self.end
-        for source, some in records:
-            self.make_room(len(some) // width)
-            admitted = kernels.admit(
-                some, source, self.rows, self.end, self.table, parents, actions, admitted, self._words, self._slots, self.units
-            )
-            self.end = begin + admitted
-        return parents[:admitted], actions[:admitted]

@@ -15,7 +15,7 @@ from explorer.compiler.program import InvariantProgram
 from explorer.kernels import check as check_kernels
 from explorer.kernels.reach import mark_reaching
 from explorer.search.counterexamples import first_trace, in_order
-from explorer.search.engine import Engine
+from explorer.search.engine import Engine, mask_of
 from explorer.search.store import MOST_MISSES
 from explorer.trace import violation_at
 from explorer.verdict import Violation
@@ -58,8 +58,7 @@ def _reached(engine: Engine, number: int) -> np.ndarray:
     """The rows where a prospect is reality, marked."""
     store, end = engine.store, engine.store.level_ends[-1]
     room, misses = np.zeros((1, engine.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
-    wanted = np.zeros(len(engine.system.prospects) // 64 + 1, np.uint64)
-    wanted[number // 64] = np.uint64(1 << number % 64)
+    wanted = mask_of(each == number for each in range(len(engine.system.prospects)))
     program: InvariantProgram = engine.prospects
     while missed := check_kernels.check(
         store.rows, 0, end, wanted, np.zeros(len(engine.system.prospects), np.int64), engine.trees(program), room, misses, store.units

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import MOST_CUTS
 from explorer.kernels import rows as row_kernels
 from explorer.kernels.expand import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, STOP, Work
 from explorer.kernels.symmetry import SPARE

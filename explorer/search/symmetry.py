@@ -7,8 +7,8 @@ words: most often comparing keys is enough to tell which image it is. An orbit h
 how many of them leave a state as it is; every state of an orbit has as many successors as any other. So all counts without symmetry are
 recovered exactly.
 
-That is sound only if the initial states, the actions and the invariants do not tell the names apart. Permutations that move the set
-of initial states are left out; the rest is tried on states as the search meets them, and refused where it fails.
+That is sound only if the initial states, the actions and the properties do not tell the names apart. Permutations that move the set of
+initial states or a prospect are left out; the rest is tried on states as the search meets them, and refused where it fails.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 import numpy as np
 
-from explorer.compiler.images import Image, Permutation, permuted
+from explorer.compiler.images import Image, Permutation, permuted, renamed
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
 from explorer.kernels.symmetry import Symmetry
 from explorer.system import Cut, ModelError, System, judge, successor
-from model.domain import Transition
+from model.domain import Quantified, Transition
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8
@@ -35,7 +35,10 @@ MOST_BYTES = 1 << 26
 
 
 def permutations_of(system: System, layout: Layout) -> list[Permutation]:
-    """The permutations of interchangeable names that leave the set of initial states as it is, the identity first.
+    """The permutations of interchangeable names that leave the set of initial states and each prospect as they are, the identity first.
+
+    A prospect with a parameter that is a name, such as "this client can have a turn", is another one after an exchange: whether it is lost
+    is asked of one state after the other, and an image of the state says nothing of it.
 
     Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too large.
     """
@@ -47,7 +50,12 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
     ]
     every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
     initial = set(system.initial)
-    return [found for found in every if {permuted(system.domain, state, found) for state in system.initial} == initial]
+    return [
+        found
+        for found in every
+        if {permuted(system.domain, state, found) for state in system.initial} == initial
+        and all(renamed(each, found) == renamed(each, {}) for each in system.prospects)
+    ]
 
 
 def no_symmetry(layout: Layout) -> Symmetry:
@@ -209,17 +217,24 @@ def _try(system: System, permutation: Permutation, state: Any) -> None:
         ours, theirs = by_function.setdefault(instance.of, ([], []))
         ours += [bool(judge(instance, step, system.transitions)) for step in steps]
         theirs += [bool(judge(instance, step, system.transitions)) for step in image_steps]
-    for invariant in (*system.invariants, *system.prospects):
+    for invariant in system.invariants:
         ours, theirs = by_function.setdefault(invariant.of, ([], []))
         ours.append(bool(judge(invariant, state, system.domain)))
         theirs.append(bool(judge(invariant, image, system.domain)))
+    for prospect in system.prospects:  # each by itself: the permutations leave them as they are
+        if bool(judge(prospect, state, system.domain)) != bool(judge(prospect, image, system.domain)):
+            _refuse(system, permutation, prospect.of, state)
     for function, (ours, theirs) in by_function.items():
         if Counter(ours) != Counter(theirs):
-            moved = ", ".join(f"{name} and {image}" for of in permutation.values() for name, image in of.items() if name < image)
-            raise ModelError(
-                f"{function.name} tells {moved} apart, which the model declares interchangeable; explore without symmetry\n"
-                f"  in the state {system.domain.show(state)}"
-            )
+            _refuse(system, permutation, function, state)
+
+
+def _refuse(system: System, permutation: Permutation, function: Quantified, state: Any) -> NoReturn:
+    moved = ", ".join(f"{name} and {image}" for of in permutation.values() for name, image in of.items() if name < image)
+    raise ModelError(
+        f"{function.name} tells {moved} apart, which the model declares interchangeable; explore without symmetry\n"
+        f"  in the state {system.domain.show(state)}"
+    )
 
 
 def _image_of_step(system: System, after: Any, permutation: Permutation) -> Any:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from explorer.system import line_of
+from explorer.system import RAISED, line_of
 from highwater.specs.tables import Wrong, did_you_mean, shown
 
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
@@ -89,7 +89,7 @@ def _import(name: str, key: str) -> Any:
         near = here.with_suffix(".py").exists() or here.is_dir()
         hint = "; the current folder is searched only with --model-path ." if near else "; install it, or name its folder with --model-path"
         raise Wrong(f"{key}: there is no module {error.name}{hint}") from None
-    except Exception as error:
+    except RAISED as error:
         at = f" {where}" if (where := line_of(error)) else ""
         raise Wrong(f"{key}: {name} cannot be imported: {type(error).__name__}: {error}{at}") from error
 

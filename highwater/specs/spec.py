@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from explorer.system import ModelError, System, line_of
+from explorer.system import RAISED, ModelError, System, blaming_the_model, line_of
 from explorer.verdict import DEADLOCK, Verdict
 from highwater.specs import own
 from highwater.specs.tables import Findings, Wrong, did_you_mean, shown, structure
@@ -115,11 +115,12 @@ class Spec:
         return build_system(self.definition, self.protocol, self.bounds, self.properties)
 
 
+@blaming_the_model()
 def build_system(definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property]) -> System:
     """A model's transition system within bounds, with the properties to check.
 
     Raises:
-        ModelError: the model's state has no proper domain.
+        ModelError: the model's state has no proper domain, or what the model says of its bounds and initial states raised.
     """
     try:
         domain = domain_of(definition.state, bounds)
@@ -244,10 +245,15 @@ def find_model(name: str) -> Model:
     return own.load(name, "model", Model) if own.is_reference(name) else _choose(name, MODELS, "model", "models")
 
 
-def _define(model: Model, protocol: Any) -> Definition:
+def define(model: Model, protocol: Any) -> Definition:
+    """A model under a protocol.
+
+    Raises:
+        Wrong: the model refuses it.
+    """
     try:
         return model.define(protocol)
-    except Exception as error:
+    except RAISED as error:
         raise Wrong(f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()) from error
 
 
@@ -310,7 +316,7 @@ def resolve_model(
     findings = Findings()
     chosen = findings.get(structure, protocol, model.protocol, "protocol")
     findings.raise_if_any()  # bounds and properties depend on the protocol
-    definition = _define(model, chosen)
+    definition = define(model, chosen)
     sizes = findings.get(structure, bounds, definition.bounds, "bounds")
     known = {each.name: each for each in properties_of(definition)}
     names = list(check)
@@ -318,7 +324,7 @@ def resolve_model(
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
     choices = {**known, DEADLOCK: None}
     wanted = [
-        findings.get(own.load, name, "check", Invariant, StepProperty)
+        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect)
         if own.is_reference(name)
         else findings.get(_choose, name, choices, "check", "properties of this model")
         for name in names

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from copy import deepcopy
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -18,9 +16,7 @@ from explorer.compiler.layout import Layout
 from explorer.search.oracle import explore
 from explorer.system import Cut, ModelError, System, judge_end, successor
 from explorer.trace import changes, violation_at
-from explorer.verdict import DEADLOCK, Step, Verdict, Violation
-from highwater.claims import check_spec
-from highwater.specs.spec import find_specs, load_spec
+from explorer.verdict import DEADLOCK, Step, Violation
 from model.domain import (
     BOOLEAN,
     ArrayOf,
@@ -39,7 +35,6 @@ from model.domain import (
     within,
 )
 
-SPECS = Path(__file__).parents[2] / "specs"
 WHO = Integers(0, 2, label="p", names="people")
 NUMBER = Integers(0, Limit(3, "number"))
 
@@ -208,22 +203,6 @@ def test_every_part_that_changes_has_the_name_that_changes_are_told_by(choices: 
     for before, after in zip(violation.trace, violation.trace[1:], strict=False):
         for change in changes(SYSTEM.domain, before.state, after.state):
             assert change.path in names
-
-
-REFERENCE = [path for path in find_specs([SPECS]) if "partition" not in path.parts]
-VIOLATED = [path for path in REFERENCE if load_spec(path).file.expect.verdict is Verdict.VIOLATED]
-
-
-@functools.cache
-def checked(path: Path) -> tuple[System, Violation]:
-    spec = load_spec(path)
-    return spec.system(), check_spec(spec).violation
-
-
-@pytest.mark.parametrize("path", VIOLATED, ids=lambda path: path.stem)
-def test_a_shortest_trace_has_no_step_that_the_violation_does_not_depend_on(path: Path) -> None:
-    system, violation = checked(path)
-    assert list(causes_of(system, violation).distance) == list(range(1, len(violation.trace)))
 
 
 def run(*steps: tuple[Any, dict[str, str]]) -> list[Step]:

@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import local
+from explorer.search import local, snapshots
 from explorer.search.checkpoint import MANIFEST, CheckpointError
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
@@ -33,7 +33,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot after every level."""
-    monkeypatch.setattr(local, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
+    monkeypatch.setattr(snapshots, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
 
 
 @pytest.mark.parametrize("symmetry", [False, True])
@@ -71,8 +71,8 @@ RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from explorer.search import local
-local.SECONDS_BETWEEN_SNAPSHOTS = 0.0
+from explorer.search import local, snapshots
+snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
 from explorer.search.checkpoint import MANIFEST
@@ -86,7 +86,7 @@ def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Pat
     expected = local.explore(system(leader_epoch_max=2), symmetry=False)  # first, so that machine code is made and kept
     code = RUN.format(tests=str(Path(__file__).parent))
     command = [sys.executable, "-c", code, str(tmp_path)]
-    rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.1, 0.4) + 0.05 * attempt, attempts=60)
+    rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.1, 0.4) + 0.2 * attempt, attempts=60)
     found = (expected.distinct_states, expected.generated, expected.depth, expected.bounds_cut, expected.stopped_at_bound, expected.levels)
     assert rest == " ".join(map(str, found))
 

@@ -554,7 +554,7 @@ def test_a_set_in_place_of_a_frozenset_means_the_same_to_both_engines(explore: E
         assert outcome.levels == (1, 3, 3, 1)
 
 
-# Progress, interrupts and memory: the packed engine
+# Progress, interrupts and memory
 
 
 @attrs.frozen
@@ -594,9 +594,9 @@ def test_max_states_is_exact_in_wide_levels_too(odometer: System, most: int) -> 
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "max-states")
 
 
-def test_progress_is_told_after_each_level(odometer: System) -> None:
+def test_progress_is_told_after_each_level(explore: Explore, odometer: System) -> None:
     told_of: list[Progress] = []
-    outcome = local.explore(odometer, Budget(max_depth=20), on_progress=told_of.append)
+    outcome = explore(odometer, Budget(max_depth=20), on_progress=told_of.append)
     ends = [progress for progress in told_of if progress.level_ended]
     assert [progress.depth for progress in ends] == list(range(21))
     assert tuple(progress.frontier for progress in ends) == outcome.levels
@@ -605,18 +605,21 @@ def test_progress_is_told_after_each_level(odometer: System) -> None:
     assert [progress.seconds for progress in told_of] == sorted(progress.seconds for progress in told_of)
 
 
-def test_progress_is_told_within_wide_levels_without_changing_what_is_found(odometer: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_told_within_wide_levels_without_changing_what_is_found(
+    explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(local, "ROWS_BETWEEN_REPORTS", 300)
+    monkeypatch.setattr(oracle, "STATES_BETWEEN_REPORTS", 300)
     told_of: list[Progress] = []
-    outcome = local.explore(odometer, Budget(max_depth=60), on_progress=told_of.append)
-    assert outcome.levels == tuple(simplices())[:61]
+    outcome = explore(odometer, Budget(max_depth=40), on_progress=told_of.append)
+    assert outcome.levels == tuple(simplices())[:41]
     assert any(not progress.level_ended for progress in told_of)
     states = [progress.stored_states for progress in told_of]
     assert states == sorted(states)
 
 
 @pytest.mark.parametrize("calls", [1, 2, 5, 30])
-def test_an_interrupt_ends_with_what_was_learned_so_far(odometer: System, calls: int) -> None:
+def test_an_interrupt_ends_with_what_was_learned_so_far(explore: Explore, odometer: System, calls: int) -> None:
     told_of: list[Progress] = []
 
     def interrupt(progress: Progress) -> None:
@@ -624,21 +627,22 @@ def test_an_interrupt_ends_with_what_was_learned_so_far(odometer: System, calls:
         if len(told_of) == calls:
             raise KeyboardInterrupt
 
-    outcome = local.explore(odometer, on_progress=interrupt)
+    outcome = explore(odometer, on_progress=interrupt)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
     assert outcome.levels == tuple(simplices())[:calls]
     assert outcome.generated == told_of[-1].generated == 3 * sum(outcome.levels[:-1])
     assert len(told_of) == calls
 
 
-def test_an_interrupt_within_a_level_keeps_its_part(odometer: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_within_a_level_keeps_its_part(explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(local, "ROWS_BETWEEN_REPORTS", 300)
+    monkeypatch.setattr(oracle, "STATES_BETWEEN_REPORTS", 300)
 
     def interrupt(progress: Progress) -> None:
         if not progress.level_ended:
             raise KeyboardInterrupt
 
-    outcome = local.explore(odometer, on_progress=interrupt)
+    outcome = explore(odometer, on_progress=interrupt)
     levels = tuple(simplices())
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
     assert outcome.levels[:-1] == levels[: outcome.depth]
@@ -646,25 +650,25 @@ def test_an_interrupt_within_a_level_keeps_its_part(odometer: System, monkeypatc
     assert outcome.distinct_states < 64**3
 
 
-def test_an_interrupt_in_the_last_report_of_a_budget_that_ran_out_ends_like_any_other(odometer: System) -> None:
+def test_an_interrupt_in_the_last_report_of_a_budget_that_ran_out_ends_like_any_other(explore: Explore, odometer: System) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.stored_states == 1000:
             raise KeyboardInterrupt
 
     try:
-        outcome = local.explore(odometer, Budget(max_states=1000), on_progress=interrupt)
+        outcome = explore(odometer, Budget(max_states=1000), on_progress=interrupt)
     except KeyboardInterrupt:
         pytest.fail("the interrupt came through")
     assert outcome.verdict is Verdict.UNKNOWN
     assert outcome.distinct_states == 1000
 
 
-def test_a_violation_outlives_an_interrupt(system_of: SystemOf) -> None:
+def test_a_violation_outlives_an_interrupt(explore: Explore, system_of: SystemOf) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.depth == 9:
             raise KeyboardInterrupt
 
-    outcome = local.explore(system_of([Clock(12)], [tick], [it_is_never_six]), keep_going=True, on_progress=interrupt)
+    outcome = explore(system_of([Clock(12)], [tick], [it_is_never_six]), keep_going=True, on_progress=interrupt)
     assert (outcome.verdict, outcome.reason) == (Verdict.VIOLATED, "interrupted")
     assert outcome.levels == (1,) * 10
 

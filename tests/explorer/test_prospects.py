@@ -8,10 +8,29 @@ from typing import Any
 
 import attrs
 import pytest
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
 
-from explorer.search import local
+from explorer.search import local, oracle
+from explorer.system import ModelError, System
 from explorer.verdict import Budget, Verdict
-from model.domain import Integers, SetOf, Witness, action, evolve, invariant, prospect, within
+from model.domain import (
+    BOOLEAN,
+    Action,
+    ArrayOf,
+    Integers,
+    Maybe,
+    Prospect,
+    SetOf,
+    Witness,
+    action,
+    domain_of,
+    evolve,
+    invariant,
+    prospect,
+    replaced,
+    within,
+)
 
 # From 0 the ball may climb to 4, or fall from 2 into a hole at 7, where it can only shake; 4 is the goal, from which it rolls back to 0.
 ROADS = {0: 1, 1: 2, 2: 3, 3: 4, 4: 0}
@@ -170,3 +189,160 @@ def test_symmetry_changes_nothing(system_of: Callable[..., Any], hope: Any) -> N
     assert ours.stored_states < theirs.stored_states
     assert ours.violations == theirs.violations
     assert ours.violations
+
+
+@prospect(along=[toggle], switch=SWITCH)
+def can_be_off(switches: Switches, switch: int) -> bool:
+    return switch not in switches.on
+
+
+def test_a_prospect_about_one_name_is_judged_without_exchanging_it(system_of: Callable[..., Any]) -> None:
+    """Whether s0 can be off says nothing of s1: a state in which only s0 is stuck and one in which only s1 is must both be kept."""
+    plain = system_of([Switches(frozenset(), frozenset())], [toggle, wear_out], [can_be_off])
+    symmetric = attrs.evolve(plain, interchangeable={"switches": (0, 1, 2)})
+    ours, theirs = local.explore(symmetric), oracle.explore(plain)
+    assert ours.violations == theirs.violations
+    assert ours.violations[0].trace_length == 2
+    assert ours.stored_states == ours.distinct_states == theirs.distinct_states
+
+
+GUEST = Integers(0, 2, label="g", names="guests")
+CLIENT = Integers(0, 1, label="c", names="clients")
+
+
+@attrs.frozen
+class Lock:
+    """Who has the lock."""
+
+    holder: int | None = within(Maybe(CLIENT))
+
+
+@action(actor="client", client=CLIENT)
+def take(lock: Lock, client: int) -> Lock:
+    return evolve(lock, holder=client)
+
+
+@prospect(along=[take], client=CLIENT)
+def can_have_a_turn(lock: Lock, client: int) -> bool:
+    return lock.holder == client
+
+
+@attrs.frozen
+class Flags:
+    """In phase 0 the one who holds has a flag, in phase 1 the other has."""
+
+    phase: bool = within(BOOLEAN)
+    flags: tuple[bool, ...] = within(ArrayOf(BOOLEAN, 2, label="c", by="clients"))
+
+
+@action(actor="clock")
+def flip(state: Flags) -> Flags:
+    return evolve(state, phase=not state.phase, flags=tuple(not flag for flag in state.flags))
+
+
+@prospect(along=[flip], client=CLIENT)
+def can_let_go(state: Flags, client: int) -> bool:
+    return state.flags[client] == state.phase
+
+
+@prospect(along=[flip], client=Integers(0, 1))
+def can_let_go_undeclared(state: Flags, client: int) -> bool:
+    return state.flags[client] == state.phase
+
+
+FLAGS = [Flags(False, (True, False)), Flags(False, (False, True))]
+
+
+@pytest.mark.parametrize(
+    ("initial", "step", "hope", "verdict"),
+    [([Lock(None)], take, can_have_a_turn, Verdict.HOLDS), (FLAGS, flip, can_let_go, Verdict.VIOLATED)],
+)
+def test_exchanging_names_neither_makes_nor_hides_a_loss(
+    explore: Callable[..., Any], system_of: Callable[..., Any], initial: list[Any], step: Any, hope: Any, verdict: Verdict
+) -> None:
+    """Each client gets its turn, though never while another one stands for it; a holder never lets go, though the other one does."""
+    system = attrs.evolve(system_of(initial, [step], [hope]), interchangeable={"clients": (0, 1)})
+    assert explore(system).verdict is verdict
+
+
+def test_a_prospect_with_an_undeclared_name_is_refused(system_of: Callable[..., Any]) -> None:
+    system = attrs.evolve(system_of(FLAGS, [flip], [can_let_go_undeclared]), interchangeable={"clients": (0, 1)})
+    with pytest.raises(ModelError, match="can_let_go_undeclared tells 0 and 1 apart"):
+        local.explore(system)
+
+
+@attrs.frozen
+class Room:
+    """Three guests: who has the key, who is in, and who is awake."""
+
+    key: int | None = within(Maybe(GUEST))
+    inside: frozenset[int] = within(SetOf(GUEST))
+    awake: tuple[bool, ...] = within(ArrayOf(BOOLEAN, 3, by="guests"))
+
+
+CONDITIONS: dict[str, Callable[[Room, int], bool]] = {
+    "has the key": lambda room, guest: room.key == guest,
+    "nobody has the key": lambda room, guest: room.key is None,
+    "is inside": lambda room, guest: guest in room.inside,
+    "is alone": lambda room, guest: room.inside == frozenset({guest}),
+    "is awake": lambda room, guest: room.awake[guest],
+    "is awake without the key": lambda room, guest: room.awake[guest] and room.key != guest,
+}
+EFFECTS: dict[str, Callable[[Room, int], Room]] = {
+    "takes the key": lambda room, guest: evolve(room, key=guest),
+    "puts the key away": lambda room, guest: evolve(room, key=None),
+    "enters": lambda room, guest: evolve(room, inside=room.inside | {guest}),
+    "leaves": lambda room, guest: evolve(room, inside=room.inside - {guest}),
+    "wakes": lambda room, guest: evolve(room, awake=replaced(room.awake, guest, True)),
+    "sleeps": lambda room, guest: evolve(room, awake=replaced(room.awake, guest, False)),
+}
+
+
+@st.composite
+def rooms(draw: Any) -> System:
+    """What each guest may do under random conditions, and what is hoped for one guest or for any of them."""
+
+    def condition() -> Callable[[Room, int], bool]:
+        name, negated = draw(st.sampled_from(sorted(CONDITIONS))), draw(st.booleans())
+        return lambda room, guest: CONDITIONS[name](room, guest) != negated
+
+    def step(number: int) -> Action:
+        when, effect = condition(), EFFECTS[draw(st.sampled_from(sorted(EFFECTS)))]
+
+        def done(room: Room, guest: int) -> Room | None:
+            return effect(room, guest) if when(room, guest) else None
+
+        done.__name__ = f"step{number}"
+        return Action(done, {"guest": GUEST}, "guest")
+
+    def hope(number: int, actions: list[Action]) -> Prospect:
+        wanted, of_one = condition(), draw(st.booleans())
+
+        def for_one(room: Room, guest: int) -> bool:
+            return wanted(room, guest)
+
+        def for_any(room: Room) -> bool:
+            return any(wanted(room, guest) for guest in range(3))
+
+        function = for_one if of_one else for_any
+        function.__name__ = f"hope{number}"
+        along = tuple(each for each in actions if draw(st.integers(0, 3)))
+        return Prospect(function, {"guest": GUEST} if of_one else {}, along=along)
+
+    actions = [step(number) for number in range(draw(st.integers(2, 5)))]
+    hopes = [hope(number, actions) for number in range(draw(st.integers(1, 2)))]
+    return System(
+        domain_of(Room, None),
+        (Room(None, frozenset(), (False,) * 3),),
+        tuple(instance for each in actions for instance in each.instances(None)),
+        interchangeable={"guests": (0, 1, 2)},
+        prospects=tuple(instance for each in hopes for instance in each.instances(None)),
+    )
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(rooms())
+def test_random_prospects_of_names_are_judged_as_in_plain_python(system: System) -> None:
+    ours, theirs = local.explore(system, keep_going=True), oracle.explore(system, keep_going=True)
+    event(f"{len(theirs.violations)} lost, {'fewer' if ours.stored_states < ours.distinct_states else 'all'} stored")
+    assert (ours.levels, ours.violations) == (theirs.levels, theirs.violations)

@@ -66,7 +66,7 @@ def told(found: Simulation) -> dict[str, object]:
     """What must not depend on how walks were run."""
     return {
         name: getattr(found, name)
-        for name in ("walks", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound")
+        for name in ("walks", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound", "unweighted")
     } | {"trace": found.violation and [(str(step.action), step.state) for step in found.violation.trace]}
 
 
@@ -81,6 +81,14 @@ def test_walks_are_the_same_for_any_number_of_threads(properties: tuple) -> None
         assert one.walks == one.at_depth + one.at_rest + one.at_bound == 3000
         assert one.steps == sum(one.taken.values())
     assert one.enabled["never"] == 0
+
+
+def test_how_walks_end_tells_weights_from_bounds() -> None:
+    """With `right` ruled out, walks go up until `up` is not enabled any more, and `right` is what they lack."""
+    found = simulate(field(), walks=50, depth=3 * TOP, seed=0, weights={"right": 0.0})
+    assert (found.steps, found.unweighted, found.at_rest, found.at_bound) == (50 * TOP, 50, 0, 0)
+    still = simulate(field(), walks=50, depth=3 * TOP, seed=0, weights={"right": 0.0, "up": 0.0})
+    assert (still.steps, still.unweighted) == (0, 50)
 
 
 def test_another_seed_is_another_walk() -> None:
@@ -106,7 +114,7 @@ def test_weights_make_actions_rare_or_impossible() -> None:
     assert 0 < rare.taken["right"] < 0.1 * rare.taken["up"]
     none = simulate(field(), walks=2000, depth=90, seed=0, weights={"right": 0})
     assert (none.taken["right"], none.enabled["right"] > 0) == (0, True)
-    assert none.at_bound + none.at_rest == none.walks
+    assert none.unweighted == none.walks
 
 
 def test_a_state_at_rest_violates_when_asked() -> None:

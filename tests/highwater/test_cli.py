@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 SPECS = ROOT / "specs"
 SCHEMA = json.loads((Path(__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
 VIOLATED = SPECS / "truncation" / "truncating_to_the_high_watermark_fails_on_two_brokers.toml"
-LARGE = {"brokers": 3, "log_length_max": 3, "records_max": 3, "leader_epoch_max": 4}
+LARGE = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 3}  # 28 million states, as wide as those of other tests
 TWO = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
 CLAIM_OF_A_VIOLATION = {"verdict": "violated", "property": "leader_in_isr", "trace_length": 0}
 PATIENCE = 60.0  # seconds until something counts as hanging
@@ -126,19 +126,13 @@ def test_a_memory_budget_is_kept_to_within_a_tenth(write_spec: Write) -> None:
         "except SystemExit as done: print(done.code, 1024 * int(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1]))"
     )
     spec = write_spec(bounds=LARGE)
-    options = ["--memory", "500M", "--no-symmetry", "--no-advice"]
+    options = ["--memory", "400M", "--no-symmetry", "--no-advice"]
     ran = subprocess.run([sys.executable, "-c", code, "check", str(spec), *options], capture_output=True, text=True, check=True)
     exit_code, taken = map(int, ran.stdout.splitlines()[-1].split())
     assert exit_code == 3
-    assert 0.6 * 500 * 2**20 < taken < 1.1 * 500 * 2**20
+    assert 0.6 * 400 * 2**20 < taken < 1.1 * 400 * 2**20
     assert "unknown: ran out of memory; no violation so far" in ran.stdout
     assert "give it more --memory" in ran.stdout
-
-
-def test_running_out_of_memory_exits_3(write_spec: Write) -> None:
-    ran = in_another_process("check", write_spec(bounds=LARGE), "--memory", "300M", "--no-advice")
-    assert ran.returncode == 3, ran.stderr
-    assert "unknown: ran out of memory; no violation so far" in ran.stdout
 
 
 def test_an_unmet_claim_outweighs_an_undecided_one(highwater: Run, write_spec: Write) -> None:
@@ -256,16 +250,6 @@ def test_the_version_exits_0(highwater: Run) -> None:
     result = highwater("--version")
     assert result.exit_code == 0
     assert re.search(r"\b0\.\d+\.\d+\b", result.stdout)
-
-
-def test_help_imports_none_of_the_heavy_libraries() -> None:
-    program = (
-        "import sys\nfrom highwater.cli import main\n"
-        "try: main(['check', '--help'])\nexcept SystemExit: pass\n"
-        "print(sorted({'numba', 'numpy', 'networkx', 'pyspark', 'cattrs'} & set(sys.modules)))"
-    )
-    ran = subprocess.run([sys.executable, "-c", program], env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=True)
-    assert ran.stdout.splitlines()[-1] == "[]"
 
 
 # --- the same in a process of its own

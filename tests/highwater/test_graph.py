@@ -10,10 +10,14 @@ import networkx
 import pytest
 from click.testing import Result
 
+from explorer.analysis import graph
 from highwater import api
+from highwater.reports import terminal
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
+
+LARGER = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
 
 
 def test_the_graph_of_a_spec_is_told_and_written(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
@@ -22,8 +26,8 @@ def test_the_graph_of_a_spec_is_told_and_written(highwater: Run, write_spec: Wri
     result = highwater("graph", write_spec(), *(word for kind, path in files.items() for word in (f"--{kind}", path)))
     assert result.exit_code == 0
     assert result.stdout.startswith(f"claim: 277 states, {outcome.generated} steps, depth 11\n")
-    graph = networkx.node_link_graph(json.loads(files["json"].read_text(encoding="utf-8")), edges="edges")
-    assert len(graph) == 277
+    read = networkx.node_link_graph(json.loads(files["json"].read_text(encoding="utf-8")), edges="edges")
+    assert len(read) == 277
     assert len(networkx.read_graphml(files["graphml"])) == 277
     assert files["dot"].read_text(encoding="utf-8").startswith("digraph {")
 
@@ -50,3 +54,21 @@ def test_files_that_cannot_be_written_are_refused(
     result = highwater("graph", path, *options)
     assert result.exit_code == 2
     assert words in result.stderr
+
+
+def test_an_interrupt_has_an_exit_code_of_its_own(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(graph, "reachable_graph", interrupted)
+    result = highwater("graph", write_spec())
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+
+
+def test_what_takes_long_says_how_far_it_is(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", -1.0)
+    spec = write_spec(expect={"verdict": "violated"}, protocol={"variant": "truncate-to-high-watermark"}, bounds=LARGER)
+    assert "quick: 277 states, 0 to go on from\n" in highwater("graph", write_spec("quick.toml")).stderr
+    assert "claim: depth 3  frontier " in highwater("check", spec, "--engine", "python").stderr
+    assert "claim: violated; made as short as " in highwater("simulate", spec, "--walks", 3000, "--depth", 40).stderr
+    assert "quick with variant=kip-101: depth 3  frontier " in highwater("mutate", write_spec("quick.toml")).stderr

@@ -14,7 +14,6 @@ from click.testing import Result
 from explorer.verdict import Budget
 from highwater import SpecError, api
 from highwater.mutate import Fate, Mutation, mutate
-from highwater.specs.spec import Mutations
 from model.definition import Definition, Model, NoToggles
 from model.domain import Integers, action, evolve, invariant, within
 
@@ -71,7 +70,7 @@ class NoBounds:
 
 def define(protocol: Rules) -> Definition:
     if protocol.speed is Speed.WILD:
-        raise ValueError("too wild")
+        raise SystemExit("too wild")
     return Definition(NoBounds, Count, lambda bounds: [Count(0)], (step,), properties=(stays_small, stays_even))
 
 
@@ -79,7 +78,7 @@ MODEL = Model("counter", "Counts.", Rules, define)
 
 
 def fates(**keys: object) -> list[Mutation]:
-    return mutate(api.claim(model=MODEL, bounds={}, **{"check": ["stays_small"], **keys}), workers=1)[1]
+    return list(mutate(api.claim(model=MODEL, bounds={}, **{"check": ["stays_small"], **keys}), workers=1)[1])
 
 
 def test_each_other_value_of_each_toggle_is_a_mutation_with_its_fate() -> None:
@@ -132,6 +131,34 @@ def test_rules_can_be_named() -> None:
     assert '(did you mean "speed"?); allowed are stops, ignored, even, speed' in str(refused.value)
 
 
+@attrs.frozen
+class Fragile:
+    """`whole` keeps the step from failing, `shy` is refused where `whole` is given up."""
+
+    whole: bool = True
+    shy: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.shy:
+            raise ValueError("shy of everything")
+
+
+@action(actor="counter")
+def fragile_step(state: Count, protocol: Fragile) -> Count | None:
+    if not protocol.whole:
+        raise KeyError("broken")
+    return None if state.value >= 3 else evolve(state, value=state.value + 1)
+
+
+def test_a_mutation_whose_search_fails_is_unknown_and_one_that_the_model_does_not_take_is_refused() -> None:
+    fragile = Model("fragile", "Breaks.", Fragile, lambda p: attrs.evolve(define(Rules()), actions=(fragile_step,)))
+    _, found = mutate(api.claim(model=fragile, bounds={}, check=["stays_small"]), workers=1)
+    assert [(each.key, each.fate, each.why) for each in found] == [
+        ("whole=false", Fate.UNKNOWN, "fragile_step() raised KeyError: 'broken'"),
+        ("shy=true", Fate.REFUSED, "the model refuses it: shy of everything"),
+    ]
+
+
 def test_a_search_that_ran_out_is_unknown() -> None:
     spec = api.claim(model="reference", protocol={"variant": "kip-320"}, check=["weak_isr"],
                      bounds={"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1})  # fmt: skip
@@ -160,25 +187,34 @@ def test_the_command_prints_a_table_and_exits_by_what_is_declared(highwater: Run
     assert highwater("mutate", write_spec(bounds=bounds, mutate={"undefended": declared}), "--max-states", 480).exit_code == 3
 
 
+def test_no_rule_is_switched_off_in_a_spec_that_may_not_hold(highwater: Run, write_spec: Write) -> None:
+    result = highwater("mutate", write_spec(), "--max-states", 10)
+    assert (result.exit_code, result.stderr) == (3, "")
+    assert result.stdout == "claim: ran out of max-states after 19 states as it is; no rule was switched off\n"
+
+
 def test_a_spec_that_does_not_hold_is_refused(highwater: Run, write_spec: Write) -> None:
     result = highwater("mutate", write_spec(check=["leader_in_isr"], expect={"verdict": "violated"}))
     assert result.exit_code == 2
     assert "rules are switched off in a spec that holds; its verdict is violated" in result.stderr
 
 
-def test_declared_rules_are_a_table_of_texts() -> None:
-    assert Mutations().undefended == ()
-
-
-def test_an_interrupt_ends_it(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_it_with_what_was_found(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     from highwater import mutate as module
 
-    real = module.check_spec
+    real, report, calls = module.check_spec, tmp_path / "mutations.json", []
 
     def interrupted(*arguments: object, **options: object) -> object:
         result = real(*arguments, **options)
+        calls.append(result)
+        if len(calls) < 3:
+            return result
         return attrs.evolve(result, outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=api.Verdict.UNKNOWN, violations=()))
 
     monkeypatch.setattr(module, "check_spec", interrupted)
-    result = highwater("mutate", write_spec())
+    result = highwater("mutate", write_spec(), "--json", report)
     assert (result.exit_code, result.stderr) == (130, "interrupted\n")
+    assert "1 of 1 mutations caught; 4 not tried" in result.stdout
+    assert len(json.loads(report.read_text(encoding="utf-8"))) == 1

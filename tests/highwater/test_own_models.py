@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from explorer.search import local
 from highwater import SpecError, api
 from highwater.init import SCAFFOLD, scaffold_files, write_scaffold
 from highwater.specs.positions import line_of_key
-from model.domain import Witness, invariant
+from model.domain import Witness, invariant, prospect
+from model.reference.controlling import write
 from model.reference.state import brokers
 
 Run = Callable[..., Result]
@@ -123,6 +125,41 @@ def test_a_model_that_is_wrong_is_told_with_file_and_key(highwater: Run, lock: P
     assert words in result.stderr
 
 
+EXIT = "    raise SystemExit(0)"
+FAULTS = {
+    "exits when it is imported": ("@invariant()", f"if True:\n{EXIT}\n@invariant()", "cannot be imported: SystemExit: 0 at "),
+    "has a syntax error": ("def initial_states", "def initial states", "cannot be imported: SyntaxError: "),
+    "exits when it is defined": ("    return Definition(", f"{EXIT}\n    return Definition(", "cannot be defined: SystemExit: 0 at "),
+    "has no initial state": ("    return [World(", "    raise KeyError(7)\n    return [World(", "the model raised KeyError: 7"),
+    "has no domain": ("Integers(0, bounds.token_max", "Integers(0, bounds.nothing", "the model raised AttributeError: "),
+    "misnames a bound": ("range(bounds.clients)", "range(bounds.nothing)", "the model raised AttributeError: "),
+    "exits in an action": ("    token = world.granted + 1", EXIT, "acquire(client c0) raised SystemExit: 0"),
+    "exits in a property": ("    return world.last", f"{EXIT}\n    return world.last", "writes_never_go_back() raised SystemExit: 0"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwater: Run, lock: Path, fault: str) -> None:
+    """Never a traceback, and never the exit code of a claim that was met."""
+    before, after, words = FAULTS[fault]
+    source = lock / "lock_service.py"
+    source.write_text(source.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
+    spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
+    for command in (("check",), ("check", "--engine", "python"), ("simulate",), ("graph",), ("mutate",)):
+        result = highwater(command[0], spec, *command[1:], "--model-path", lock)
+        assert (result.exit_code, result.stdout) == (2, ""), command
+        assert words in result.stderr
+        assert f"at {source}:" in result.stderr
+
+
+def test_an_error_of_the_checker_is_not_blamed_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it would be told if the checker's own code failed while a model is explored."""
+    monkeypatch.setattr(local, "LEVELS_TRIED", None)
+    keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
+    with pytest.raises(TypeError):
+        api.check(api.claim(check=["weak_isr"], **keys))
+
+
 def test_a_folder_that_does_not_exist_is_told(highwater: Run, lock: Path) -> None:
     result = highwater("check", lock / "specs", "--model-path", lock / "no")
     assert result.exit_code == 2
@@ -142,7 +179,7 @@ def test_a_spec_may_name_a_property_in_a_module(highwater: Run, tmp_path: Path, 
     source = Path(__file__).read_text(encoding="utf-8")
     (tmp_path / "my_properties.py").write_text(
         "from model.domain import Witness, invariant\nfrom model.reference.state import brokers\n\n"
-        + source[source.index("@invariant") : source.index("def test_a_spec_may_name")],
+        + source[source.index("\n@invariant") : source.index("def test_a_spec_may_name")],
         encoding="utf-8",
     )
     keys = {"check": ["weak_isr", "my_properties:logs_are_empty"]}
@@ -151,6 +188,25 @@ def test_a_spec_may_name_a_property_in_a_module(highwater: Run, tmp_path: Path, 
     assert result.exit_code == 0, result.output
     assert "logs_are_empty is false: b0 has a record" in result.stdout
     assert highwater("check", write_spec(check=["my_properties:nothing"]), "--model-path", tmp_path).exit_code == 2
+
+
+@prospect(along=[write], leader=brokers)
+def can_write(cluster: object, leader: int) -> bool:
+    """A prospect that is lost at once: nobody is elected along writes."""
+    return len(cluster.replicas[leader].log) > 0
+
+
+def test_a_prospect_of_ones_own_can_be_named_and_given(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
+    (tmp_path / "my_prospects.py").write_text(
+        "from model.domain import prospect\nfrom model.reference.controlling import write\nfrom model.reference.state import brokers\n\n\n"
+        "@prospect(along=[write], leader=brokers)\ndef can_write(cluster, leader):\n    return len(cluster.replicas[leader].log) > 0\n",
+        encoding="utf-8",
+    )
+    path = write_spec(check=["my_prospects:can_write"], expect={"verdict": "violated", "property": "can_write", "trace_length": 0})
+    result = highwater("check", path, "--model-path", tmp_path)
+    assert result.exit_code == 0, result.output
+    keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
+    assert api.check(api.claim(check=[can_write], **keys)).outcome.violations[0].property == "can_write"
 
 
 def test_two_properties_of_one_name_are_refused() -> None:

@@ -11,10 +11,24 @@ import jsonschema
 import pytest
 from click.testing import Result
 
+from highwater.specs import own
+from model.domain import prospect
+from model.reference.controlling import write
+from model.reference.state import Cluster, brokers
+
 Run = Callable[..., Result]
 Write = Callable[..., Path]
 
 SCHEMA = json.loads((Path(__file__).parent / "simulation.schema.json").read_text(encoding="utf-8"))
+
+
+@prospect(along=[write], leader=brokers)
+def can_write(cluster: Cluster, leader: int) -> bool:
+    """Lost, but not for a walk to tell."""
+    return len(cluster.replicas[leader].log) > 0
+
+
+HOPE = own.reference_to(can_write)
 FAILING = {
     "protocol": {"variant": "truncate-to-high-watermark"},
     "bounds": {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2},
@@ -49,6 +63,9 @@ def test_a_violating_walk_is_shrunk_shown_written_and_replays(highwater: Run, wr
         ({}, 0, "no violation met; what random walks did not meet may still be there"),
         ({"check": ["leader_in_isr"]}, 1, "FAILED  claim"),
         ({"expect": {"verdict": "violated"}}, 3, "undecided  claim"),
+        ({"check": [HOPE]}, 3, "not judged: can_write; what should stay possible is judged by check"),
+        ({"check": ["weak_isr", HOPE]}, 0, "not judged: can_write"),
+        ({"check": ["no_deadlock", HOPE]}, 1, "not judged: can_write"),
     ],
 )
 def test_what_is_met_is_held_against_the_claim(
@@ -59,6 +76,13 @@ def test_what_is_met_is_held_against_the_claim(
     assert result.exit_code == exit_code
     assert words in result.stdout
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(report.read_text(encoding="utf-8")))
+
+
+def test_walks_that_take_no_step_tell_nothing(highwater: Run, write_spec: Write) -> None:
+    result = highwater("simulate", write_spec(), "--walks", 10, "--weight", "elect_leader=0", "--weight", "take_from_isr=0")
+    assert result.exit_code == 3
+    assert "no step was taken" in result.stdout
+    assert "0 steps, ended: 10 where all that is enabled has weight 0;" in result.stdout
 
 
 def test_coverage_and_weights_are_told(highwater: Run, write_spec: Write) -> None:

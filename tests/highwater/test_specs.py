@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import jsonschema
 import pytest
 
-from highwater.claims import Status, check_spec
+from explorer.analysis.causes import causes, instance_of
+from explorer.system import System
+from explorer.verdict import Violation
+from highwater.claims import Result, Status, check_spec
+from highwater.reports.results import read_report, replay, write_report
+from highwater.specs.positions import line_of_key
 from highwater.specs.spec import find_specs, load_spec
 
 SPECS = Path(__file__).parents[2] / "specs"
 FILES = find_specs([SPECS])
+SCHEMA = json.loads((Path(__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
 
 
 def named(path: Path) -> str:
@@ -19,34 +30,78 @@ def named(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", FILES, ids=named)
-def test_every_claim_comes_out_as_it_says(path: Path) -> None:
-    result = check_spec(load_spec(path))
+def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path: Path, tmp_path: Path) -> None:
+    spec = load_spec(path)
+    result = check_spec(spec)
     assert result.mismatches == ()
     assert result.status is Status.MET
+    if result.violation is None:
+        return
+    write_report(tmp_path / "report.json", [result])
+    text = (tmp_path / "report.json").read_text(encoding="utf-8")
+    jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(text))
+    (entry,) = read_report(tmp_path / "report.json")
+    changes_are_told_where_there_are_any(entry)
+    sets_are_sorted_lists(entry)
+    it_replays(entry, result)
+    it_replays(json.loads(json.dumps(entry, sort_keys=True)), result)  # as another tool may have written it
+    if spec.file.model != "partition":
+        no_step_is_idle(spec.system(), result.violation)
+
+
+def changes_are_told_where_there_are_any(entry: dict[str, Any]) -> None:
+    for before, after in itertools.pairwise(entry["trace"]):
+        assert (before["state"] != after["state"]) is bool(after["changes"])
+
+
+def sets_are_sorted_lists(entry: dict[str, Any]) -> None:
+    found = [members for step in entry["trace"] for members in sets_in(step["state"])]
+    assert found
+    assert all(members == sorted(set(members)) for members in found)
+
+
+def sets_in(data: Any, key: str = "") -> Iterator[list[Any]]:
+    """The lists that stand for sets of brokers in a state."""
+    if isinstance(data, dict):
+        for name, value in data.items():
+            yield from sets_in(value, name)
+    elif isinstance(data, list):
+        if key in ("isr", "pending_isr"):
+            yield data
+        for value in data:
+            yield from sets_in(value)
+
+
+def it_replays(entry: dict[str, Any], result: Result) -> None:
+    system, violation = replay(entry)
+    assert result.violation is not None
+    assert [(str(step.action), step.state) for step in violation.trace] == [
+        (str(step.action), step.state) for step in result.violation.trace
+    ]
+    assert violation.trace[0].state in system.initial
+    assert violation.trace_length == result.spec.file.expect.trace_length
+
+
+def no_step_is_idle(system: System, violation: Violation) -> None:
+    """The violation at the end of a shortest trace depends on every step."""
+    instance = instance_of(system, violation.property, violation.arguments, violation.trace)
+    assert list(causes(system, violation.trace, instance).distance) == list(range(1, len(violation.trace)))
 
 
 @pytest.mark.parametrize("path", FILES, ids=named)
-def test_every_spec_begins_with_a_comment_in_words_and_names_its_source(path: Path) -> None:
+def test_every_spec_is_written_as_specs_are(path: Path) -> None:
+    """It tells its story in a comment, names its source, claims something that could fail, and is named in lower snake case."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    comment = []
-    for line in lines:
-        if not line.startswith("#"):
-            break
-        comment.append(line.removeprefix("#").strip())
-    assert len(" ".join(comment).split()) >= 5, "the claim is not explained"
-    assert load_spec(path).file.source.strip()
-
-
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_every_spec_claims_something_that_could_fail(path: Path) -> None:
-    expect = load_spec(path).file.expect
+    comment = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
+    assert len(" ".join(comment).replace("#", " ").split()) >= 5, "the claim is not explained"
+    spec = load_spec(path)
+    assert spec.file.source.strip()
+    expect = spec.file.expect
     assert expect.distinct_states is not None or expect.trace_length is not None, "neither a count nor the length of a trace is claimed"
-
-
-@pytest.mark.parametrize("path", FILES, ids=named)
-def test_file_names_and_folders_are_lower_snake_case(path: Path) -> None:
     for part in path.relative_to(SPECS).with_suffix("").parts:
         assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", part)
+    for key in ("model", "bounds", "check", "expect"):
+        assert lines[line_of_key(path, key) - 1].startswith(key)
 
 
 def test_no_two_specs_have_one_name() -> None:

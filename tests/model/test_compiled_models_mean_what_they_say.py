@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import ActionProgram, Effects, InvariantProgram
+from explorer.compiler.program import ActionProgram, InvariantProgram
 from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
 from highwater.specs.spec import build_system
