@@ -128,7 +128,8 @@ def run(command: str, printed: str, exit_code: int) -> None:
 
 
 def timeless(text: str) -> str:
-    """Without what differs from run to run: times, rates, sizes in memory, and spaces at the ends of lines."""
+    """Without what differs from run to run: progress, times, rates, sizes in memory, and spaces at the ends of lines."""
+    text = re.sub(r"^\w+: depth [\d,]+  frontier .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"[\d.]+ s, [\d.]+( [kMG])? states/s(, [\d,]+ paths compiled, [\d.]+ [KMG]?i?B)?", "TIMES", text)
     text = re.sub(r"[\d.]+ s, [\d.]+( [kMG])? steps/s", "TIMES", text)
     text = re.sub(r"(states|steps) in [\d.]+ s", r"\1 in TIME", text)
