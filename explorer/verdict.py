@@ -28,7 +28,7 @@ class Budget:
     Attributes:
         max_depth: how many actions deep to go; None is all the way.
         max_states: how many states to store; None is as many as there are.
-        memory: bytes that the states, their parents and the visited set may take together with what the process takes before; None is
+        memory: bytes that the states and the visited set may take together with what the process takes before; None is
             four fifths of the machine's.
     """
 
@@ -100,7 +100,7 @@ class Outcome:
         stored_states: how many states were kept to stand for them all; fewer than distinct where names are interchangeable.
         compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
         seconds: wall-clock time of the exploration.
-        memory: bytes of states, parents and visited set; 0 for the oracle.
+        memory: bytes of states and visited set; 0 for the oracle.
         words, bits: the size of a packed state; 0 for the oracle.
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them; with `coverage`
             also those of actions. Nothing for the oracle, and for a search that went on from a snapshot.

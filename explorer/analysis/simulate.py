@@ -7,7 +7,6 @@ finds a violation are counted. So for a seed and a number of walks, the violatio
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,14 +16,15 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.effects import MOST_CUTS, Effects
+from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.filters import Filter
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import ActionProgram, InvariantProgram, Program
+from explorer.compiler.program import Program
 from explorer.compiler.widening import not_widened
 from explorer.kernels import walks as kernel
-from explorer.kernels.trees import EffectArrays, Trees
+from explorer.kernels.trees import Trees
 from explorer.kernels.walks import Walker
+from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.coverage import unreached
 from explorer.system import System, successor
 from explorer.trace import violation_at
@@ -112,7 +112,7 @@ def simulate(
     return made.run(walks, seconds, workers or os.cpu_count() or 1, on_progress)
 
 
-class _Walks:
+class _Walks(Compiled):
     """A compiled system to walk in."""
 
     def __init__(
@@ -121,21 +121,12 @@ class _Walks:
         self.started = time.perf_counter()
         self.coverage = coverage
         self.interrupted = False
-        self.system, self.depth, self.seed, self.check_deadlock = system, depth, seed, check_deadlock
-        self.layout = Layout(system.domain)
-        self.effects = Effects(self.layout.words)
-        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit)
-        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit)
-        self.steps = InvariantProgram(self.layout.doubled(system.transitions), system.step_properties, self.effects, audit)
+        super().__init__(system, Layout(system.domain), audit)
+        self.depth, self.seed, self.check_deadlock = depth, seed, check_deadlock
         self.initial = np.array([self.layout.pack(state) for state in system.initial], np.uint64)
         self.weights = np.array([weights.get(action.of.name, 1.0) for action in system.actions], np.float64)
-        self.growing = threading.Lock()
         self.unfiltered = {program: Filter(program) for program in (self.invariants, self.steps)}
         self.filter = Filter(self.actions)
-
-    @property
-    def paths(self) -> int:
-        return self.actions.paths + self.invariants.paths + self.steps.paths
 
     def run(self, walks: int | None, seconds: float | None, workers: int, on_progress: Callable[[int, int, float], None]) -> Simulation:
         """Round after round of chunks, each by all threads."""
@@ -177,7 +168,7 @@ class _Walks:
                 end, self.depth, self.seed, self.initial, self.weights, self.check_deadlock, len(self.system.invariants),
                 len(self.system.step_properties), self._trees(self.actions, self.filter),
                 self._trees(self.invariants, self.unfiltered[self.invariants]), self._trees(self.steps, self.unfiltered[self.steps]),
-                self._effects(), walker, (0,) * self.layout.units,
+                self.effect_arrays(), walker, (0,) * self.layout.units,
             )  # fmt: skip
             missed = {
                 kernel.MISSED_ACTION: (self.actions, walker.words),
@@ -210,12 +201,7 @@ class _Walks:
         )
 
     def _trees(self, program: Program, found: Filter) -> Trees:
-        wide = not_widened(len(program.instances))
-        return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.chunks, found.candidates)
-
-    def _effects(self) -> EffectArrays:
-        effects = self.effects
-        return EffectArrays(effects.keep.array, effects.put.array, effects.copies.array, effects.first_copy.array, effects.cut.array)
+        return as_arrays(program, found, not_widened(len(program.instances)))
 
     def _simulation(self, done: Sequence[tuple[Walker, int]], paths_at: Sequence[tuple[int, int]]) -> Simulation:
         last, status = done[-1] if done else (self._walker(), kernel.DONE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -10,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.effects import Effects
 from explorer.compiler.filters import Filter
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import ActionProgram, InvariantProgram, Program
+from explorer.compiler.program import Program
 from explorer.compiler.widening import not_widened, widened
 from explorer.kernels import symmetry as symmetry_kernels
-from explorer.kernels.trees import EffectArrays, Trees
+from explorer.kernels.trees import Trees
+from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.store import Store, make_work
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
@@ -28,12 +27,10 @@ SAMPLE = 64
 WIDE_SAMPLE = 1024
 
 
-class Engine:
+class Engine(Compiled):
     """What the passes of a search share.
 
     Attributes:
-        system, layout: what is explored, and its bits.
-        effects, actions, invariants, steps: the trees; those of `steps` are the step properties'.
         permutations, symmetry: the group of permutations, the identity first, and its tables; empty without symmetry.
         store: the rows.
         works: counters and scratch room, one per thread.
@@ -41,30 +38,17 @@ class Engine:
     """
 
     def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True) -> None:
-        self.system = system
-        self.layout = Layout(system.domain)
-        self.permutations = permutations_of(system, self.layout) if symmetry else []
-        exchanged = self.permutations if families else ()  # by which one path is learned for all instances that differ by names
-        self.effects = Effects(self.layout.words)
-        self.actions = ActionProgram(self.layout, system.actions, self.effects, audit, exchanged)
-        self.invariants = InvariantProgram(self.layout, system.invariants, self.effects, audit, exchanged)
-        self.prospects = InvariantProgram(self.layout, system.prospects, self.effects, audit, exchanged)
-        doubled = self.layout.doubled(system.transitions)
-        self.steps = InvariantProgram(doubled, system.step_properties, self.effects, audit, exchanged)
-        self.symmetry = tabulate(self.layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(self.layout)
-        self.store = Store(self.layout, budget)
-        self.works = [make_work(len(system.actions), len(system.step_properties), self.layout) for _ in range(workers)]
+        layout = Layout(system.domain)
+        self.permutations = permutations_of(system, layout) if symmetry else []
+        super().__init__(system, layout, audit, self.permutations if families else ())
+        self.symmetry = tabulate(layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(layout)
+        self.store = Store(layout, budget)
+        self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        self._growing = threading.Lock()
-        self._filters = {program: Filter(program) for program in (self.actions, self.invariants, self.steps, self.prospects)}
+        self._filters = {program: Filter(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))
         self._widened = {self.actions: self._not_widened}
         self._filtered_at = ROWS_WORTH_A_FILTER // 8
-
-    @property
-    def paths(self) -> int:
-        """How many paths of functions were run in Python."""
-        return self.actions.paths + self.invariants.paths + self.steps.paths + self.prospects.paths
 
     def total(self, position: int) -> int:
         """One of the counts of `explorer.kernels.expand`, of all threads together."""
@@ -76,24 +60,17 @@ class Engine:
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
-        found = self._filters[program]
-        wide = self._widened.get(program, self._not_widened)
-        return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.chunks, found.candidates)
-
-    def effect_arrays(self) -> EffectArrays:
-        """The effects as the kernels read them."""
-        effects = self.effects
-        return EffectArrays(effects.keep.array, effects.put.array, effects.copies.array, effects.first_copy.array, effects.cut.array)
+        return as_arrays(program, self._filters[program], self._widened.get(program, self._not_widened))
 
     def learn(self, program: Program, misses: np.ndarray) -> None:
         """Grow trees by the (row, tree) pairs that a kernel missed. Only one thread does at a time."""
-        with self._growing:
+        with self.growing:
             for row, tree, *_ in misses.tolist():
                 program.learn(tree, self.store.words(row))
 
     def learn_steps(self, misses: np.ndarray) -> None:
         """Grow the step properties' trees by the (row, action, step property) triples that a kernel missed."""
-        with self._growing:
+        with self.growing:
             for row, action, tree in misses.tolist():
                 words = self.store.words(row)
                 self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
