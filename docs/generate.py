@@ -46,8 +46,9 @@ def table(header: tuple[str, ...], rows: Iterator[tuple[str, ...]]) -> Iterator[
 def cli() -> Iterator[str]:
     """Every command with its arguments and options."""
     yield from ("# Commands", "", NOTE)
+    whole = command_line.make_context("highwater", [], resilient_parsing=True)
     for name, command in sorted(command_line.commands.items()):
-        context = click.Context(command, info_name=f"highwater {name}")
+        context = command.make_context(name, [], parent=whole, resilient_parsing=True)
         words = inspect.cleandoc(command.help or "").replace("\b\n", "")
         yield from (f"## `{' '.join(command.get_usage(context).split()[1:])}`", "", words, "")
         options = [parameter.get_help_record(context) for parameter in command.params if isinstance(parameter, click.Option)]
