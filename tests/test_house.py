@@ -21,7 +21,7 @@ MAY_IMPORT = {
 }
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
-    "networkx": ("explorer/analysis/graph.py",),
+    "networkx": ("explorer/analysis/graph.py", "explorer/search/oracle.py"),
     "pyspark": ("spark/",),
     "pyarrow": ("spark/",),
     "click": ("highwater/",),

@@ -158,16 +158,20 @@ class _Search:
         )
 
 
+REALITY = object()  # where a prospect is reality; a step that a bound cuts may lead there
+
+
 def _hopeless(system: System, prospect: Instance, moves: dict[Any, list[tuple[Instance, Any]]]) -> list[Any]:
     """The states from which no steps that may be relied on lead to where a prospect is reality, in the order in which they were found."""
-    hopeful = {state for state in moves if judge(prospect, state, system.domain)}
-    while more := {
-        state
-        for state, results in moves.items()
-        if state not in hopeful
-        and any(action.of in prospect.of.along and (isinstance(after, Cut) or after in hopeful) for action, after in results)
-    }:
-        hopeful |= more
+    import networkx  # here, since few searches need it
+
+    backwards = networkx.DiGraph()
+    backwards.add_node(REALITY)
+    backwards.add_edges_from((REALITY, state) for state in moves if judge(prospect, state, system.domain))
+    for state, results in moves.items():
+        relied_on = [after for action, after in results if action.of in prospect.of.along and after is not None]
+        backwards.add_edges_from((REALITY if isinstance(after, Cut) else after, state) for after in relied_on)
+    hopeful = networkx.descendants(backwards, REALITY)
     return [state for state in moves if state not in hopeful]
 
 
