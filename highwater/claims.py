@@ -54,12 +54,14 @@ class Result:
         outcome: what the exploration found out.
         status: whether the claim was met.
         mismatches: for an unmet claim, each difference in words.
+        comparable: whether the search ended as a plain check of the spec ends, so that its counts tell something of those that are locked.
     """
 
     spec: Spec
     outcome: Outcome
     status: Status
     mismatches: tuple[Mismatch, ...]
+    comparable: bool = True
 
     @property
     def ok(self) -> bool:
@@ -143,33 +145,43 @@ def check_spec(
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
     violations = tuple(with_fewest_switches(system, violation) for violation in outcome.violations)
-    return judge_claim(spec, attrs.evolve(outcome, violations=violations))
+    return judge_claim(spec, attrs.evolve(outcome, violations=violations), went_on=keep_going)
 
 
-def judge_claim(spec: Spec, outcome: Outcome) -> Result:
-    """Compare an outcome with what the spec claims."""
+def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Result:
+    """Compare an outcome with what the spec claims.
+
+    Args:
+        went_on: whether the search was to go on after a violation, which makes counts of what a plain check would not have seen.
+    """
     expect, found = spec.file.expect, outcome.verdict
+    own_end = outcome.reason in ("", f"depth {spec.file.max_depth}")
+    comparable = own_end and not (went_on and outcome.violations)
     cut_short = found is Verdict.UNKNOWN or (
         found is Verdict.HOLDS_TO_DEPTH and (expect.verdict is not found or outcome.depth < spec.file.max_depth)
     )
     if cut_short:
-        return Result(spec, outcome, Status.UNDECIDED, ())
+        return Result(spec, outcome, Status.UNDECIDED, (), comparable)
     stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS
     if found is not expect.verdict and not stronger:
         claimed = "a violation" if expect.verdict is Verdict.VIOLATED else f"the verdict {expect.verdict.value}"
-        return Result(spec, outcome, Status.UNMET, (Mismatch("expect.verdict", f"expected {claimed}, but {_found(outcome)}"),))
+        mismatch = Mismatch("expect.verdict", f"expected {claimed}, but {_found(outcome)}")
+        return Result(spec, outcome, Status.UNMET, (mismatch,), comparable)
     mismatches = []
     violation = next((found for found in outcome.violations if expect.property in (None, found.property)), None)
     if expect.property is not None and violation is None:
         mismatches.append(Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first"))
-    comparisons = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
+    counts = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
+    comparisons = counts if comparable else []
     if violation is not None:
         comparisons.append(("trace_length", violation.trace_length))
     for key, value in comparisons:
         expected = getattr(expect, key)
         if expected is not None and expected != value:
             mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
-    return Result(spec, outcome, Status.UNMET if mismatches else Status.MET, tuple(mismatches))
+    untold = not own_end and any(getattr(expect, key) is not None for key, _ in counts)
+    status = Status.UNMET if mismatches else Status.UNDECIDED if untold else Status.MET
+    return Result(spec, outcome, status, tuple(mismatches), comparable)
 
 
 def _found(outcome: Outcome) -> str:

@@ -14,7 +14,8 @@ from explorer.search.checkpoint import fingerprint
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.specs import own
-from highwater.specs.spec import Spec, SpecError, build_system, find_model, resolve_model, toggles_of
+from highwater.specs.resolving import build_system, find_model, resolve_model, toggles_of
+from highwater.specs.spec import Spec, SpecError
 from highwater.specs.tables import Wrong
 from model.domain import Prospect
 

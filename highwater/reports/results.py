@@ -10,15 +10,19 @@ from typing import Any
 
 import attrs
 import cattrs
+from cattrs.errors import ClassValidationError
 from cattrs.preconf.json import make_converter
 
-from explorer.system import Cut, System, judge_end, successor
+from explorer.analysis.causes import instances_of, violates
+from explorer.analysis.outlook import is_deadlock
+from explorer.system import Cut, ModelError, System, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
 from highwater.claims import Result, Status
 from highwater.specs.positions import readable
-from highwater.specs.spec import SpecError, build_system, find_model, resolve_model
-from highwater.specs.tables import Findings, Wrong, shown, strict
+from highwater.specs.resolving import build_system, find_model, resolve_model
+from highwater.specs.spec import Spec, SpecError
+from highwater.specs.tables import Findings, Wrong, problems_of, shown, strict
 from model.definition import Definition, Model
 
 FORMAT, SIMULATION = "highwater-results", "highwater-simulation"
@@ -60,8 +64,16 @@ def as_data(value: Any) -> Any:
     return _CONVERTER.unstructure(value)
 
 
-def report(results: Iterable[Result]) -> dict[str, Any]:
-    """The JSON report of some results."""
+@attrs.frozen
+class Problem:
+    """A spec that could not be checked, and why."""
+
+    path: Path
+    message: str
+
+
+def report(results: Iterable[Result], problems: Iterable[Problem] = ()) -> dict[str, Any]:
+    """The JSON report of some results, and of the specs that could not be checked."""
     results = list(results)
     counts = {status.value: sum(result.status is status for result in results) for status in Status}
     return {
@@ -69,38 +81,25 @@ def report(results: Iterable[Result]) -> dict[str, Any]:
         "version": VERSION,
         "summary": {"specs": len(results), **counts},
         "results": [entry_of(result) for result in results],
+        "errors": [{"file": readable(problem.path), "message": problem.message} for problem in problems],
     }
 
 
 def entry_of(result: Result) -> dict[str, Any]:
     """The entry of one result."""
-    spec, outcome, violation = result.spec, result.outcome, result.violation
-    system = spec.system()
-    expect = {key: value for key, value in as_data(spec.file.expect).items() if value is not None}
+    spec, outcome = result.spec, result.outcome
     return {
-        "name": readable(spec.name),
-        "file": readable(spec.path),
-        "model": spec.file.model,
-        "preset": spec.file.preset,
-        "protocol": as_data(spec.protocol),
-        "bounds": as_data(spec.bounds),
-        "check": list(spec.file.check),
-        "expect": expect,
-        "source": spec.file.source,
+        **about_spec(spec),
+        "expect": {key: value for key, value in as_data(spec.file.expect).items() if value is not None},
         "status": result.status.value,
         "mismatches": list(result.mismatches),
         "verdict": outcome.verdict.value,
         "reason": outcome.reason,
-        "property": violation.property if violation else None,
-        "arguments": violation.arguments if violation else None,
-        "witness": violation.witness if violation else None,
-        "facts": as_data(violation.facts) if violation else None,
         "violated": {found.property: found.trace_length for found in outcome.violations},
         "distinct_states": outcome.distinct_states,
         "generated": outcome.generated,
         "depth": outcome.depth,
         "levels": list(outcome.levels),
-        "trace_length": violation.trace_length if violation else None,
         "bounds_cut": outcome.bounds_cut,
         "deadlocks": outcome.deadlocks,
         "stopped_at_bound": outcome.stopped_at_bound,
@@ -112,7 +111,35 @@ def entry_of(result: Result) -> dict[str, Any]:
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,
         "state_bits": outcome.bits,
-        "trace": steps_as_data(system, violation.trace) if violation else None,
+        **about_violation(spec.system(), result.violation),
+    }
+
+
+def about_spec(spec: Spec) -> dict[str, Any]:
+    """What an entry says of the claim: all that it takes to explore it again."""
+    return {
+        "name": readable(spec.name),
+        "file": readable(spec.path),
+        "model": spec.file.model,
+        "preset": spec.file.preset,
+        "protocol": as_data(spec.protocol),
+        "bounds": as_data(spec.bounds),
+        "check": list(spec.file.check),
+        "source": spec.file.source,
+    }
+
+
+def about_violation(system: System, violation: Violation | None) -> dict[str, Any]:
+    """What an entry says of the violation that it shows, if there is one."""
+    if violation is None:
+        return dict.fromkeys(("property", "arguments", "witness", "facts", "trace_length", "trace"))
+    return {
+        "property": violation.property,
+        "arguments": violation.arguments,
+        "witness": violation.witness,
+        "facts": as_data(violation.facts),
+        "trace_length": violation.trace_length,
+        "trace": steps_as_data(system, violation.trace),
     }
 
 
@@ -140,7 +167,16 @@ def write_report(path: Path, results: Iterable[Result]) -> None:
     Raises:
         ReportError: the file cannot be written.
     """
-    write_text(path, json.dumps(report(results), indent=1, ensure_ascii=False) + "\n")
+    write_json(path, report(results))
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write what is plain data already.
+
+    Raises:
+        ReportError: the file cannot be written.
+    """
+    write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
@@ -178,21 +214,23 @@ def read_report(path: Path) -> list[dict[str, Any]]:
 
 
 def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
-    """Execute the trace of a report's entry again, step by step, in plain Python, and judge its last state.
+    """Execute the trace of a report's entry again, step by step, in plain Python, judge its last state, and compare with what it says.
 
     Returns:
         The system, and the violation as it was found again.
 
     Raises:
-        ReportError: the entry has no trace, names what does not exist, a step does not lead to the state that it claims, or the last
-            state does not violate the property that it claims.
+        ReportError: the entry has no trace, names what does not exist, a step does not lead to the state that it claims, the last
+            state does not violate the property that it claims, or the entry says otherwise of a step or of the violation than was found.
     """
     name = entry.get("name", "?")
     if not isinstance(entry.get("trace"), list) or not entry["trace"]:
         raise ReportError(f"{name}: has no trace, its verdict is {entry.get('verdict')}")
     try:
         subject = subject_of(entry)
-    except (Wrong, SpecError) as error:
+    except Wrong as wrong:
+        raise ReportError("\n".join(f"{name}: {problem}" for problem in wrong.problems)) from None
+    except (SpecError, ModelError) as error:
         raise ReportError(f"{name}: {error}") from None
     steps: list[Step] = []
     for number, claimed in enumerate(entry["trace"]):
@@ -200,7 +238,9 @@ def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
             steps.append(_replay_step(subject, steps, claimed))
         except ReportError as error:
             raise ReportError(f"{name}: step {number}: {error}") from None
-    return subject.system, _judge_again(name, subject.system, entry.get("property"), steps)
+    violation = _judge_again(name, subject.system, entry, steps)
+    _refuse_lies(name, entry, about_violation(subject.system, violation))
+    return subject.system, violation
 
 
 @attrs.frozen
@@ -240,6 +280,8 @@ def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
         after = _CONVERTER.structure(claimed["state"], definition.state)
         if system.domain.exceeded(after):
             raise ValueError("the state is outside the bounds")
+    except ClassValidationError as error:
+        raise ReportError(f"cannot be read: {'; '.join(problems_of(error, definition.state, 'state'))}") from None
     except Exception as error:  # whatever a damaged file makes a converter raise
         raise ReportError(f"cannot be read: {type(error).__name__}: {error}") from None
     if not before:
@@ -258,14 +300,31 @@ def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
     return Step(action, after)
 
 
-def _judge_again(name: str, system: System, claimed: Any, steps: list[Step]) -> Violation:
-    """The violation at the end of a replayed trace."""
-    last = steps[-1].state
+def _judge_again(name: str, system: System, entry: Mapping[str, Any], steps: list[Step]) -> Violation:
+    """The violation at the end of a replayed trace: of several instances that are violated there, the one that the entry names."""
+    claimed, end = entry.get("property"), f"{name}: step {len(steps) - 1}"
     if claimed == DEADLOCK:
-        if any(successor(action, last, system.domain) is not None for action in system.actions):
-            raise ReportError(f"{name}: step {len(steps) - 1}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")
+        if not is_deadlock(system, steps[-1].state):
+            raise ReportError(f"{end}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")
         return violation_at(system, None, steps)
-    for instance in (*system.invariants, *system.step_properties, *system.prospects):
-        if instance.of.name == claimed and not judge_end(system, instance, steps[-2].state if len(steps) > 1 else None, last):
-            return violation_at(system, instance, steps)
-    raise ReportError(f"{name}: step {len(steps) - 1}: the property {shown(claimed)} is not violated")
+    violated = [each for each in instances_of(system, str(claimed)) if violates(system, each, steps) is not False]
+    if not violated:
+        raise ReportError(f"{end}: the property {shown(claimed)} is not violated")
+    named = (each for each in violated if dict(each.shown) == entry.get("arguments"))
+    return violation_at(system, next(named, violated[0]), steps)
+
+
+def _refuse_lies(name: str, entry: Mapping[str, Any], found: dict[str, Any]) -> None:
+    """Refuse an entry that tells otherwise of its violation, or of a step, than what was found again."""
+    found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))  # as a file gives it back
+    for number, (claimed, step) in enumerate(zip(entry["trace"], found.pop("trace"), strict=True)):
+        for key in step.keys() & claimed.keys():
+            if claimed[key] != step[key]:
+                raise ReportError(f"{name}: step {number}: its {key} {_apart(claimed[key], step[key])}")
+    for key in found.keys() & entry.keys():
+        if entry[key] != found[key]:
+            raise ReportError(f"{name}: {key}: {_apart(entry[key], found[key])}")
+
+
+def _apart(claimed: Any, found: Any) -> str:
+    return f"should be {shown(found)}, but the file says {shown(claimed)}"

@@ -18,6 +18,7 @@ from explorer.system import RAISED, line_of
 from highwater.specs.tables import Wrong, did_you_mean, shown
 
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_FLOORS = ("model", "invariants", "explorer", "spark", "highwater")
 _GIVEN: dict[str, Any] = {}
 _FOLDERS: dict[str, None] = {}
 
@@ -75,6 +76,8 @@ def load(reference: str, key: str, *kind: type) -> Any:
     wanted = " or ".join(one.__name__ for one in kind)
     what = f"{module_name} has no {name}" if found is None else f"{name} in {module_name} is a {type(found).__name__}, no {wanted}"
     allowed = f"; allowed are {', '.join(there)}" if there else f"; there is no {wanted} in {module.__file__}"
+    if module_name.partition(".")[0] in _FLOORS:
+        allowed += f"; {module_name} is part of Highwater itself, which comes first: give a module of your own another name"
     raise Wrong(f"{key}: {what}{did_you_mean(name, there)}{allowed}")
 
 

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from highwater.viewer.picture import Badge, Chips, Tone
-from highwater.viewer.story import Cell, Fate, Scene, Story, Strip
+from highwater.viewer.story import Cell, Delivery, Scene, Story, Strip
 from highwater.visible import visible
 
 WIDTH, LONGEST_ACTION = 100, 26
@@ -98,7 +98,7 @@ def lane_words(cell: Cell, scene: Scene, lane: str, *, coloured: bool, everythin
     for arrow in scene.ended:
         if arrow.reader == lane:
             stale = f"{HARD_SPACE}stale" if arrow.newest is not None else ""
-            lost = arrow.fate is Fate.DROPPED
+            lost = arrow.delivery is Delivery.DROPPED
             yield Text(f"{'✗' if lost else '◂'}{arrow.sent}{stale}", "red" if lost else "yellow" if stale else "")
 
 
