@@ -5,7 +5,7 @@ Pages, terminal and exports show a `Story`; `telling` makes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -164,6 +164,12 @@ class LookedAt:
     lane: str
 
 
+def worth_telling(looked_at: Sequence[LookedAt]) -> list[LookedAt]:
+    """What changed on the way, and the rest where it is little: prospects and deadlocks look at much."""
+    changed = [found for found in looked_at if found.since]
+    return list(looked_at) if len(looked_at) - len(changed) <= MOST_UNCHANGED else changed
+
+
 @attrs.frozen
 class Story:
     """A counterexample.
@@ -197,9 +203,8 @@ class Story:
 
     @property
     def told(self) -> list[LookedAt]:
-        """What it looked at that is worth telling: what changed on the way, and the rest where it is little."""
-        changed = [found for found in self.looked_at if found.since]
-        return list(self.looked_at) if len(self.looked_at) - len(changed) <= MOST_UNCHANGED else changed
+        """What it looked at that is worth telling."""
+        return worth_telling(self.looked_at)
 
     @property
     def idle(self) -> list[Scene]:

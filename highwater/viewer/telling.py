@@ -18,7 +18,7 @@ from highwater.reports.results import Subject
 from highwater.specs.resolving import toggles_of
 from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
-from highwater.viewer.story import Arrow, Cell, Delivery, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling
+from highwater.viewer.story import Arrow, Cell, Delivery, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling, worth_telling
 from invariants.catalogue import PROPERTIES
 from model.definition import Model
 from model.domain import ArrayOf, Instance, Maybe, Prospect, Quantified, Struct
@@ -113,7 +113,7 @@ def tell_steps(
     for number, step in enumerate(trace):
         before, after = pictures[max(0, number - 1)], pictures[number]
         is_last = number == len(trace) - 1
-        witnesses = {found.lane for found in looked_at} if is_last else set()
+        witnesses = {found.lane for found in worth_telling(looked_at)} if is_last else set()
         violated, unjudged = _judged(system, watched, instances, trace[number - 1].state if number else None, step.state)
         scenes.append(
             Scene(

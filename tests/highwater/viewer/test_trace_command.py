@@ -161,8 +161,8 @@ def test_a_comparison_goes_to_a_page_or_to_the_terminal(highwater: Run, report: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--html", "{report}"], "would overwrite a spec or the report"),
-        (["--csv", "claim.toml"], "would overwrite a spec or the report"),
+        (["--html", "{report}"], "would overwrite a spec or what is read"),
+        (["--csv", "claim.toml"], "would overwrite a spec or what is read"),
         (["--html", "{folder}"], "cannot be written"),
         (["--itf", "{folder}/nothing/x.json"], "cannot be written"),
         (["--against", "protocol.variant=kip-279", "--dot", "-"], "--against goes with --html or with the terminal only"),
