@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from explorer.analysis.schedule import with_fewest_switches
 from explorer.search.checkpoint import CheckpointError
-from explorer.system import ModelError, blaming_the_model
+from explorer.system import ModelError, System, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.specs.spec import Spec, SpecError
 
@@ -81,25 +82,53 @@ class Result:
         return next(iter([*named, *violations]), None)
 
 
+def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from explorer.search import local  # imports numba
+
+    known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage")
+    checkpoint = None if options.get("checkpoint") is None else Path(options["checkpoint"])
+    return local.explore(system, budget, check_deadlock=spec.check_deadlock, checkpoint=checkpoint, **known)
+
+
+def _in_plain_python(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from explorer.search import oracle
+
+    return oracle.explore(system, budget, check_deadlock=spec.check_deadlock, **_some(options, "keep_going", "on_progress"))
+
+
+def _on_spark(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from highwater import on_spark  # imports pyspark
+
+    checkpoint = None if options.get("checkpoint") is None else str(options["checkpoint"])
+    known = _some(options, "keep_going", "on_progress", "symmetry", "resume", "master", "partitions")
+    return on_spark.explore(spec, budget, checkpoint=checkpoint, **known)
+
+
+def _some(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: options[name] for name in names if name in options}
+
+
+_ENGINES = {Engine.LOCAL: _locally, Engine.PYTHON: _in_plain_python, Engine.SPARK: _on_spark}
+
+
 def check_spec(
     spec: Spec,
     engine: Engine = Engine.LOCAL,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     *,
     keep_going: bool = False,
-    workers: int | None = None,
-    symmetry: bool = True,
-    checkpoint: Path | str | None = None,
-    resume: bool = False,
-    coverage: bool = False,
-    master: str | None = None,
-    partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    **options: Any,
 ) -> Result:
-    """Explore one spec and compare with its claim. See `explorer.search.local.explore` for what the arguments mean.
+    """Explore one spec and compare with its claim.
 
     Of the orders of a trace's steps, one with the fewest changes of actor is shown.
-    For `Engine.SPARK`, `spark.explore.explore` says it; the checkpoint may be a URI then, and `master` says where to run.
+
+    Args:
+        keep_going: after a violation, go on until every state is seen.
+        options: what the engine is told besides: `workers`, `symmetry`, `checkpoint`, `resume` and `coverage` as
+            `explorer.search.local.explore` takes them; for `Engine.SPARK` `symmetry`, `checkpoint`, `resume`, `master` and `partitions` as
+            `highwater.on_spark.explore` does. An engine leaves out what it knows nothing of.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
@@ -109,39 +138,7 @@ def check_spec(
     try:
         with blaming_the_model():
             system = spec.system()
-            if engine is Engine.PYTHON:
-                from explorer.search import oracle
-
-                outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going, on_progress=on_progress)
-            elif engine is Engine.SPARK:
-                from highwater import on_spark
-
-                outcome = on_spark.explore(
-                    spec,
-                    budget,
-                    master=master,
-                    partitions=partitions,
-                    checkpoint=None if checkpoint is None else str(checkpoint),
-                    resume=resume,
-                    keep_going=keep_going,
-                    symmetry=symmetry,
-                    on_progress=on_progress,
-                )
-            else:
-                from explorer.search import local  # imports numba
-
-                outcome = local.explore(
-                    system,
-                    budget,
-                    check_deadlock=spec.check_deadlock,
-                    keep_going=keep_going,
-                    on_progress=on_progress,
-                    workers=workers,
-                    symmetry=symmetry,
-                    checkpoint=None if checkpoint is None else Path(checkpoint),
-                    resume=resume,
-                    coverage=coverage,
-                )
+            outcome = _ENGINES[engine](spec, system, budget, {"keep_going": keep_going, "on_progress": on_progress, **options})
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
     violations = tuple(with_fewest_switches(system, violation) for violation in outcome.violations)

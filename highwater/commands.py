@@ -118,7 +118,10 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
         spec = load_spec(path)
         try_out({"dot": dot, "graphml": graphml, "json": json_path}, [path])
         with Live(make_console(stderr=True), spec.name) as live, blaming_the_model():
-            tell = lambda states, waiting: live.tell(f"{states:,} states, {waiting:,} to go on from")  # noqa: E731 - said once
+
+            def tell(states: int, waiting: int) -> None:
+                live.tell(f"{states:,} states, {waiting:,} to go on from")
+
             found = _visible(reachable_graph(spec.system(), max_states, tell))
             live.tell(f"{len(found):,} states: measuring the graph")
             measured = shape(found)

@@ -60,12 +60,12 @@ def explore(
     spec: Spec,
     budget: Budget,
     *,
-    master: str | None,
-    partitions: int | None,
-    checkpoint: str | None,
-    resume: bool,
-    keep_going: bool,
-    symmetry: bool,
+    master: str | None = None,
+    partitions: int | None = None,
+    checkpoint: str | None = None,
+    resume: bool = False,
+    keep_going: bool = False,
+    symmetry: bool = True,
     on_progress: Callable[[Progress], None],
 ) -> Outcome:
     """Explore a spec on the running Spark session, or on one that is started and ends with this process.
