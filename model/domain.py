@@ -339,7 +339,7 @@ class Transition:
 
 @attrs.frozen(eq=False)
 class Instance:
-    """An action, invariant or step property with a value for each of its parameters: a pure function of the state or `Transition` alone."""
+    """An action or a property with a value for each of its parameters: a pure function of the state, or of the `Transition`, alone."""
 
     of: Quantified
     arguments: Mapping[str, Any]
@@ -476,7 +476,7 @@ def prospect(
 
 
 class Witness:
-    """Why an invariant or a step property is false, in words and as facts. It is falsy, so that it can be returned in place of False."""
+    """Why a property is false, in words and as facts. It is falsy, so that it can be returned in place of False."""
 
     def __init__(self, sentence: str, **facts: Any) -> None:
         self.sentence = sentence

@@ -42,7 +42,8 @@ def trace(
     OUT may be - for standard output.
     """
     from explorer.system import ModelError
-    from highwater.reports.results import ReportError, read_report
+    from highwater.reports.replaying import read_report
+    from highwater.reports.results import ReportError
 
     files = {kind: out for kind, out in outputs.items() if out is not None}
     try:
@@ -124,7 +125,7 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
 
 def _replay(entry: dict[str, Any]) -> None:
     from explorer.analysis.causes import instances_of, violates
-    from highwater.reports.results import replay
+    from highwater.reports.replaying import replay
     from highwater.reports.terminal import make_console
 
     system, violation = replay(entry)

@@ -12,7 +12,8 @@ import attrs
 from explorer.system import Cut, System, successor
 from explorer.trace import changes
 from explorer.verdict import Step
-from highwater.reports.results import ReportError, Subject, as_data, replay, subject_of
+from highwater.reports.replaying import Subject, replay, subject_of
+from highwater.reports.results import ReportError, as_data
 from highwater.specs.resolving import with_preset
 from highwater.specs.tables import Wrong, did_you_mean
 from highwater.viewer.catalogue import drawing_of

@@ -14,7 +14,7 @@ from explorer.analysis.outlook import is_deadlock, outlook
 from explorer.system import ModelError, System, judge_end
 from explorer.trace import changes, element_path
 from explorer.verdict import DEADLOCK, Step, Violation
-from highwater.reports.results import Subject
+from highwater.reports.replaying import Subject
 from highwater.specs.resolving import toggles_of
 from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture

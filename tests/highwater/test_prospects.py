@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from highwater.claims import check_spec
 from highwater.cli import main
-from highwater.reports.results import ReportError, entry_of, replay
+from highwater.reports.replaying import replay
+from highwater.reports.results import ReportError, entry_of
 from highwater.specs.spec import SpecError, load_spec
 
 SPEC = """

@@ -15,7 +15,8 @@ import pytest
 
 from explorer.verdict import Budget, Progress
 from highwater.claims import Engine, Result, check_spec
-from highwater.reports.results import FORMAT, VERSION, ReportError, as_data, read_report, replay, report, write_report
+from highwater.reports.replaying import read_report, replay
+from highwater.reports.results import FORMAT, VERSION, ReportError, as_data, report, write_report
 from highwater.specs.spec import Spec, load_spec
 from invariants.catalogue import PROPERTIES
 from model.domain import Witness, invariant

@@ -15,7 +15,8 @@ import pytest
 from click.testing import Result
 
 from highwater.claims import check_spec
-from highwater.reports.results import entry_of, read_report
+from highwater.reports.replaying import read_report
+from highwater.reports.results import entry_of
 from highwater.specs.spec import load_spec
 from highwater.viewer.gallery import story_of
 from highwater.viewer.lanes import show_lanes
