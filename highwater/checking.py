@@ -9,10 +9,7 @@ from typing import Any
 import attrs
 
 from explorer.verdict import Budget
-from highwater.advice import advise
-from highwater.analyses import show_advice, show_diff
 from highwater.claims import Engine, Result, Status, check_spec
-from highwater.locks import update_locks
 from highwater.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.reports.outputs import Outputs
 from highwater.reports.results import Problem, ReportError
@@ -99,11 +96,11 @@ class Run:
         for spec in specs:
             try:
                 result = self._checked(spec)
+                self._results.append(result)
+                self._show(result, alone=len(specs) == 1)
             except SpecError as error:
                 self._complain(error, spec.path)
                 continue
-            self._results.append(result)
-            self._show(result, alone=len(specs) == 1)
             if result.outcome.reason == "interrupted":
                 self._interrupted = True
                 return
@@ -123,6 +120,9 @@ class Run:
         show_result(self._console, result, with_trace=with_trace)
         cut = outcome.reason in ("max-states", "memory") and not outcome.violations
         if wanted.advice and cut and wanted.engine is Engine.LOCAL:
+            from highwater.advice import advise
+            from highwater.analyses import show_advice
+
             with Live(self._errors, f"{result.spec.name}: probing smaller bounds"):
                 found = advise(result.spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers)
             show_advice(self._console, found)
@@ -131,6 +131,9 @@ class Run:
         """Update locks, sum up, and write all that can be written."""
         unwritten: list[Exception] = []
         if self._wanted.update_locks and self._results:
+            from highwater.analyses import show_diff
+            from highwater.locks import update_locks
+
             try:
                 self._results, diff = update_locks(self._results)
                 show_diff(self._console, diff)
