@@ -93,8 +93,10 @@ def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step:
     shown = [name for name, given in (("--step", step is not None), ("--changes", changes)) if given]
     if files and shown:
         raise ReportError("--step and --changes show in the terminal; leave them out to write a file")
-    if refused := shown if mode in ("--replay", "--interactive") else ["--changes"] * changes if mode else []:
-        raise ReportError(f"{refused[0]} says nothing to {mode}; leave it out")
+    ignored = {"--replay": {"--step", "--changes"}, "--interactive": {"--step", "--changes"}, "--against": {"--changes"}}.get(mode, set())
+    for name in shown:
+        if name in ignored:
+            raise ReportError(f"{name} says nothing to {mode}; leave it out")
 
 
 def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:

@@ -332,9 +332,10 @@ def test_the_next_command_can_be_pasted_whatever_the_folder_is_called(highwater:
     assert f"cd '{tmp_path}/two words' && " in highwater("init", tmp_path / "two words").stdout
 
 
-def test_a_module_that_highwater_shadows_is_said_to_be() -> None:
+@pytest.mark.parametrize("reference", ["model:MODEL", "model.mine:MODEL"])
+def test_a_module_that_highwater_shadows_is_said_to_be(reference: str) -> None:
     with pytest.raises(SpecError, match="model is part of Highwater itself, which comes first"):
-        api.claim(model="model:MODEL", bounds=QUICK, check=["weak_isr"])
+        api.claim(model=reference, bounds=QUICK, check=["weak_isr"])
 
 
 def test_an_export_error_is_one_line() -> None:
