@@ -108,6 +108,8 @@ class Run:
     def _checked(self, spec: Spec) -> Result:
         wanted = self._wanted
         with Live(self._errors, spec.name) as live:
+            if wanted.engine is Engine.SPARK:
+                live.tell("waiting for Spark")
             return check_spec(
                 spec, wanted.engine, wanted.budget, keep_going=wanted.keep_going, workers=wanted.workers, symmetry=wanted.symmetry,
                 checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage, master=wanted.master,

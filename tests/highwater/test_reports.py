@@ -74,7 +74,7 @@ def test_a_report_of_nothing_is_valid() -> None:
     data = through_json()
     validate(data)
     summary = {"specs": 0, "met": 0, "unmet": 0, "undecided": 0}
-    assert data == {"format": FORMAT, "version": VERSION, "summary": summary, "results": []}
+    assert data == {"format": FORMAT, "version": VERSION, "summary": summary, "results": [], "errors": []}
 
 
 def interrupted(spec: Spec) -> Result:
