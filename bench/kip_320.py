@@ -24,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from explorer.search.local import explore
-from highwater.specs.spec import build_system, resolve_model
+from highwater.specs.resolving import build_system, resolve_model
 from model.catalogue import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")

@@ -23,7 +23,8 @@ from explorer.compiler.tracing import OutOfBounds
 from explorer.system import System
 from highwater.cli import main as command_line
 from highwater.listing import variants
-from highwater.specs.spec import Expectation, Mutations, SpecFile, build_system, resolve_model
+from highwater.specs.resolving import build_system, resolve_model
+from highwater.specs.spec import Expectation, Mutations, SpecFile
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 

@@ -112,6 +112,8 @@ def judge(instance: Instance, state: Any, domain: Struct) -> Any:
 def judge_end(system: System, instance: Instance, before: Any, after: Any) -> Any:
     """One property on the end of a trace: an invariant on the state after its last step, a step property on that step.
 
+    Of a prospect this says whether it is reality there, which tells nothing of whether it is lost: `explorer.analysis.outlook` does.
+
     Args:
         before: the state before the last step; None where the trace has no step, and so nothing that breaks a step property.
     """

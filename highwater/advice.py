@@ -16,6 +16,7 @@ import attrs
 
 from explorer.memory import machine_memory
 from explorer.verdict import Budget, Outcome, Verdict
+from highwater.specs.resolving import no_names
 from highwater.specs.spec import Spec
 
 STATES_PER_PROBE = 500_000
@@ -103,7 +104,7 @@ def _most_cutting_first(spec: Spec, outcome: Outcome) -> list[str]:
 
 def _images(spec: Spec) -> int:
     """How many states may differ by interchangeable names only."""
-    names = (spec.definition.interchangeable or (lambda bounds: {}))(spec.bounds)
+    names = (spec.definition.interchangeable or no_names)(spec.bounds)
     return math.prod(math.factorial(len(members)) for members in names.values())
 
 

@@ -66,7 +66,7 @@ def _duration(seconds: float) -> str:
 
 def show_shape(console: Console, spec: Spec, shape: Shape) -> None:
     """What a reachable graph looks like."""
-    console.print(Text.assemble((spec.name, "bold"), f": {shape.states:,} states, {shape.steps:,} steps, depth {shape.depth}"))
+    console.print(Text.assemble((visible(spec.name), "bold"), f": {shape.states:,} states, {shape.steps:,} steps, depth {shape.depth}"))
     largest = f"the largest of {shape.components[0]:,} {'state' if shape.components[0] == 1 else 'states'}"
     console.print(f"    components  {len(shape.components):,} strongly connected, {largest}; {shape.terminal:,} without a way out")
     console.print(f"    diameter    {shape.diameter} steps between the two states that are farthest apart")
@@ -82,7 +82,7 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
     """What random walks found, the trace, and what they saw of the model."""
     spec, made, violation = found.spec, found.simulation, found.violation
     mark = {True: ("ok", "green"), False: ("FAILED", "bold red"), None: ("undecided", "yellow")}[found.as_claimed]
-    console.print(Text.assemble(mark, "  ", (spec.name, "bold")))
+    console.print(Text.assemble(mark, "  ", (visible(spec.name), "bold")))
     if violation is not None:
         claimed = " (as claimed)" if found.as_claimed else ""
         how = f" by walk {made.walk} after {made.violation.trace_length} steps" if made.violation else ""
@@ -171,7 +171,7 @@ class Mutations:
             told = f": as it is {outcome.distinct_states:,} states, and all hold: {names}"
         else:
             told = f": ran out of {outcome.reason} after {outcome.distinct_states:,} states as it is; no rule was switched off"
-        self._console.print(Text.assemble((base.spec.name, "bold"), told))
+        self._console.print(Text.assemble((visible(base.spec.name), "bold"), told))
 
     def add(self, mutation: Mutation) -> None:
         """Tell of one mutation."""

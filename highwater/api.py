@@ -21,7 +21,9 @@ from typing import Any
 from explorer.verdict import Budget, Verdict, Violation
 from highwater.claims import Engine, Result, Status, check_spec
 from highwater.specs import own
-from highwater.specs.spec import Property, Spec, SpecError, find_specs, load_spec, make_spec
+from highwater.specs.resolving import Property
+from highwater.specs.spec import Spec, SpecError, find_specs, load_spec, make_spec
+from highwater.specs.tables import did_you_mean, shown
 from model.definition import Model
 from model.domain import Witness, invariant, prospect, step_property
 
@@ -57,7 +59,7 @@ def check(
     """Check one claim: a spec file, or what `claim` made.
 
     Args:
-        engine: "local", or "python" for the plain-Python engine.
+        engine: "local", "python" for the plain-Python engine, or "spark".
         max_depth, max_states, memory: when to stop early; None is never, for memory four fifths of the machine's.
         workers: threads; one per processor if None.
         symmetry: keep one state for all that differ by interchangeable names only.
@@ -65,8 +67,14 @@ def check(
         model_path: folders with models of one's own.
 
     Raises:
-        SpecError: the spec cannot be read or is wrong, or its model is.
+        SpecError: the spec cannot be read or is wrong, or its model is, or an argument is out of range.
     """
+    engines = [each.value for each in Engine]
+    if engine not in engines:
+        raise SpecError(f"engine: {shown(engine)} is none{did_you_mean(str(engine), engines)}; allowed are {', '.join(engines)}")
+    for name, value, least in (("max_depth", max_depth, 0), ("max_states", max_states, 1), ("memory", memory, 1), ("workers", workers, 1)):
+        if value is not None and value < least:
+            raise SpecError(f"{name}: {value} is below {least}")
     own_folders(model_path)
     if not isinstance(spec, Spec):
         spec = load_spec(Path(spec))
@@ -83,26 +91,23 @@ def check_all(*paths: str | PathLike[str], **options: Any) -> list[Result]:
     return [check(path, **options) for path in find_specs(map(Path, paths))]
 
 
-def claim(
-    *,
-    model: str | Model,
-    bounds: Mapping[str, int],
-    check: Iterable[str | Property],
-    name: str = "claim",
-    **keys: Any,
-) -> Spec:
+def claim(*, model: str | Model, bounds: Mapping[str, int], check: Iterable[str | Property], name: str = "claim", **keys: Any) -> Spec:
     """A claim without a file. Keys are those of a spec file; models and properties may be given as themselves.
 
     Raises:
         SpecError: any of the keys or values is wrong.
     """
-    given = {
+    check = list(check)
+    for key, given, kind in (("model", model, Model), *(("check", one, Property) for one in check)):
+        if not isinstance(given, str | kind):
+            raise SpecError(f"{name}: {key}: {shown(given)} is a {type(given).__name__}, neither a name nor what a name stands for")
+    keys = {
         **keys,
         "model": model if isinstance(model, str) else own.reference_to(model),
         "bounds": dict(bounds),
         "check": [one if isinstance(one, str) else own.reference_to(one) for one in check],
     }
-    return make_spec(name, given)
+    return make_spec(name, keys)
 
 
 def own_folders(folders: Iterable[str | PathLike[str]]) -> None:

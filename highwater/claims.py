@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import attrs
 
 from explorer.analysis.schedule import with_fewest_switches
 from explorer.search.checkpoint import CheckpointError
-from explorer.system import ModelError, blaming_the_model
+from explorer.system import ModelError, System, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.specs.spec import Spec, SpecError
 
@@ -54,12 +55,14 @@ class Result:
         outcome: what the exploration found out.
         status: whether the claim was met.
         mismatches: for an unmet claim, each difference in words.
+        comparable: whether the search ended as a plain check of the spec ends, so that its counts tell something of those that are locked.
     """
 
     spec: Spec
     outcome: Outcome
     status: Status
     mismatches: tuple[Mismatch, ...]
+    comparable: bool = True
 
     @property
     def ok(self) -> bool:
@@ -79,25 +82,53 @@ class Result:
         return next(iter([*named, *violations]), None)
 
 
+def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from explorer.search import local  # imports numba
+
+    known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage")
+    checkpoint = None if options.get("checkpoint") is None else Path(options["checkpoint"])
+    return local.explore(system, budget, check_deadlock=spec.check_deadlock, checkpoint=checkpoint, **known)
+
+
+def _in_plain_python(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from explorer.search import oracle
+
+    return oracle.explore(system, budget, check_deadlock=spec.check_deadlock, **_some(options, "keep_going", "on_progress"))
+
+
+def _on_spark(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from highwater import on_spark  # imports pyspark
+
+    checkpoint = None if options.get("checkpoint") is None else str(options["checkpoint"])
+    known = _some(options, "keep_going", "on_progress", "symmetry", "resume", "master", "partitions")
+    return on_spark.explore(spec, budget, checkpoint=checkpoint, **known)
+
+
+def _some(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: options[name] for name in names if name in options}
+
+
+_ENGINES = {Engine.LOCAL: _locally, Engine.PYTHON: _in_plain_python, Engine.SPARK: _on_spark}
+
+
 def check_spec(
     spec: Spec,
     engine: Engine = Engine.LOCAL,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     *,
     keep_going: bool = False,
-    workers: int | None = None,
-    symmetry: bool = True,
-    checkpoint: Path | str | None = None,
-    resume: bool = False,
-    coverage: bool = False,
-    master: str | None = None,
-    partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
+    **options: Any,
 ) -> Result:
-    """Explore one spec and compare with its claim. See `explorer.search.local.explore` for what the arguments mean.
+    """Explore one spec and compare with its claim.
 
     Of the orders of a trace's steps, one with the fewest changes of actor is shown.
-    For `Engine.SPARK`, `spark.explore.explore` says it; the checkpoint may be a URI then, and `master` says where to run.
+
+    Args:
+        keep_going: after a violation, go on until every state is seen.
+        options: what the engine is told besides: `workers`, `symmetry`, `checkpoint`, `resume` and `coverage` as
+            `explorer.search.local.explore` takes them; for `Engine.SPARK` `symmetry`, `checkpoint`, `resume`, `master` and `partitions` as
+            `highwater.on_spark.explore` does. An engine leaves out what it knows nothing of.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
@@ -107,69 +138,47 @@ def check_spec(
     try:
         with blaming_the_model():
             system = spec.system()
-            if engine is Engine.PYTHON:
-                from explorer.search import oracle
-
-                outcome = oracle.explore(system, budget, check_deadlock=spec.check_deadlock, keep_going=keep_going, on_progress=on_progress)
-            elif engine is Engine.SPARK:
-                from highwater import on_spark
-
-                outcome = on_spark.explore(
-                    spec,
-                    budget,
-                    master=master,
-                    partitions=partitions,
-                    checkpoint=None if checkpoint is None else str(checkpoint),
-                    resume=resume,
-                    keep_going=keep_going,
-                    symmetry=symmetry,
-                    on_progress=on_progress,
-                )
-            else:
-                from explorer.search import local  # imports numba
-
-                outcome = local.explore(
-                    system,
-                    budget,
-                    check_deadlock=spec.check_deadlock,
-                    keep_going=keep_going,
-                    on_progress=on_progress,
-                    workers=workers,
-                    symmetry=symmetry,
-                    checkpoint=None if checkpoint is None else Path(checkpoint),
-                    resume=resume,
-                    coverage=coverage,
-                )
+            outcome = _ENGINES[engine](spec, system, budget, {"keep_going": keep_going, "on_progress": on_progress, **options})
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
     violations = tuple(with_fewest_switches(system, violation) for violation in outcome.violations)
-    return judge_claim(spec, attrs.evolve(outcome, violations=violations))
+    return judge_claim(spec, attrs.evolve(outcome, violations=violations), went_on=keep_going)
 
 
-def judge_claim(spec: Spec, outcome: Outcome) -> Result:
-    """Compare an outcome with what the spec claims."""
+def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Result:
+    """Compare an outcome with what the spec claims.
+
+    Args:
+        went_on: whether the search was to go on after a violation, which makes counts of what a plain check would not have seen.
+    """
     expect, found = spec.file.expect, outcome.verdict
+    own_end = outcome.reason in ("", f"depth {spec.file.max_depth}")
+    comparable = own_end and not (went_on and outcome.violations)
     cut_short = found is Verdict.UNKNOWN or (
         found is Verdict.HOLDS_TO_DEPTH and (expect.verdict is not found or outcome.depth < spec.file.max_depth)
     )
     if cut_short:
-        return Result(spec, outcome, Status.UNDECIDED, ())
+        return Result(spec, outcome, Status.UNDECIDED, (), comparable)
     stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS
     if found is not expect.verdict and not stronger:
         claimed = "a violation" if expect.verdict is Verdict.VIOLATED else f"the verdict {expect.verdict.value}"
-        return Result(spec, outcome, Status.UNMET, (Mismatch("expect.verdict", f"expected {claimed}, but {_found(outcome)}"),))
+        mismatch = Mismatch("expect.verdict", f"expected {claimed}, but {_found(outcome)}")
+        return Result(spec, outcome, Status.UNMET, (mismatch,), comparable)
     mismatches = []
     violation = next((found for found in outcome.violations if expect.property in (None, found.property)), None)
     if expect.property is not None and violation is None:
         mismatches.append(Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first"))
-    comparisons = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
+    counts = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
+    comparisons = counts if comparable else []
     if violation is not None:
         comparisons.append(("trace_length", violation.trace_length))
     for key, value in comparisons:
         expected = getattr(expect, key)
         if expected is not None and expected != value:
             mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
-    return Result(spec, outcome, Status.UNMET if mismatches else Status.MET, tuple(mismatches))
+    untold = not own_end and any(getattr(expect, key) is not None for key, _ in counts)
+    status = Status.UNMET if mismatches else Status.UNDECIDED if untold else Status.MET
+    return Result(spec, outcome, status, tuple(mismatches), comparable)
 
 
 def _found(outcome: Outcome) -> str:

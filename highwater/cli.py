@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from highwater import commands
-from highwater.options import INTERRUPTED, MET, PATH, UNKNOWN, UNMET, USAGE, Interruptible, budgets, complain, model_path
+from highwater.options import MET, PATH, USAGE, Interruptible, budgets, complain, model_path
 from highwater.states import states
 from highwater.viewer.command import trace
 
@@ -46,25 +46,15 @@ def main() -> None:
 def check(
     paths: tuple[Path, ...],
     engine: str,
-    workers: int | None,
-    symmetry: bool,
     max_depth: int | None,
     max_states: int | None,
     memory: int | None,
-    checkpoint: str | None,
-    resume: bool,
-    master: str | None,
-    partitions: int | None,
-    keep_going: bool,
-    advice: bool,
-    update_locks: bool,
-    coverage: bool,
-    trace: bool | None,
     json_path: Path | None,
     html_path: Path | None,
     junit_path: Path | None,
     sarif_path: Path | None,
     github: bool,
+    **options: Any,
 ) -> None:
     """Check that every claim in SPEC files, or in all .toml files below DIR, comes out as it says.
 
@@ -73,141 +63,19 @@ def check(
     3 a budget or depth limit ended a search before it could tell; 130 interrupted.
     """
     from explorer.verdict import Budget
-    from highwater.claims import Engine, Status, check_spec
+    from highwater.checking import Run, Wanted
+    from highwater.claims import Engine
     from highwater.reports.outputs import Outputs
-    from highwater.reports.results import ReportError
-    from highwater.reports.terminal import Live, make_console, show_result, show_summary
-    from highwater.specs.spec import SpecError, find_specs, load_spec
 
-    console, errors = make_console(), make_console(stderr=True)
-    outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path}, github)
-    results: list[Any] = []
-    interrupted = False
-    try:
-        specs = _load_all(find_specs(paths), load_spec, SpecError)
-        if checkpoint is None and resume:
-            raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
-        if checkpoint is not None and (len(specs) > 1 or engine == "python"):
-            raise SpecError("--checkpoint keeps the search of one spec, by the local engine or on Spark; name one spec")
-        local = {"--workers": workers, "--memory": memory, "--coverage": coverage or None}
-        _refuse_for_engine(engine, SpecError, local, {"--master": master, "--partitions": partitions})
-        outputs.try_out()
-        if html_path is not None:
-            from highwater.viewer.gallery import prepare
-
-            prepare(html_path)
-        for spec in specs:
-            with Live(errors, spec.name) as live:
-                if engine == "spark":
-                    live.tell("waiting for Spark")
-                budget = Budget(max_depth, max_states, memory)
-                result = check_spec(
-                    spec,
-                    Engine(engine),
-                    budget,
-                    keep_going=keep_going,
-                    workers=workers,
-                    symmetry=symmetry,
-                    checkpoint=checkpoint,
-                    resume=resume,
-                    coverage=coverage,
-                    master=master,
-                    partitions=partitions,
-                    on_progress=live,
-                )
-            results.append(result)
-            wanted = result.status is Status.UNMET or len(specs) == 1 if trace is None else trace
-            show_result(console, result, with_trace=wanted)
-            if advice and engine == "local" and result.outcome.reason in ("max-states", "memory") and not result.outcome.violations:
-                _advise(console, errors, result, symmetry, workers)
-            if result.outcome.reason == "interrupted":
-                interrupted = True
-                break
-    except KeyboardInterrupt:
-        interrupted = True
-    except (SpecError, ReportError) as error:
-        complain(error)
-        outputs.complain(error)
-        sys.exit(USAGE)
-    finally:
-        if results:
-            if update_locks:
-                results = _update_locks(console, results)
-            if len(results) > 1 or interrupted:
-                show_summary(console, results)
-            for error in outputs.write(results):
-                complain(error)
-                sys.exit(USAGE)
-            if html_path is not None:
-                _draw_or_complain(html_path, results)
-    if interrupted:
-        errors.print("interrupted")
-        sys.exit(INTERRUPTED)
-    statuses = {result.status for result in results}
-    sys.exit(UNMET if Status.UNMET in statuses else UNKNOWN if Status.UNDECIDED in statuses else MET)
-
-
-def _load_all(paths: list[Path], load: Any, error_class: type[Exception]) -> list[Any]:
-    """Load every spec, and report what is wrong with any of them together."""
-    specs, problems = [], []
-    for path in paths:
-        try:
-            specs.append(load(path))
-        except error_class as error:
-            problems.append(str(error))
-    if problems:
-        raise error_class("\n".join(problems))
-    return specs
-
-
-def _advise(console: Any, errors: Any, result: Any, symmetry: bool, workers: int | None) -> None:
-    from highwater.advice import advise
-    from highwater.analyses import show_advice
-    from highwater.reports.terminal import Live
-
-    with Live(errors, f"{result.spec.name}: probing smaller bounds"):
-        found = advise(result.spec, result.outcome, symmetry=symmetry, workers=workers)
-    show_advice(console, found)
-
-
-def _refuse_for_engine(engine: str, error_class: type[Exception], local: dict[str, Any], spark: dict[str, Any]) -> None:
-    """Refuse options that another engine is for, rather than ignore them."""
-    for name, value in (local if engine == "spark" else spark).items():
-        if value is not None:
-            own = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
-            hint = "use --engine local" if name == "--coverage" else own if engine == "spark" else "add --engine spark"
-            raise error_class(f"{name} says nothing to --engine {engine}; {hint}")
-
-
-def _update_locks(console: Any, results: list[Any]) -> list[Any]:
-    from highwater.analyses import show_diff
-    from highwater.locks import update_locks
-    from highwater.reports.results import ReportError
-
-    try:
-        results, diff = update_locks(results)
-    except ReportError as error:
-        complain(error)
-        sys.exit(USAGE)
-    show_diff(console, diff)
-    return results
-
-
-def _draw_or_complain(folder: Path, results: list[Any]) -> None:
-    from explorer.system import ModelError
-    from highwater.reports.results import ReportError, report
-    from highwater.viewer.gallery import write_gallery
-
-    try:
-        write_gallery(folder, report(results)["results"])
-    except (ReportError, ModelError) as error:
-        complain(error)
-        sys.exit(USAGE)
+    outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path, "html": html_path}, github)
+    wanted = Wanted(paths, Engine(engine), Budget(max_depth, max_states, memory), **options)
+    sys.exit(Run(wanted, outputs)())
 
 
 @main.command("list")
 @click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
 @click.argument("paths", metavar="[DIR...]", nargs=-1, type=PATH)
+@model_path
 def list_(what: str, paths: tuple[Path, ...]) -> None:
     """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs)."""
     from highwater.listing import show_actions, show_models, show_presets, show_properties, show_specs
@@ -215,6 +83,9 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
     from highwater.specs.spec import SpecError
 
     console = make_console()
+    if paths and what != "specs":
+        raise click.UsageError(f"list {what} takes no DIR; only list specs does")
+    wrong: list[SpecError] = []
     try:
         match what:
             case "models":
@@ -226,10 +97,12 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
             case "properties":
                 show_properties(console)
             case "specs":
-                show_specs(console, paths or (Path("specs"),))
+                wrong = show_specs(console, paths or (Path("specs"),))
     except SpecError as error:
-        complain(error)
-        sys.exit(USAGE)
+        wrong = [error]
+    for each in wrong:
+        complain(each)
+    sys.exit(USAGE if wrong else MET)
 
 
 for command in (trace, states, commands.graph, commands.init, commands.mutate, commands.simulate):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ def init(folder: Path) -> None:
     except InitError as error:
         complain(error)
         sys.exit(USAGE)
-    click.echo(f"next: cd {folder} && highwater check specs --model-path .")
+    click.echo(f"next: cd {shlex.quote(str(folder))} && highwater check specs --model-path .")
 
 
 @click.command()
@@ -61,7 +62,7 @@ def mutate(
     errors = make_console(stderr=True)
     try:
         spec = load_spec(path)
-        try_out({"json": json_path})
+        try_out({"json": json_path}, [path])
         changes = changes_of(spec, rules)
         table = Mutations(make_console(), spec, changes)
         try:
@@ -115,11 +116,13 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
 
     try:
         spec = load_spec(path)
-        try_out({"dot": dot, "graphml": graphml, "json": json_path})
+        try_out({"dot": dot, "graphml": graphml, "json": json_path}, [path])
         with Live(make_console(stderr=True), spec.name) as live, blaming_the_model():
-            found = reachable_graph(
-                spec.system(), max_states, lambda states, waiting: live.tell(f"{states:,} states, {waiting:,} to go on from")
-            )
+
+            def tell(states: int, waiting: int) -> None:
+                live.tell(f"{states:,} states, {waiting:,} to go on from")
+
+            found = _visible(reachable_graph(spec.system(), max_states, tell))
             live.tell(f"{len(found):,} states: measuring the graph")
             measured = shape(found)
         show_shape(make_console(), spec, measured)
@@ -139,6 +142,16 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
     except (SpecError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)
+
+
+def _visible(graph: Any) -> Any:
+    """A graph whose texts are safe to look at, in any format."""
+    from highwater.visible import visible
+
+    for texts, key in ((graph.nodes(data=True), "state"), (graph.edges(data=True), "action")):
+        for *_, data in texts:
+            data[key] = visible(data[key])
+    return graph
 
 
 class Weight(click.ParamType):
@@ -198,7 +211,7 @@ def simulate(
 
     try:
         spec = load_spec(path)
-        try_out({"json": json_path})
+        try_out({"json": json_path}, [path])
         with LiveWalks(make_console(stderr=True), spec.name) as live:
             limit = walks or (None if seconds else 10_000)
             options = {"shrink": shrink, "workers": workers, "coverage": coverage, "on_progress": live, "on_shrinking": live.shrinking}

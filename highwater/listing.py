@@ -12,8 +12,10 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
-from highwater.specs.spec import find_specs, load_spec, toggles_of
+from highwater.specs.resolving import toggles_of
+from highwater.specs.spec import SpecError, find_specs, load_spec
 from highwater.specs.tables import shown
+from highwater.visible import visible
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 from model.definition import Definition, Model
@@ -102,14 +104,24 @@ def show_properties(console: Console) -> None:
             _line(console, 2, found.name, _first_line(found))
 
 
-def show_specs(console: Console, paths: Iterable[Path]) -> None:
-    """Each spec with what it claims."""
+def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
+    """Each spec with what it claims.
+
+    Returns:
+        What is wrong with those that cannot be shown.
+    """
+    wrong = []
     for path in find_specs(paths):
-        spec = load_spec(path)
+        try:
+            spec = load_spec(path)
+        except SpecError as error:
+            wrong.append(error)
+            continue
         expect = spec.file.expect
         claim = expect.verdict.value
         if expect.property:
             claim += f": {expect.property}" + (f" after {expect.trace_length} steps" if expect.trace_length is not None else "")
         if expect.distinct_states is not None:
             claim += f", {expect.distinct_states:,} states"
-        _line(console, 0, str(path), claim)
+        _line(console, 0, visible(str(path)), claim)
+    return wrong

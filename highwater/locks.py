@@ -19,7 +19,8 @@ def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:
     """Write the counts that came out into the specs whose verdict and property came out as claimed.
 
     Returns:
-        The results, judged by the specs as they are now, and a unified diff of each change, as lines.
+        The results, judged by the specs as they are now, and a unified diff of each change, as lines; a line for each spec left alone
+        because a budget or `--keep-going` gave counts of something else.
 
     Raises:
         ReportError: a spec cannot be written.
@@ -27,7 +28,13 @@ def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:
     now, diff = [], []
     for result in results:
         path = result.spec.path
-        if result.status is Status.UNDECIDED or any(mismatch.key.removeprefix("expect.") not in COUNTS for mismatch in result.mismatches):
+        if not result.comparable:
+            diff.append(f"{path}: its counts are left alone: this search did not end where a plain check of it does")
+        if (
+            not result.comparable
+            or result.status is Status.UNDECIDED
+            or any(mismatch.key.removeprefix("expect.") not in COUNTS for mismatch in result.mismatches)
+        ):
             now.append(result)
             continue
         before = path.read_bytes().decode("utf-8")  # line ends stay what they are

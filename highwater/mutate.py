@@ -17,7 +17,8 @@ import attrs
 from explorer.system import RAISED
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims import Result, check_spec
-from highwater.specs.spec import Expectation, Spec, SpecError, define, find_model, properties_of
+from highwater.specs.resolving import define, find_model, properties_of
+from highwater.specs.spec import Expectation, Spec, SpecError
 from highwater.specs.tables import Wrong, did_you_mean, shown
 from model.definition import Definition
 

@@ -14,7 +14,8 @@ from explorer.search.checkpoint import fingerprint
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.specs import own
-from highwater.specs.spec import Spec, SpecError, build_system, find_model, resolve_model, toggles_of
+from highwater.specs.resolving import build_system, find_model, resolve_model, toggles_of
+from highwater.specs.spec import Spec, SpecError
 from highwater.specs.tables import Wrong
 from model.domain import Prospect
 
@@ -59,12 +60,12 @@ def explore(
     spec: Spec,
     budget: Budget,
     *,
-    master: str | None,
-    partitions: int | None,
-    checkpoint: str | None,
-    resume: bool,
-    keep_going: bool,
-    symmetry: bool,
+    master: str | None = None,
+    partitions: int | None = None,
+    checkpoint: str | None = None,
+    resume: bool = False,
+    keep_going: bool = False,
+    symmetry: bool = True,
     on_progress: Callable[[Progress], None],
 ) -> Outcome:
     """Explore a spec on the running Spark session, or on one that is started and ends with this process.

@@ -11,6 +11,7 @@ The fixture `checker` is for properties of one's own over any model:
 
 from __future__ import annotations
 
+import argparse
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -20,17 +21,28 @@ import pytest
 
 if TYPE_CHECKING:
     from highwater.claims import Result
-    from highwater.specs.spec import Property
+    from highwater.specs.resolving import Property
 
-NOT_SPECS = ("pyproject.toml",)
+
+def _at_least_1(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+    return number
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("highwater", "claims about models")
     group.addoption("--highwater", action="store_true", help="Collect .toml files as claims, and check each as a test.")
-    group.addoption("--highwater-max-states", type=int, metavar="N", help="Stop a claim's search when N states are stored.")
+    group.addoption("--highwater-max-states", type=_at_least_1, metavar="N", help="Stop a claim's search when N states are stored.")
     group.addoption(
-        "--highwater-workers", type=int, metavar="N", help="Threads per claim. [default: one per processor, or one under pytest-xdist]"
+        "--highwater-workers",
+        type=_at_least_1,
+        metavar="N",
+        help="Threads per claim. [default: one per processor, or one under pytest-xdist]",
     )
     group.addoption("--highwater-model-path", action="append", default=[], metavar="DIR", help="Look for models of one's own in DIR too.")
     parser.addini("highwater_model_path", "Folders, relative to the rootdir, with models of one's own.", type="paths", default=[])
@@ -41,7 +53,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    if parent.config.getoption("highwater") and file_path.suffix == ".toml" and file_path.name not in NOT_SPECS:
+    from highwater.specs.positions import may_be_spec
+
+    if parent.config.getoption("highwater") and may_be_spec(file_path):
         return SpecFile.from_parent(parent, path=file_path)
     return None
 

@@ -9,8 +9,7 @@ import attrs
 
 from explorer.system import ModelError, blaming_the_model
 from explorer.verdict import Verdict, Violation
-from highwater.reports.results import SIMULATION, VERSION, as_data, steps_as_data
-from highwater.specs.positions import readable
+from highwater.reports.results import SIMULATION, VERSION, about_spec, about_violation
 from highwater.specs.spec import Spec, SpecError
 from highwater.specs.tables import did_you_mean
 from model.domain import Prospect
@@ -94,30 +93,19 @@ def simulate_spec(
 
 def simulation_report(found: Simulated) -> dict[str, Any]:
     """What was found as JSON; `highwater trace` reads it as it reads the results of `check`."""
-    spec, made, violation = found.spec, found.simulation, found.violation
+    spec, made = found.spec, found.simulation
     counts = ("seed", "walks", "depth", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound", "unweighted")
     entry = {
-        "name": readable(spec.name),
-        "file": readable(spec.path),
-        "model": spec.file.model,
-        "protocol": as_data(spec.protocol),
-        "bounds": as_data(spec.bounds),
-        "check": list(spec.file.check),
-        "source": spec.file.source,
+        **about_spec(spec),
         "not_judged": list(found.not_judged),
         "as_claimed": found.as_claimed,
-        "verdict": "violated" if violation else "unknown",
-        "property": violation.property if violation else None,
-        "arguments": violation.arguments if violation else None,
-        "witness": violation.witness if violation else None,
-        "facts": as_data(violation.facts) if violation else None,
-        "trace_length": violation.trace_length if violation else None,
+        "verdict": "violated" if found.violation else "unknown",
         "walk_length": made.violation.trace_length if made.violation else None,
         "minimal": found.shrunk.minimal.value if found.shrunk else None,
         "simulation": {name: getattr(made, name) for name in counts},
         "unreached": [attrs.asdict(missed) for missed in made.unreached],
         "compiled_paths": made.compiled_paths,
         "seconds": round(made.seconds, 6),
-        "trace": steps_as_data(spec.system(), violation.trace) if violation else None,
+        **about_violation(spec.system(), found.violation),
     }
     return {"format": SIMULATION, "version": VERSION, "results": [entry]}

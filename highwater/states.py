@@ -11,13 +11,13 @@ from typing import Any
 
 import click
 
-from highwater.options import USAGE, complain, model_path
+from highwater.options import PATH, USAGE, complain, model_path
 
 MOST_SHOWN = 50
 
 
 @click.command()
-@click.argument("spec", metavar="SPEC", type=click.Path(path_type=Path))
+@click.argument("spec", metavar="SPEC", type=PATH)
 @click.option("--checkpoint", metavar="URI", help="Where check --engine spark has kept the levels; explored now if left out.")
 @click.option("--sql", metavar="QUERY", help="A query over the table `states`.")
 @click.option("--parquet", metavar="DIR", help="Write all states, or the query's result, into DIR as Parquet.")

@@ -9,7 +9,7 @@ import attrs
 
 from explorer.system import System
 from highwater.listing import variants
-from highwater.specs.spec import build_system
+from highwater.specs.resolving import build_system
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 

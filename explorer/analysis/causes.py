@@ -13,12 +13,13 @@ from typing import Any
 
 import attrs
 
+from explorer.analysis.outlook import outlook
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
 from explorer.compiler.tracing import Recorder, Update
 from explorer.system import RAISED, ModelError, System, judge_end, where
 from explorer.trace import element_path
 from explorer.verdict import Step
-from model.domain import Instance, StepProperty, Transition
+from model.domain import Instance, Prospect, StepProperty, Transition
 
 START = 0
 
@@ -44,7 +45,8 @@ def causes(system: System, trace: Sequence[Step], violated: Instance | None) -> 
     """Find out what depends on what along a trace.
 
     Args:
-        violated: the property that the last state or step violates; None for a deadlock, which looks at what disables every action.
+        violated: the property that the last state or step violates; None for a deadlock, which looks at what disables every action. A
+            prospect looks at all that it and the steps along it read, in the last state and wherever these still lead.
 
     Raises:
         ModelError: an action or the property cannot be traced, or an action does not do what the trace says.
@@ -118,6 +120,11 @@ def _looked_at(system: System, layout: Layout, words: Sequence[Any], violated: I
     end = len(words) - 1
     if violated is None:
         return frozenset((leaf, end) for action in system.actions for leaf in _read(layout, words[end], action, writes=True))
+    if isinstance(violated.of, Prospect):
+        relied_on = [action for action in system.actions if action.of in violated.of.along]
+        ahead = [layout.pack(state) for state in outlook(system, violated, layout.unpack(words[end])).seen]
+        read = (_read(layout, state, each, writes=each is not violated) for state in ahead for each in (violated, *relied_on))
+        return frozenset((leaf, end) for leaves in read for leaf in leaves)
     if not isinstance(violated.of, StepProperty):
         return frozenset((leaf, end) for leaf in _read(layout, words[end], violated))
     both, leaves = Layout(system.transitions), layout.root.leaves()
@@ -196,7 +203,19 @@ def _distances(
 
 
 def instance_of(system: System, name: str, arguments: Mapping[str, str], trace: Sequence[Step]) -> Instance | None:
-    """The instance of the property that the end of a trace violates; None for a deadlock."""
-    before = trace[-2].state if len(trace) > 1 else None
-    candidates = (i for i in (*system.invariants, *system.step_properties) if i.of.name == name and dict(i.shown) == dict(arguments))
-    return next((instance for instance in candidates if not judge_end(system, instance, before, trace[-1].state)), None)
+    """The instance of the property that the end of a trace violates; None for a deadlock, and for what cannot be judged again."""
+    return next(
+        (each for each in instances_of(system, name) if dict(each.shown) == dict(arguments) and violates(system, each, trace)), None
+    )
+
+
+def instances_of(system: System, name: str) -> list[Instance]:
+    """The instances of a checked property."""
+    return [each for each in (*system.invariants, *system.step_properties, *system.prospects) if each.of.name == name]
+
+
+def violates(system: System, instance: Instance, trace: Sequence[Step]) -> bool | None:
+    """Whether the end of a trace violates a property; None for a prospect that cannot be judged without the graph of all states."""
+    if isinstance(instance.of, Prospect):
+        return outlook(system, instance, trace[-1].state).lost
+    return not judge_end(system, instance, trace[-2].state if len(trace) > 1 else None, trace[-1].state)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from highwater.claims import Result, Status
-from highwater.reports.results import ReportError
+from highwater.reports.results import Problem, ReportError
 from highwater.reports.terminal import bounds_line, counts_line, trace_rows, verdict_line
 from highwater.specs.positions import in_repository, line_of_key, readable
 
@@ -50,7 +50,7 @@ def _value(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def write_summary(results: Iterable[Result]) -> bool:
+def write_summary(results: Sequence[Result], problems: Sequence[Problem] = ()) -> bool:
     """Append the summary to the file that GitHub names in the environment; False outside of GitHub Actions.
 
     Raises:
@@ -61,14 +61,15 @@ def write_summary(results: Iterable[Result]) -> bool:
         return False
     try:
         with Path(path).open("a", encoding="utf-8", errors="replace") as file:
-            file.write(summary(results))
+            if results or problems:
+                file.write(summary(results, problems))
     except OSError as error:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
     return True
 
 
-def summary(results: Iterable[Result]) -> str:
-    """The results in Markdown: a table of all claims, then what did not come out, each with its trace."""
+def summary(results: Iterable[Result], problems: Sequence[Problem] = ()) -> str:
+    """The results in Markdown: a table of all claims, what could not be checked, then what did not come out, each with its trace."""
     results = list(results)
     met = sum(result.status is Status.MET for result in results)
     lines = [
@@ -81,6 +82,8 @@ def summary(results: Iterable[Result]) -> str:
         outcome = result.outcome
         cells = (_MARKS[result.status], _cell(result.spec.name), _cell(verdict_line(result)), f"{outcome.distinct_states:,}")
         lines.append(f"| {' | '.join(cells)} | {outcome.depth} | {outcome.seconds:.2f} |")
+    if problems:
+        lines += ["", f"### {len(problems)} could not be checked", "", *(f"- {_cell(problem.message)}" for problem in problems)]
     parts = ["\n".join(lines) + "\n"]
     for result in results:
         if result.status is not Status.MET:

@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from highwater.claims import Result, Status
-from highwater.reports.results import write_text
+from highwater.reports.results import Problem, write_text
 from highwater.reports.terminal import plain_text, verdict_line
 from highwater.specs.positions import in_repository, readable
 
@@ -18,16 +18,17 @@ from highwater.specs.positions import in_repository, readable
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(path: Path, results: Iterable[Result]) -> None:
-    """Write the results as JUnit XML. An unmet claim is a failure, an undecided one an error.
+def write_junit(path: Path, results: Iterable[Result], problems: Iterable[Problem] = ()) -> None:
+    """Write the results as JUnit XML. An unmet claim is a failure; an undecided one, and a spec that could not be checked, an error.
 
     Raises:
         ReportError: the file cannot be written.
     """
     suites = ElementTree.Element("testsuites")
-    folders: dict[str, list[Result]] = {}
-    for result in results:
-        folders.setdefault(readable(in_repository(result.spec.path).parent.as_posix()), []).append(result)
+    folders: dict[str, list[Result | Problem]] = {}
+    for each in (*results, *problems):
+        path_of = each.path if isinstance(each, Problem) else each.spec.path
+        folders.setdefault(readable(in_repository(path_of).parent.as_posix()), []).append(each)
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")
     for number, (folder, inside) in enumerate(folders.items()):
         _add_suite(suites, number, folder, inside, now)
@@ -35,7 +36,9 @@ def write_junit(path: Path, results: Iterable[Result]) -> None:
     write_text(path, ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n")
 
 
-def _add_suite(suites: ElementTree.Element, number: int, folder: str, results: list[Result], now: str) -> None:
+def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: list[Result | Problem], now: str) -> None:
+    results = [each for each in cases if isinstance(each, Result)]
+    problems = [each for each in cases if isinstance(each, Problem)]
     name = _xml(".".join(part for part in folder.split("/") if part not in ("", ".", ".."))) or "specs"
     suite = ElementTree.SubElement(
         suites,
@@ -46,9 +49,9 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, results: l
             "package": "highwater",
             "hostname": socket.gethostname() or "localhost",
             "timestamp": now,
-            "tests": str(len(results)),
+            "tests": str(len(cases)),
             "failures": str(sum(result.status is Status.UNMET for result in results)),
-            "errors": str(sum(result.status is Status.UNDECIDED for result in results)),
+            "errors": str(sum(result.status is Status.UNDECIDED for result in results) + len(problems)),
             "time": _seconds(results),
         },
     )
@@ -62,6 +65,10 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, results: l
             words = "; ".join(result.mismatches) if unmet else verdict_line(result)
             kind = {"message": _xml(words), "type": result.mismatches[0].key if unmet else result.outcome.reason or "undecided"}
             ElementTree.SubElement(case, "failure" if unmet else "error", kind).text = _xml(plain_text(result))
+    for problem in problems:
+        case = ElementTree.SubElement(suite, "testcase", {"name": _xml(readable(problem.path.stem)), "classname": name, "time": "0.000"})
+        told = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
+        ElementTree.SubElement(case, "error", told).text = _xml(problem.message)
     ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(f"{r.spec.name}: {verdict_line(r)}" for r in results))
     ElementTree.SubElement(suite, "system-err").text = ""
 

@@ -12,24 +12,24 @@ from typing import Any
 
 from explorer.verdict import DEADLOCK
 from highwater.claims import Mismatch, Result, Status
-from highwater.reports.results import write_text
+from highwater.reports.results import Problem, write_text
 from highwater.reports.terminal import trace_rows, verdict_line
 from highwater.specs.positions import in_repository, line_of_function, line_of_key, readable
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def write_sarif(path: Path, results: Iterable[Result]) -> None:
-    """Write every broken expectation as a SARIF result, and every undecided claim as a warning.
+def write_sarif(path: Path, results: Iterable[Result], problems: Iterable[Problem] = ()) -> None:
+    """Write every broken expectation as a SARIF result, every undecided claim as a warning, and what could not be checked.
 
     Raises:
         ReportError: the file cannot be written.
     """
-    write_text(path, json.dumps(sarif(results), indent=1, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(sarif(results, problems), indent=1, ensure_ascii=False) + "\n")
 
 
-def sarif(results: Iterable[Result]) -> dict[str, Any]:
-    """The SARIF log of some results."""
+def sarif(results: Iterable[Result], problems: Iterable[Problem] = ()) -> dict[str, Any]:
+    """The SARIF log of some results, and of the specs that could not be checked."""
     rules: dict[str, dict[str, Any]] = {}
     found = [finding for result in results for finding in _findings(result, rules)]
     for finding in found:
@@ -38,8 +38,21 @@ def sarif(results: Iterable[Result]) -> dict[str, Any]:
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": found}],
+        "runs": [
+            {
+                "tool": {"driver": driver},
+                "invocations": [_invocation(list(problems))],
+                "columnKind": "unicodeCodePoints",
+                "results": found,
+            }
+        ],
     }
+
+
+def _invocation(problems: list[Problem]) -> dict[str, Any]:
+    """Whether every spec could be checked, and what is wrong with the others."""
+    told = [{"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, 1)]} for each in problems]
+    return {"executionSuccessful": not problems, "toolExecutionNotifications": told}
 
 
 def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -80,7 +80,7 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     expected = " (as claimed)" if result.status is Status.MET and expect.verdict is Verdict.VIOLATED else ""
     console.print(Text(f"    {verdict_line(result)}{expected}", "bold" if result.status is not Status.MET else ""))
     for mismatch in result.mismatches:
-        console.print(Text(f"    {mismatch}", "red"))
+        console.print(Text(f"    {visible(mismatch)}", "red"))
     if protocol := _protocol(spec):
         console.print(Text(f"    protocol  {protocol}", "dim"))
     console.print(Text(f"    {bounds_line(result)}", "dim"))
@@ -123,7 +123,9 @@ def _advice(outcome: Outcome) -> str:
 
 def show_witness(console: Console, violation: Violation) -> None:
     """Why the property is false, in words."""
-    console.print(Text.assemble("    ", (f"{violation.property} is false:", "bold red"), f" {violation.witness or 'no reason given'}"))
+    console.print(
+        Text.assemble("    ", (f"{violation.property} is false:", "bold red"), f" {visible(violation.witness or 'no reason given')}")
+    )
 
 
 def verdict_line(result: Result) -> str:
@@ -132,7 +134,7 @@ def verdict_line(result: Result) -> str:
     if (violation := result.violation) is not None:
         others = [f"{v.property} after {v.trace_length}" for v in outcome.violations if v is not violation]
         also = f"; also {', '.join(others)}" if others else ""
-        return f"violated: {violation.property} after {violation.trace_length} steps{also}"
+        return f"violated: {violation.property} after {violation.trace_length} steps{also}{_cut_short(outcome)}"
     match outcome.verdict:
         case Verdict.HOLDS:
             return f"holds within these bounds: {', '.join(result.spec.file.check)}"
@@ -140,6 +142,19 @@ def verdict_line(result: Result) -> str:
             return _to_depth(result)
         case _:
             return f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no violation so far"
+
+
+def _cut_short(outcome: Outcome) -> str:
+    """What ended a search that had found a violation already."""
+    match outcome.reason:
+        case "":
+            return ""
+        case "interrupted":
+            return "; then the search was interrupted"
+        case reason if reason.startswith("depth"):
+            return f"; the search ended at {reason}"
+        case reason:
+            return f"; then the search ran out of {reason}"
 
 
 def _to_depth(result: Result) -> str:
@@ -226,8 +241,8 @@ def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
     for number, actor, action, changed in rows:
         line = Text("    ")
         line.append(number.rjust(widths[0]) + "  ", style="dim")
-        line.append(actor.ljust(widths[1]) + "  ", style="cyan")
-        line.append(action.ljust(widths[2]) + "  ", style="bold")
+        line.append(visible(actor).ljust(widths[1]) + "  ", style="cyan")
+        line.append(visible(action).ljust(widths[2]) + "  ", style="bold")
         line.append(visible(changed))
         line.rstrip()
         console.print(line)
@@ -241,9 +256,9 @@ def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") 
             for number, element in enumerate(value):
                 console.print(Text(f"{indent}{of.label}{number}" if of.label else f"{indent}{name}[{number}]", "bold"))
                 for part, part_of in of.of.fields.items():
-                    console.print(Text(f"{indent}  {part}  {part_of.show(getattr(element, part))}"))
+                    console.print(Text(f"{indent}  {part}  {visible(part_of.show(getattr(element, part)))}"))
         else:
-            console.print(Text.assemble(indent, (name, "bold"), f"  {of.show(value)}"))
+            console.print(Text.assemble(indent, (name, "bold"), f"  {visible(of.show(value))}"))
 
 
 def show_summary(console: Console, results: Iterable[Result]) -> None:

@@ -18,6 +18,7 @@ from explorer.system import RAISED, line_of
 from highwater.specs.tables import Wrong, did_you_mean, shown
 
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+_FLOORS = ("model", "invariants", "explorer", "spark", "highwater")
 _GIVEN: dict[str, Any] = {}
 _FOLDERS: dict[str, None] = {}
 
@@ -75,7 +76,13 @@ def load(reference: str, key: str, *kind: type) -> Any:
     wanted = " or ".join(one.__name__ for one in kind)
     what = f"{module_name} has no {name}" if found is None else f"{name} in {module_name} is a {type(found).__name__}, no {wanted}"
     allowed = f"; allowed are {', '.join(there)}" if there else f"; there is no {wanted} in {module.__file__}"
-    raise Wrong(f"{key}: {what}{did_you_mean(name, there)}{allowed}")
+    raise Wrong(f"{key}: {what}{did_you_mean(name, there)}{allowed}{_shadowed(module_name)}")
+
+
+def _shadowed(module: str) -> str:
+    """A hint where a module of one's own can never be found, as Highwater has one of that name."""
+    first = module.partition(".")[0]
+    return f"; {first} is part of Highwater itself, which comes first: give a module of your own another name" if first in _FLOORS else ""
 
 
 def _import(name: str, key: str) -> Any:
@@ -88,7 +95,7 @@ def _import(name: str, key: str) -> Any:
         here = Path(*name.split("."))
         near = here.with_suffix(".py").exists() or here.is_dir()
         hint = "; the current folder is searched only with --model-path ." if near else "; install it, or name its folder with --model-path"
-        raise Wrong(f"{key}: there is no module {error.name}{hint}") from None
+        raise Wrong(f"{key}: there is no module {error.name}{_shadowed(name) or hint}") from None
     except RAISED as error:
         at = f" {where}" if (where := line_of(error)) else ""
         raise Wrong(f"{key}: {name} cannot be imported: {type(error).__name__}: {error}{at}") from error

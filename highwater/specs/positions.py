@@ -1,4 +1,4 @@
-"""Where things stand: the line of a key in a spec file, the line of a function, and how files are named in reports."""
+"""Files: which are specs, the line of a key in one, the line of a function, and how files are named in reports."""
 
 from __future__ import annotations
 
@@ -6,6 +6,13 @@ import os
 import tomllib
 from pathlib import Path
 from typing import Any
+
+NOT_SPECS = ("pyproject.toml",)
+
+
+def may_be_spec(path: Path) -> bool:
+    """Whether a file found in a folder is taken for a spec."""
+    return path.suffix == ".toml" and path.name not in NOT_SPECS
 
 
 def line_of_key(path: Path, key: str) -> int:

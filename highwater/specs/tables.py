@@ -129,7 +129,7 @@ def structure(data: Any, cls: type, key: str) -> Any:
         made = _CONVERTER.structure(data, cls)
     except ClassValidationError as error:
         named = {p.split(":")[0] for p in problems}
-        problems += [problem for problem in _problems(error, cls, key) if problem.split(":")[0] not in named]
+        problems += [problem for problem in problems_of(error, cls, key) if problem.split(":")[0] not in named]
     except (TypeError, ValueError) as error:
         problems.append(f"{key}: {error}")
     if problems:
@@ -146,14 +146,14 @@ def _out_of_range(data: Mapping[str, Any], cls: type, key: str) -> list[str]:
     return problems
 
 
-def _problems(error: ClassValidationError, cls: type, key: str) -> list[str]:
+def problems_of(error: ClassValidationError, cls: type, key: str) -> list[str]:
     """Cattrs' findings, in our words."""
     found = []
     named, unnamed = error.group_exceptions()
     for problem, note in named:
         inner = _dotted(key, note.name)
         if isinstance(problem, ClassValidationError):
-            found += _problems(problem, note.type, inner)
+            found += problems_of(problem, note.type, inner)
         elif isinstance(problem, KeyError):
             found.append(f"{inner}: is missing{_allowed(attrs.fields_dict(cls)[note.name], note.type)}")
         elif attrs.has(note.type):

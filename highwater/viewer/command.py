@@ -42,19 +42,16 @@ def trace(
     OUT may be - for standard output.
     """
     from explorer.system import ModelError
-    from highwater.reports.results import ReportError, read_report
+    from highwater.reports.replaying import read_report
+    from highwater.reports.results import ReportError
 
     files = {kind: out for kind, out in outputs.items() if out is not None}
     try:
+        _refuse_contradictions(files, {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)}, step, changes)
+        _refuse_to_overwrite(path, files)
         entries = _chosen(path, name, read_report(path))
         if (files or interactive) and len(entries) > 1:
             raise ReportError(f"{path}: holds several traces; choose one with --spec: {', '.join(entry['name'] for entry in entries)}")
-        if files and (step is not None or changes or only_replay):
-            raise ReportError("--step, --changes and --replay show in the terminal; leave them out to write a file")
-        if against and set(files) - {"html"}:
-            raise ReportError("--against goes with --html or with the terminal only")
-        for kind, out in files.items():
-            _refuse_to_overwrite(path, kind, out)
         if interactive:
             _explore(entries[0])
             return
@@ -81,11 +78,42 @@ def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list
     return found
 
 
-def _refuse_to_overwrite(path: Path, kind: str, out: Path) -> None:
+def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step: int | None, changes: bool) -> None:
+    """Refuse options that contradict each other, rather than ignore one of them."""
     from highwater.reports.results import ReportError
 
-    if str(out) != "-" and (out.suffix == ".toml" or out.absolute() == path.absolute()):
-        raise ReportError(f"{out}: --{kind} would overwrite a spec or the report; name another file")
+    asked = [name for name, given in modes.items() if given]
+    if len(asked) > 1:
+        raise ReportError(f"{' and '.join(asked)} exclude each other; choose one")
+    mode = next(iter(asked), "")
+    if files and mode == "--against" and set(files) != {"html"}:
+        raise ReportError("--against goes with --html or with the terminal only")
+    if files and mode in ("--replay", "--interactive"):
+        raise ReportError(f"{mode} writes no file; leave --{next(iter(files))} out")
+    shown = [name for name, given in (("--step", step is not None), ("--changes", changes)) if given]
+    if files and shown:
+        raise ReportError("--step and --changes show in the terminal; leave them out to write a file")
+    ignored = {"--replay": {"--step", "--changes"}, "--interactive": {"--step", "--changes"}, "--against": {"--changes"}}.get(mode, set())
+    for name in shown:
+        if name in ignored:
+            raise ReportError(f"{name} says nothing to {mode}; leave it out")
+
+
+def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:
+    from highwater.reports.outputs import refuse_overwriting
+    from highwater.reports.results import ReportError
+
+    shown = [kind for kind, out in files.items() if str(out) == "-"]
+    if len(shown) > 1:
+        raise ReportError(f"--{shown[0]} and --{shown[1]} would both write to standard output; give one of them a file")
+    refuse_overwriting({kind: out for kind, out in files.items() if kind not in shown}, [path])
+
+
+def _refuse_step(entry: dict[str, Any], step: int | None, length: int) -> None:
+    from highwater.reports.results import ReportError
+
+    if step is not None and step >= length:
+        raise ReportError(f"{entry['name']}: has no step {step}; the last is {length - 1}")
 
 
 def _headline(entry: dict[str, Any], violation: Any) -> Any:
@@ -98,19 +126,22 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
 
 
 def _replay(entry: dict[str, Any]) -> None:
-    from highwater.reports.results import replay
+    from explorer.analysis.causes import instances_of, violates
+    from highwater.reports.replaying import replay
     from highwater.reports.terminal import make_console
 
-    _, violation = replay(entry)
-    console = make_console()
-    headline = _headline(entry, violation)
-    console.print(headline.append(": replayed, every step and the violation are as the file says"))
+    system, violation = replay(entry)
+    named = (each for each in instances_of(system, violation.property) if dict(each.shown) == violation.arguments)
+    judged = all(violates(system, each, violation.trace) for each in named)
+    words = "every step and the violation are as the file says"
+    if not judged:
+        words = "every step is as the file says; the violation was not judged again, too many states lie ahead"
+    make_console().print(_headline(entry, violation).append(f": replayed, {words}"))
 
 
 def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     from rich.text import Text
 
-    from highwater.reports.results import ReportError
     from highwater.reports.terminal import make_console, show_state, show_trace, show_witness
     from highwater.viewer.gallery import story_of
     from highwater.viewer.lanes import show_lanes
@@ -118,8 +149,7 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
 
     story, console = story_of(entry), make_console()
     violation, steps = story.violation, story.violation.trace
-    if step is not None and step >= len(steps):
-        raise ReportError(f"{entry['name']}: has no step {step}; the last is {len(steps) - 1}")
+    _refuse_step(entry, step, len(steps))
     console.print(_headline(entry, violation))
     if changes:
         show_trace(console, story.system, steps if step is None else steps[: step + 1])
@@ -127,9 +157,13 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
         show_lanes(console, story, step)
     if step is None:
         show_witness(console, violation)
-        for found in story.looked_at:
+        for found in story.told:
             since = f"since step {found.since}" if found.since else "from the start"
             console.print(Text(f"      {visible(f'{found.part} is {found.value}')} {since}", "dim"))
+        if steady := len(story.looked_at) - len(story.told):
+            console.print(Text(f"      {steady} parts of the state that no step changed", "dim"))
+        if story.unexplained:
+            console.print(Text(f"      which steps it depends on cannot be told: {story.unexplained}", "dim"))
     else:
         meaning = story.scenes[step].meaning
         if step:
@@ -151,7 +185,7 @@ def _write(entry: dict[str, Any], files: dict[str, Path]) -> None:
 
 
 def _put(out: Path, text: str) -> None:
-    from highwater.viewer.gallery import write_text
+    from highwater.reports.results import write_text
 
     if str(out) == "-":
         click.echo(text, nl=False)
@@ -163,9 +197,11 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
     from rich.text import Text
 
     from highwater.reports.terminal import make_console
-    from highwater.viewer.comparison import Outcome, compare
+    from highwater.viewer.comparison import StepOutcome, compare
+    from highwater.visible import visible
 
     comparison = compare(entry, against)
+    _refuse_step(entry, step, len(comparison.rows))
     if out is not None:
         from highwater.viewer.pages import compare_page
 
@@ -177,15 +213,14 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
     for number, row in enumerate(comparison.rows):
         if step is not None and number != step:
             continue
-        style = "" if row.outcome is Outcome.SAME else "bold red" if number == comparison.first else "red"
+        style = "" if row.outcome is StepOutcome.SAME else "bold red" if number == comparison.first else "red"
         there = f" (there {row.action})" if row.action else ""
-        line = Text(
-            f"    {number:>3}  {row.outcome.value:<14} {row.ours.name or 'initial state'} {row.ours.shown_arguments}{there}".rstrip(), style
-        )
+        what = f"{row.ours.name or 'initial state'} {row.ours.shown_arguments}{there}".rstrip()
+        line = Text(f"    {number:>3}  {row.outcome.value:<14} {visible(what)}", style)
         console.print(line)
         if number == comparison.first or step is not None:
             for difference in row.differences:
-                console.print(Text(f"           {difference}", "dim"))
+                console.print(Text(f"           {visible(difference)}", "dim"))
 
 
 def _explore(entry: dict[str, Any]) -> None:

@@ -12,19 +12,20 @@ import attrs
 from explorer.system import Cut, System, successor
 from explorer.trace import changes
 from explorer.verdict import Step
-from highwater.reports.results import ReportError, Subject, as_data, replay, subject_of
-from highwater.specs.spec import with_preset
+from highwater.reports.replaying import Subject, replay, subject_of
+from highwater.reports.results import ReportError, as_data
+from highwater.specs.resolving import with_preset
 from highwater.specs.tables import Wrong, did_you_mean
 from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.picture import Drawing
-from highwater.viewer.story import Scene, Story, Telling
+from highwater.viewer.story import Scene, Story
 from highwater.viewer.telling import in_words, other_properties, protocol_in_words, tell, tell_steps
 from model.domain import Instance
 
 MOST_NAMED = 3  # toggles that differ; where more do, the protocol's name says it better
 
 
-class Outcome(Enum):
+class StepOutcome(Enum):
     """What a step of the schedule does under the other protocol."""
 
     SAME = "same"
@@ -45,7 +46,7 @@ class Row:
         differences: how the states after the step differ.
     """
 
-    outcome: Outcome
+    outcome: StepOutcome
     ours: Scene
     theirs: Scene
     action: str
@@ -61,7 +62,6 @@ class Comparison:
         protocol: the other protocol in words, and what of it is different.
         rows: a step each, the initial states first.
         first: the first step that is not the same; None where all are.
-        theirs: what the schedule looks like under the other protocol.
     """
 
     story: Story
@@ -69,7 +69,6 @@ class Comparison:
     difference: str
     rows: tuple[Row, ...]
     first: int | None
-    theirs: Telling
 
     @property
     def summary(self) -> str:
@@ -78,15 +77,17 @@ class Comparison:
         broken = name in self.rows[-1].theirs.violated
         ever = next((row.theirs.number for row in self.rows if name in row.theirs.violated), None)
         end = f"{name} holds after every step"
-        if ever is not None:
+        if any(name in row.theirs.unjudged for row in self.rows):
+            end = f"{name} was not judged: it needs the graph of all states"
+        elif ever is not None:
             end = f"{name} is false all the same" if broken else f"{name} is false after step {ever}"
         if self.first is None:
             return f"Every step is the same with {self.difference}; {end}."
         what = {
-            Outcome.DIFFERS: "is the first to do something else",
-            Outcome.NOT_ENABLED: "is the first that is not enabled",
-            Outcome.CUT: "is the first that the bounds cut",
-            Outcome.UNKNOWN: "is the first that has no counterpart",
+            StepOutcome.DIFFERS: "is the first to do something else",
+            StepOutcome.NOT_ENABLED: "is the first that is not enabled",
+            StepOutcome.CUT: "is the first that the bounds cut",
+            StepOutcome.UNKNOWN: "is the first that has no counterpart",
         }[self.rows[self.first].outcome]
         return f"With {self.difference}, step {self.first} {what}; {end}."
 
@@ -111,25 +112,26 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
         )
     drawing = drawing_of(system.domain.cls)
     trace, outcomes = _schedule(other.system, drawing, violation.trace)
-    telling = tell_steps(other.system, trace, drawing, other_properties(other))
+    telling = tell_steps(other.system, trace, drawing, violation.property, other_properties(other))
     rows = tuple(
         Row(outcome, ours, theirs, theirs.name if theirs.name not in ("", ours.name) else "", _differences(system, a.state, b.state))
         for outcome, ours, theirs, a, b in zip(outcomes, story.scenes, telling.scenes, violation.trace, trace, strict=True)
     )
-    first = next((number for number, row in enumerate(rows) if row.outcome is not Outcome.SAME), None)
+    first = next((number for number, row in enumerate(rows) if row.outcome is not StepOutcome.SAME), None)
     ours = as_data(subject.protocol)
     difference = {key: value for key, value in as_data(other.protocol).items() if ours.get(key) != value}
     named = next((text.partition("=")[2].strip() for text in against if text.startswith("preset")), entry.get("preset"))
     words = protocol_in_words(other.model, other.protocol, named)
     shown = words if len(difference) > MOST_NAMED else in_words(difference) or "the same protocol"
-    return Comparison(story, words, shown, rows, first, telling)
+    return Comparison(story, words, shown, rows, first)
 
 
 def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -> tuple[Subject, dict[str, Any]]:
     """The subject of an entry under the other protocol."""
     model = subject.model
     allowed = [f"protocol.{field.name}" for field in attrs.fields(model.protocol)] + (["preset"] if model.presets else [])
-    toggles, preset = dict(entry["protocol"]), None
+    given: dict[str, Any] = {}
+    preset = None
     for text in against:
         key, equals, value = text.partition("=")
         key = key.strip()
@@ -139,11 +141,9 @@ def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -
         if key == "preset":
             preset = value.strip()
         else:
-            toggles[key.removeprefix("protocol.")] = _value(value)
+            given[key.removeprefix("protocol.")] = _value(value)
     try:
-        if preset is not None:
-            changed = {key: toggles[key] for key in toggles if toggles[key] != entry["protocol"].get(key)}
-            toggles = with_preset(model, preset, changed)
+        toggles = {**entry["protocol"], **given} if preset is None else with_preset(model, preset, given)
         return subject_of({**entry, "protocol": toggles}), toggles
     except Wrong as wrong:
         raise ReportError("\n".join(f"--against: {problem}" for problem in wrong.problems)) from None
@@ -157,22 +157,22 @@ def _value(text: str) -> Any:
         return text.strip()
 
 
-def _schedule(system: System, drawing: Drawing, trace: Sequence[Step]) -> tuple[list[Step], list[Outcome]]:
+def _schedule(system: System, drawing: Drawing, trace: Sequence[Step]) -> tuple[list[Step], list[StepOutcome]]:
     """The schedule under another protocol. Steps that do not happen are skipped."""
-    steps, outcomes = [Step(None, trace[0].state)], [Outcome.SAME]
+    steps, outcomes = [Step(None, trace[0].state)], [StepOutcome.SAME]
     if trace[0].state not in system.initial:
-        steps, outcomes = [Step(None, system.initial[0])], [Outcome.DIFFERS]
+        steps, outcomes = [Step(None, system.initial[0])], [StepOutcome.DIFFERS]
     for number, step in enumerate(trace[1:], 1):
         state = steps[-1].state
         action = _counterpart(system, drawing, step.action)
         after = successor(action, state, system.domain) if action else None
         if after is None or isinstance(after, Cut):
             steps.append(Step(None, state))
-            outcomes.append(Outcome.UNKNOWN if action is None else Outcome.NOT_ENABLED if after is None else Outcome.CUT)
+            outcomes.append(StepOutcome.UNKNOWN if action is None else StepOutcome.NOT_ENABLED if after is None else StepOutcome.CUT)
         else:
             steps.append(Step(action, after))
             ours = changes(system.domain, trace[number - 1].state, step.state)
-            outcomes.append(Outcome.SAME if changes(system.domain, state, after) == ours else Outcome.DIFFERS)
+            outcomes.append(StepOutcome.SAME if changes(system.domain, state, after) == ours else StepOutcome.DIFFERS)
     return steps, outcomes
 
 

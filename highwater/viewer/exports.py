@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from highwater.viewer.story import Arrow, Fate, Scene, Story
+from highwater.viewer.story import Arrow, Delivery, Scene, Story
 from highwater.visible import visible
 from model.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
 
@@ -36,7 +36,7 @@ def itf(story: Story) -> str:
         "description": f"{story.title}: {story.violation.property} is false: {story.violation.witness}",
         "source": story.entry.get("file", ""),
     }
-    return json.dumps({"#meta": meta, "vars": list(domain.fields), "states": states}, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps({"#meta": meta, "vars": list(domain.fields), "states": states}, indent=1) + "\n"
 
 
 def _itf_value(domain: Any, value: Any) -> Any:
@@ -71,7 +71,7 @@ def mermaid(story: Story) -> str:
         for arrow in scene.ended:
             stale = f", stale e{arrow.message.epoch} < e{arrow.newest}" if arrow.newest is not None else ""
             text = f"{_named(arrow)} sent in {arrow.sent}{stale}"
-            line = "--x" if arrow.fate is Fate.DROPPED else "->>"
+            line = "--x" if arrow.delivery is Delivery.DROPPED else "->>"
             sender = numbers[arrow.message.sender or story.scenes[arrow.sent].lane or story.lanes[0]]
             lines.append(f"    {sender}{line}{numbers[arrow.reader or scene.lane]}: {_mermaid_text(text)}")
         lines.append(f"    Note over {here}: {_mermaid_text(f'{scene.number} {scene.name} {scene.shown_arguments}'.rstrip())}")
@@ -108,7 +108,7 @@ def dot(story: Story) -> str:
             lines.append(f"    s{writer} -> s{scene.number} [style=dotted, color=gray50, tooltip={_quoted(parts)}];")
     for arrow in story.arrows:
         if arrow.ended and arrow.sent:
-            colour = ", color=red" if arrow.fate is Fate.DROPPED or arrow.newest is not None else ""
+            colour = ", color=red" if arrow.delivery is Delivery.DROPPED or arrow.newest is not None else ""
             lines.append(f"    s{arrow.sent} -> s{arrow.ended} [label={_quoted(_named(arrow))}{colour}];")
     lines += [f"    s{found.since} -> violation [label={_quoted(found.part)}, color=red];" for found in story.looked_at if found.since]
     return "\n".join([*lines, "}"]) + "\n"
@@ -133,7 +133,7 @@ def steps_csv(story: Story) -> str:
 
 
 def _row(scene: Scene) -> list[str]:
-    ended = {fate: [f"{_named(arrow)} from {arrow.sent}" for arrow in scene.ended if arrow.fate is fate] for fate in Fate}
+    ended = {how: [f"{_named(arrow)} from {arrow.sent}" for arrow in scene.ended if arrow.delivery is how] for how in Delivery}
     return [
         str(scene.number),
         scene.name,
@@ -142,8 +142,8 @@ def _row(scene: Scene) -> list[str]:
         scene.lane,
         "; ".join(map(str, scene.changes)),
         "; ".join(_named(arrows[0]) for arrows in scene.sent_together),
-        "; ".join(ended[Fate.READ]),
-        "; ".join(ended[Fate.DROPPED]),
+        "; ".join(ended[Delivery.READ]),
+        "; ".join(ended[Delivery.DROPPED]),
         "; ".join(sorted(scene.violated)),
     ]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from highwater.reports.results import ReportError, replay, subject_of
+from highwater.reports.replaying import replay, subject_of
+from highwater.reports.results import ReportError, write_text
 from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
 from highwater.viewer.story import Story
 from highwater.viewer.telling import tell
@@ -49,15 +50,3 @@ def write_gallery(folder: Path, entries: Iterable[Mapping[str, Any]]) -> None:
             write_text(folder / page, trace_page(story_of(entry), "index.html"))
         rows.append(IndexRow(entry, page))
     write_text(folder / "index.html", index_page(rows))
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a file in UTF-8.
-
-    Raises:
-        ReportError: it cannot be written.
-    """
-    try:
-        path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise ReportError(f"{path}: cannot be written: {error.strerror}") from None

@@ -138,7 +138,7 @@ class Explorer(App[None]):
             if self.forked_at is None or at < self.forked_at:
                 self.forked_at = at
             self.trace = [*self.trace[: at + 1], Step(action, state)]
-            self.telling = tell_steps(system, self.trace, self._story.drawing)
+            self.telling = tell_steps(system, self.trace, self._story.drawing, self._story.violation.property)
             self._fill(at + 1)
 
         self.push_screen(Choice(f"{len(names)} enabled after step {at}", list(map(visible, names))), go_on)
@@ -176,7 +176,7 @@ class Explorer(App[None]):
     def _detail(self, scene: Scene) -> Text:
         """The step and the state after it."""
         text = Text()
-        text.append(f"step {scene.number} {scene.name} {scene.shown_arguments}\n".replace("  ", " "), "bold")
+        text.append(f"step {scene.number} {scene.name} {visible(scene.shown_arguments)}\n".replace("  ", " "), "bold")
         text.append(f"{scene.meaning.line}\n")
         if scene.meaning.source:
             text.append(f"{scene.meaning.source}\n", "dim")

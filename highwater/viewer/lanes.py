@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from collections.abc import Iterator
 
 from rich.console import Console
@@ -18,7 +19,7 @@ from rich.table import Table
 from rich.text import Text
 
 from highwater.viewer.picture import Badge, Chips, Tone
-from highwater.viewer.story import Cell, Fate, Scene, Story, Strip
+from highwater.viewer.story import Cell, Delivery, Scene, Story, Strip
 from highwater.visible import visible
 
 WIDTH, LONGEST_ACTION = 100, 26
@@ -26,6 +27,17 @@ COLOURS = ("blue", "dark_orange", "green", "magenta", "yellow", "cyan", "red", "
 ROLES = {Tone.LEADS: "bold blue", Tone.ZOMBIE: "bold red", Tone.DOWN: "red", Tone.IDLE: "dim"}
 HARD_SPACE = "\ue000"  # holds together what belongs to one log or set while lines are broken; a space in the end
 MOST_UNBROKEN = 3  # records of a log that are kept on one line
+MARKS = (  # what stands in a lane, and what it means
+    (r"(?m)^ *\d+ \*", "* wrote what the property looked at"),
+    (r"(?<!\w)[LFZ]\d*(?!\w)", "L leads, F follows, Z zombie, in that epoch"),
+    (r"(?<!\w)C\d+(?!\w)", "C active controller"),
+    (r"(?<!\w)x(?!\w)", "x down"),
+    (r"(?<!\S)\+?-(?!\S)", "a lone - no role"),
+    (r"[₀-₉]", "rN₀ record of leader epoch 0"),
+    (r"\[[^\]]*\|", "| high watermark"),
+    (r"◂\d", "◂N reads from step N"),
+    (r"✗\d", "✗N loses what step N sent"),
+)
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
@@ -47,13 +59,18 @@ def show_lanes(console: Console, story: Story, last: int | None = None) -> None:
         width=width, file=io.StringIO(), color_system=console.color_system, force_terminal=coloured, highlight=False, emoji=False
     )
     page.print(table)
-    for line in page.file.getvalue().replace(HARD_SPACE, " ").splitlines():
-        console.print(Text.from_ansi(line.rstrip()) if coloured else Text(line.rstrip()))
-    legend = (
-        "* wrote what the property looked at; L leads F follows Z zombie; rN₀ record of leader epoch 0; | high watermark; "
-        "◂N reads from step N"
-    )
-    console.print(Text(legend if coloured else f"{legend}; + new - gone", "dim"))
+    lines = [line.rstrip() for line in page.file.getvalue().replace(HARD_SPACE, " ").splitlines()]
+    for line in lines:
+        console.print(Text.from_ansi(line) if coloured else Text(line))
+    for line in legend(Text.from_ansi("\n".join(lines[1:])).plain, coloured=coloured):
+        console.print(Text(line, "dim"))
+
+
+def legend(shown: str, *, coloured: bool) -> list[str]:
+    """What the marks in a text mean, in lines that fit."""
+    told = [meaning for mark, meaning in MARKS if re.search(mark, shown)] + ([] if coloured else ["+ new", "- gone", "! untrue"])
+    joined = "; ".join(meaning.replace(" ", HARD_SPACE) for meaning in told)
+    return textwrap.fill(joined, WIDTH, break_long_words=False, break_on_hyphens=False).replace(HARD_SPACE, " ").splitlines()
 
 
 def unbroken(text: Text) -> Text:
@@ -85,12 +102,15 @@ def _cell(scene: Scene, lane: str, *, coloured: bool) -> Text:
 def lane_words(cell: Cell, scene: Scene, lane: str, *, coloured: bool, everything: bool = False) -> Iterator[Text]:
     """A lane in short: roles, logs, sets and other facts that changed or are wrong, or all of them, and messages."""
     for number, badge in enumerate(cell.lane.badges):
-        yield _badge(badge, f"badge {number}" in cell.new and bool(scene.number), coloured=coloured)
+        is_new = f"badge {number}" in cell.new
+        if everything or badge.short or is_new or not scene.number:
+            yield _badge(badge, is_new and bool(scene.number), coloured=coloured)
     for strip in cell.strips:
         yield _log(strip, coloured=coloured)
-    for chips in cell.lane.chips:
-        if everything or not scene.number or chips.name in cell.new or chips.wrong:
-            named = len(cell.lane.chips) > 1
+    named = len(cell.lane.chips) > 1
+    for number, chips in enumerate(cell.lane.chips):
+        at_start = not scene.number and not number  # of the others one learns what they are when they change
+        if everything or at_start or chips.name in cell.new or chips.wrong:
             yield _chips(chips, chips.name in cell.new and bool(scene.number), named=named, coloured=coloured)
     for fact in cell.lane.facts:
         if everything or fact.name in cell.new:
@@ -98,7 +118,7 @@ def lane_words(cell: Cell, scene: Scene, lane: str, *, coloured: bool, everythin
     for arrow in scene.ended:
         if arrow.reader == lane:
             stale = f"{HARD_SPACE}stale" if arrow.newest is not None else ""
-            lost = arrow.fate is Fate.DROPPED
+            lost = arrow.delivery is Delivery.DROPPED
             yield Text(f"{'✗' if lost else '◂'}{arrow.sent}{stale}", "red" if lost else "yellow" if stale else "")
 
 

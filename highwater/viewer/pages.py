@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from highwater.viewer.comparison import Comparison
-from highwater.viewer.story import Fate, Scene, Story, Strip
+from highwater.viewer.story import Delivery, Scene, Story, Strip
 from highwater.visible import visible
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -39,7 +39,7 @@ def trace_page(story: Story, index: str = "") -> str:
                 "ended": arrow.ended,
                 "sender": arrow.message.sender or story.scenes[arrow.sent].lane or story.lanes[0],
                 "reader": arrow.reader or arrow.message.receiver,
-                "fate": {Fate.READ: "read", Fate.DROPPED: "dropped", Fate.IN_FLIGHT: "flying"}[arrow.fate],
+                "delivery": {Delivery.READ: "read", Delivery.DROPPED: "dropped", Delivery.IN_FLIGHT: "flying"}[arrow.delivery],
                 "stale": arrow.newest is not None,
             }
             for arrow in story.arrows

@@ -5,7 +5,7 @@ Pages, terminal and exports show a `Story`; `telling` makes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Any
 
@@ -16,8 +16,10 @@ from explorer.trace import Change
 from explorer.verdict import Violation
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Message
 
+MOST_UNCHANGED = 8  # parts that a property looked at and no step changed; of more it is told how many
 
-class Fate(Enum):
+
+class Delivery(Enum):
     """What became of a message."""
 
     READ = "read"
@@ -32,7 +34,7 @@ class Arrow:
     Attributes:
         message: what was sent.
         sent, ended: steps; no end for a message that is in flight at the end.
-        fate: what became of it.
+        delivery: what became of it.
         reader: the lane where it ended.
         newest: the true leader epoch when it was read, if it was stale by then.
     """
@@ -40,7 +42,7 @@ class Arrow:
     message: Message
     sent: int
     ended: int | None = None
-    fate: Fate = Fate.IN_FLIGHT
+    delivery: Delivery = Delivery.IN_FLIGHT
     reader: str | None = None
     newest: int | None = None
 
@@ -119,7 +121,8 @@ class Scene:
         distance: how many reads lie between it and the violation; None where the violation does not depend on it.
         cells: by lane.
         sent, ended: messages.
-        violated: the properties that are false after it.
+        violated: the properties that are false after it; a prospect is once it is lost.
+        unjudged: those of which that cannot be told without the graph of all states.
     """
 
     number: int
@@ -135,6 +138,7 @@ class Scene:
     sent: tuple[Arrow, ...]
     ended: tuple[Arrow, ...]
     violated: frozenset[str]
+    unjudged: frozenset[str]
 
     @property
     def sent_together(self) -> list[list[Arrow]]:
@@ -160,6 +164,12 @@ class LookedAt:
     lane: str
 
 
+def worth_telling(looked_at: Sequence[LookedAt]) -> list[LookedAt]:
+    """What changed on the way, and the rest where it is little: prospects and deadlocks look at much."""
+    changed = [found for found in looked_at if found.since]
+    return list(looked_at) if len(looked_at) - len(changed) <= MOST_UNCHANGED else changed
+
+
 @attrs.frozen
 class Story:
     """A counterexample.
@@ -174,6 +184,7 @@ class Story:
         properties: those that are followed along the trace: the violated one first, then the others that were checked, then all others.
         looked_at: what the violated property looked at.
         protocol, bounds: what was explored, in words.
+        unexplained: why it cannot be told what the violation depends on; empty where it can.
     """
 
     title: str
@@ -188,11 +199,17 @@ class Story:
     looked_at: tuple[LookedAt, ...]
     protocol: str
     bounds: str
+    unexplained: str = ""
+
+    @property
+    def told(self) -> list[LookedAt]:
+        """What it looked at that is worth telling."""
+        return worth_telling(self.looked_at)
 
     @property
     def idle(self) -> list[Scene]:
-        """The steps that the violation does not depend on."""
-        return [scene for scene in self.scenes[1:] if scene.distance is None]
+        """The steps that the violation does not depend on, as far as that can be told."""
+        return [] if self.unexplained else [scene for scene in self.scenes[1:] if scene.distance is None]
 
 
 @attrs.frozen

@@ -9,18 +9,19 @@ from typing import Any
 
 import attrs
 
-from explorer.analysis.causes import Causes, causes, instance_of
+from explorer.analysis.causes import Causes, causes, instance_of, instances_of
+from explorer.analysis.outlook import is_deadlock, outlook
 from explorer.system import ModelError, System, judge_end
 from explorer.trace import changes, element_path
 from explorer.verdict import DEADLOCK, Step, Violation
-from highwater.reports.results import Subject
-from highwater.specs.spec import toggles_of
+from highwater.reports.replaying import Subject
+from highwater.specs.resolving import toggles_of
 from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
-from highwater.viewer.story import Arrow, Cell, Fate, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling
+from highwater.viewer.story import Arrow, Cell, Delivery, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling, worth_telling
 from invariants.catalogue import PROPERTIES
 from model.definition import Model
-from model.domain import ArrayOf, Instance, Maybe, Quantified, Struct
+from model.domain import ArrayOf, Instance, Maybe, Prospect, Quantified, Struct
 
 LONGEST_VALUE = 80  # what is longer is told by what was added last
 
@@ -63,12 +64,17 @@ def tell(
     """
     trace = violation.trace
     violated = instance_of(system, violation.property, violation.arguments, trace)
+    why, unexplained = None, ""
     try:
-        why = causes(system, trace, violated) if violated or violation.property == DEADLOCK else None
+        if violated or violation.property == DEADLOCK:
+            why = causes(system, trace, violated)
+        else:
+            unexplained = "too many states lie ahead of the last one"
     except ModelError:  # a model that only plain Python can explore
-        why = None
+        unexplained = "its functions cannot be traced"
     followed = other_properties(subject) if subject else ()
-    telling = tell_steps(system, trace, drawing or drawing_of(system.domain.cls), followed, why, violation)
+    drawing = drawing or drawing_of(system.domain.cls)
+    telling = tell_steps(system, trace, drawing, violation.property, followed, why, violation.facts)
     return Story(
         str(entry.get("name", "")),
         entry,
@@ -77,6 +83,7 @@ def tell(
         **attrs.asdict(telling, recurse=False),
         protocol=protocol_in_words(subject.model, subject.protocol, entry.get("preset")) if subject else in_words(entry["protocol"]),
         bounds=bounds_in_words(subject.bounds) if subject else in_words(entry["bounds"]),
+        unexplained=unexplained,
     )
 
 
@@ -84,28 +91,30 @@ def tell_steps(
     system: System,
     trace: Sequence[Step],
     drawing: Drawing,
+    watched: str,
     followed: Sequence[Instance] = (),
     why: Causes | None = None,
-    violation: Violation | None = None,
+    facts: Mapping[str, Any] | None = None,
 ) -> Telling:
-    """The scenes and messages of a trace; with causes and a witness where it ends in a violation."""
+    """The scenes and messages of a trace.
+
+    Args:
+        watched: the property that the counterexample is about: where it is a prospect or `no_deadlock`, it is judged after each step, too.
+        followed: instances of properties that were not checked.
+        why, facts: where the trace ends in a violation, what depends on what, and what the witness speaks of.
+    """
     pictures = _alike([drawing.draw(system.domain, step.state) for step in trace])
     lanes = tuple(pictures[0].lanes)
     arrows = tuple(_arrows(drawing, trace, pictures))
-    instances = (*system.invariants, *system.step_properties, *followed)
-    false = [_violated(system, instances, trace[number - 1].state if number else None, step.state) for number, step in enumerate(trace)]
-    names = [instance.of.name for instance in instances]
+    instances = (*instances_of(system, watched), *system.invariants, *system.step_properties, *followed)
     looked_at = tuple(_looked_at(system, trace, why, lanes)) if why else ()
-    offsets: frozenset[int] = frozenset()
-    if violation:
-        names.insert(0, violation.property)
-        false[-1].add(violation.property)  # what is no property of a state or step is false in the end
-        offsets = frozenset(value for name, value in violation.facts.items() if "offset" in name and isinstance(value, int))
+    offsets = frozenset(value for name, value in (facts or {}).items() if "offset" in name and isinstance(value, int))
     scenes = []
     for number, step in enumerate(trace):
         before, after = pictures[max(0, number - 1)], pictures[number]
         is_last = number == len(trace) - 1
-        witnesses = {found.lane for found in looked_at} if is_last else set()
+        witnesses = {found.lane for found in worth_telling(looked_at)} if is_last else set()
+        violated, unjudged = _judged(system, watched, instances, trace[number - 1].state if number else None, step.state)
         scenes.append(
             Scene(
                 number=number,
@@ -120,17 +129,20 @@ def tell_steps(
                 cells={lane: _cell(lane, before, after, lane in witnesses, offsets) for lane in lanes},
                 sent=tuple(arrow for arrow in arrows if arrow.sent == number),
                 ended=tuple(arrow for arrow in arrows if arrow.ended == number),
-                violated=frozenset(false[number]),
+                violated=violated,
+                unjudged=unjudged,
             )
         )
-    return Telling(drawing, lanes, tuple(scenes), arrows, tuple(dict.fromkeys(names)), looked_at)
+    names = dict.fromkeys((watched, *(instance.of.name for instance in instances)))
+    return Telling(drawing, lanes, tuple(scenes), arrows, tuple(names), looked_at)
 
 
 def other_properties(subject: Subject) -> list[Instance]:
-    """Instances of the properties that speak of a subject's states and were not checked."""
+    """Instances of the properties that speak of a subject's states and steps and were not checked."""
     checked = {instance.of.name for instance in (*subject.system.invariants, *subject.system.step_properties)}
     known: Iterable[Quantified] = PROPERTIES.get(subject.definition.state, ())
-    return [each for found in known if found.name not in checked for each in found.instances(subject.bounds, subject.protocol)]
+    wanted = (found for found in known if found.name not in checked and not isinstance(found, Prospect))
+    return [each for found in wanted for each in found.instances(subject.bounds, subject.protocol)]
 
 
 def lane_of(drawing: Drawing, action: Instance, before: Any, lanes: Sequence[str]) -> str:
@@ -155,8 +167,13 @@ def meaning_of(documented: Any) -> Meaning:
     return Meaning(line, sections)
 
 
-def _violated(system: System, instances: Sequence[Instance], before: Any, after: Any) -> set[str]:
-    return {instance.of.name for instance in instances if not judge_end(system, instance, before, after)}
+def _judged(system: System, watched: str, instances: Sequence[Instance], before: Any, after: Any) -> tuple[frozenset[str], frozenset[str]]:
+    """The properties that are false after a step, and the prospects of which it cannot be told."""
+    hopes = {each: outlook(system, each, after).lost for each in instances if isinstance(each.of, Prospect)}
+    false = {each.of.name for each in instances if (hopes[each] if each in hopes else not judge_end(system, each, before, after))}
+    if watched == DEADLOCK and is_deadlock(system, after):
+        false.add(DEADLOCK)
+    return frozenset(false), frozenset(each.of.name for each, lost in hopes.items() if lost is None) - false
 
 
 def _looked_at(system: System, trace: Sequence[Step], why: Causes, lanes: Sequence[str]) -> Iterator[LookedAt]:
@@ -216,13 +233,13 @@ def _arrows(drawing: Drawing, trace: Sequence[Step], pictures: Sequence[Picture]
             for key, reader in drawing.received(step.action, trace[number - 1].state):
                 if key in flying:
                     read.add(key)
-                    found.append(_ended(flying[key], number, Fate.READ, reader, before))
+                    found.append(_ended(flying[key], number, Delivery.READ, reader, before))
             for key in [key for key in flying if key not in there]:
                 arrow = flying.pop(key)
                 if key not in read:
-                    fate = Fate.DROPPED if drawing.drops(step.action) else Fate.READ
+                    delivery = Delivery.DROPPED if drawing.drops(step.action) else Delivery.READ
                     reader = arrow.message.receiver or lane_of(drawing, step.action, trace[number - 1].state, tuple(picture.lanes))
-                    found.append(_ended(arrow, number, fate, reader, before))
+                    found.append(_ended(arrow, number, delivery, reader, before))
                 read.discard(key)
         for key, message in there.items():
             if key not in flying:
@@ -232,10 +249,10 @@ def _arrows(drawing: Drawing, trace: Sequence[Step], pictures: Sequence[Picture]
     yield from sorted(found, key=lambda arrow: (arrow.sent, keys.index(arrow.message.key), arrow.ended is None, arrow.ended))
 
 
-def _ended(arrow: Arrow, number: int, fate: Fate, reader: str, before: Picture) -> Arrow:
+def _ended(arrow: Arrow, number: int, delivery: Delivery, reader: str, before: Picture) -> Arrow:
     epoch = arrow.message.epoch
     stale = epoch is not None and before.epoch is not None and epoch < before.epoch
-    return attrs.evolve(arrow, ended=number, fate=fate, reader=reader, newest=before.epoch if stale else None)
+    return attrs.evolve(arrow, ended=number, delivery=delivery, reader=reader, newest=before.epoch if stale else None)
 
 
 def _cell(lane: str, before: Picture, after: Picture, is_witness: bool, offsets: frozenset[int]) -> Cell:

@@ -14,7 +14,7 @@ from explorer.search import local, snapshots
 from explorer.search.checkpoint import MANIFEST, CheckpointError
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
-from highwater.specs.spec import build_system, resolve_model
+from highwater.specs.resolving import build_system, resolve_model
 from model.catalogue import MODELS
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 

@@ -24,7 +24,7 @@ from explorer.search.symmetry import permutations_of, refuse_unless_sound, tabul
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.listing import variants
-from highwater.specs.spec import build_system
+from highwater.specs.resolving import build_system
 from model.catalogue import MODELS
 from model.domain import (
     BOOLEAN,

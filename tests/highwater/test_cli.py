@@ -511,7 +511,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_explored(
     def explore(*arguments: Any, **options: Any) -> None:
         raise AssertionError("it explores")
 
-    monkeypatch.setattr("highwater.claims.check_spec", explore)
+    monkeypatch.setattr("highwater.checking.check_spec", explore)
     result = highwater("check", write_spec(), "--json", tmp_path / inside)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -536,13 +536,14 @@ def test_what_was_learned_before_an_error_is_told_and_written(highwater: Run, wr
             raise SpecError("b is too large")
         return real(spec, *arguments, **options)
 
-    monkeypatch.setattr(claims, "check_spec", explore)
+    monkeypatch.setattr("highwater.checking.check_spec", explore)
     report = tmp_path / "report.json"
     result = highwater("check", write_spec("a.toml"), write_spec("b.toml"), "--json", report)
     assert result.exit_code == 2
     assert explained(result) == ["highwater: b is too large"]
     assert "ok  a" in result.stdout
     assert [entry["name"] for entry in results_in(report)] == ["a"]
+    assert json.loads(report.read_text())["errors"] == [{"file": str(tmp_path / "b.toml"), "message": "b is too large"}]
 
 
 # --- traces read back
@@ -810,7 +811,7 @@ def test_names_that_look_like_markup_are_shown_literally_in_errors(highwater: Ru
 
 
 def test_property_names_that_look_like_markup_are_shown_literally(highwater: Run, report: Path) -> None:
-    damage(report, lambda entry: entry.update(name="[/]", witness="[/] [red]"))
+    damage(report, lambda entry: entry.update(name="[/]"))
     result = highwater("trace", report)
     assert result.stdout.startswith("[/]: strong_isr is false")
     damage(report, lambda entry: entry["trace"][2].update(action="[/]"))

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+from highwater.claims import check_spec
 from highwater.cli import main
+from highwater.reports.replaying import replay
+from highwater.reports.results import ReportError, entry_of
 from highwater.specs.spec import SpecError, load_spec
 
 SPEC = """
@@ -16,6 +21,15 @@ preset = "repaired"
 bounds = { brokers = 2, replication_factor = 2, leader_epoch_max = 6, partition_epoch_max = 8, deletions = 1 }
 check = [CHECK]
 """
+
+
+SPECS = Path(__file__).parents[2] / "specs" / "controller"
+
+
+@pytest.fixture(scope="module")
+def lost() -> dict[str, Any]:
+    """The entry of a prospect that is lost after two steps."""
+    return entry_of(check_spec(load_spec(SPECS / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml")))
 
 
 def spec(folder: Path, *check: str, more: str = "") -> Path:
@@ -47,6 +61,22 @@ def test_a_lost_prospect_can_be_written_and_replayed(tmp_path: Path) -> None:
     path, report = spec(tmp_path, "deletion_can_complete_without_returns"), tmp_path / "report.json"
     path.write_text(path.read_text().replace("deletions = 1", "deletions = 1, broker_crashes = 1"), encoding="utf-8")
     assert CliRunner().invoke(main, ["check", str(path), "--json", str(report)]).exit_code == 1
-    replayed = CliRunner().invoke(main, ["trace", str(report)])
+    replayed = CliRunner().invoke(main, ["trace", str(report), "--replay"])
     assert replayed.exit_code == 0
-    assert "deletion_can_complete_without_returns is false" in replayed.stdout
+    assert "deletion_can_complete_without_returns is false after 2 steps: replayed, every step and the violation" in replayed.stdout
+
+
+def test_a_trace_that_ends_before_the_prospect_is_lost_is_refused(lost: dict[str, Any]) -> None:
+    for length in (1, 2):
+        cut = {**lost, "trace": lost["trace"][:length], "trace_length": length - 1}
+        with pytest.raises(ReportError, match=f"step {length - 1}: the property .* is not violated"):
+            replay(cut)
+
+
+def test_a_replay_that_cannot_judge_a_prospect_says_so(lost: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    report = tmp_path / "report.json"
+    report.write_text(json.dumps({"format": "highwater-results", "version": 1, "results": [lost]}), encoding="utf-8")
+    monkeypatch.setattr("explorer.analysis.outlook.MOST_STATES", 1)
+    replayed = CliRunner().invoke(main, ["trace", str(report), "--replay"])
+    assert replayed.exit_code == 0
+    assert "every step is as the file says; the violation was not judged again" in replayed.stdout

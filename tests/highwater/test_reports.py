@@ -15,7 +15,8 @@ import pytest
 
 from explorer.verdict import Budget, Progress
 from highwater.claims import Engine, Result, check_spec
-from highwater.reports.results import FORMAT, VERSION, ReportError, as_data, read_report, replay, report, write_report
+from highwater.reports.replaying import read_report, replay
+from highwater.reports.results import FORMAT, VERSION, ReportError, as_data, report, write_report
 from highwater.specs.spec import Spec, load_spec
 from invariants.catalogue import PROPERTIES
 from model.domain import Witness, invariant
@@ -73,7 +74,7 @@ def test_a_report_of_nothing_is_valid() -> None:
     data = through_json()
     validate(data)
     summary = {"specs": 0, "met": 0, "unmet": 0, "undecided": 0}
-    assert data == {"format": FORMAT, "version": VERSION, "summary": summary, "results": []}
+    assert data == {"format": FORMAT, "version": VERSION, "summary": summary, "results": [], "errors": []}
 
 
 def interrupted(spec: Spec) -> Result:
@@ -598,3 +599,21 @@ def test_any_one_value_of_a_trace_replaced_by_nonsense_is_refused_or_changes_not
             except Exception as error:
                 pytest.fail(f"{place} = {nonsense!r} gives {type(error).__name__}: {error}")
             assert [step.state for step in steps] == good, f"{place} = {nonsense!r}"
+
+
+@pytest.mark.parametrize(
+    ("lie", "words"),
+    [
+        (lambda entry: entry.update(witness="lie"), 'witness: should be "'),
+        (lambda entry: entry.update(trace_length=99), "trace_length: should be 9, but the file says 99"),
+        (lambda entry: entry.update(arguments={"leader": "b9"}), "arguments: should be "),
+        (lambda entry: entry.update(facts={"offset": 7}), "facts: should be "),
+        (lambda entry: entry["trace"][3].update(step=77), "step 3: its step should be 3, but the file says 77"),
+        (lambda entry: entry["trace"][3].update(actor="nobody"), "step 3: its actor should be "),
+        (lambda entry: entry["trace"][3].update(changes=[]), "step 3: its changes should be "),
+    ],
+    ids=range(7),
+)
+def test_an_entry_that_tells_otherwise_than_was_found_again_is_refused(entry: Entry, lie: Callable[[Entry], Any], words: str) -> None:
+    lie(entry)
+    assert words in refusal(entry)

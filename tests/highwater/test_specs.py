@@ -16,7 +16,8 @@ from explorer.analysis.causes import causes, instance_of
 from explorer.system import System
 from explorer.verdict import Violation
 from highwater.claims import Result, Status, check_spec
-from highwater.reports.results import read_report, replay, write_report
+from highwater.reports.replaying import read_report, replay
+from highwater.reports.results import write_report
 from highwater.specs.positions import line_of_key
 from highwater.specs.spec import find_specs, load_spec
 

@@ -15,7 +15,7 @@ from explorer.compiler.layout import Layout
 from explorer.compiler.program import ActionProgram, InvariantProgram
 from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
-from highwater.specs.spec import build_system
+from highwater.specs.resolving import build_system
 from invariants.catalogue import PROPERTIES
 from model.domain import Transition
 from model.partition.bounds import PartitionBounds

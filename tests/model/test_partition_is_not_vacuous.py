@@ -11,7 +11,8 @@ import pytest
 
 from explorer.search import local
 from explorer.verdict import Budget, Outcome
-from highwater.specs.spec import build_system, load_spec, toggles_of
+from highwater.specs.resolving import build_system, toggles_of
+from highwater.specs.spec import load_spec
 from model.partition.definition import define
 from model.partition.protocol import (
     Flush,

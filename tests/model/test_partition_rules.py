@@ -10,7 +10,8 @@ from pathlib import Path
 import attrs
 import pytest
 
-from highwater.specs.spec import Spec, find_specs, load_spec, toggles_of
+from highwater.specs.resolving import toggles_of
+from highwater.specs.spec import Spec, find_specs, load_spec
 from invariants.catalogue import PROPERTIES
 from model.domain import Invariant, StepProperty
 from model.partition.definition import define

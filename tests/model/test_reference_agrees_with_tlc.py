@@ -9,7 +9,7 @@ import pytest
 
 from explorer.search.local import explore
 from explorer.verdict import Verdict
-from highwater.specs.spec import build_system, resolve_model
+from highwater.specs.resolving import build_system, resolve_model
 from model.catalogue import MODELS
 
 FILE = Path(__file__).with_name("tlc_answers.csv")

@@ -8,7 +8,7 @@ import pytest
 from explorer.search.local import explore
 from explorer.system import System
 from explorer.verdict import Verdict
-from highwater.specs.spec import build_system, resolve_model
+from highwater.specs.resolving import build_system, resolve_model
 from model.catalogue import MODELS
 from model.domain import action
 from model.log import brokers

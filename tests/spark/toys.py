@@ -11,7 +11,7 @@ from pathlib import Path
 import attrs
 
 from explorer.system import System
-from highwater.specs.spec import build_system
+from highwater.specs.resolving import build_system
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
 from model.domain import Integers, action, domain_of, evolve, invariant, step_property, within

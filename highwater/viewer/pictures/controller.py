@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from highwater.viewer.picture import Badge, Chips, Drawing, Fact, Lane, Message, Picture, Tone
-from highwater.viewer.pictures.of_any_model import role
+from highwater.viewer.pictures.of_any_model import names, role
 from model.controller.context import Answer, Context
 from model.controller.hosts import Role
 from model.controller.state import Cluster
@@ -14,11 +14,6 @@ from model.domain import Struct
 
 ZOOKEEPER = "zookeeper"
 READS = {"receives", "fails_to_take_role", "reads_answer"}  # what is gone after any other action was lost
-
-
-def names(brokers: Iterable[int]) -> tuple[str, ...]:
-    """Brokers as shown, in order."""
-    return tuple(f"b{broker}" for broker in sorted(brokers))
 
 
 def draw(domain: Struct, cluster: Cluster) -> Picture:

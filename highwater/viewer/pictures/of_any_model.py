@@ -7,7 +7,7 @@ receiver are messages.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -87,6 +87,11 @@ def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
         elif value is not False and value not in ((), frozenset()) and not (isinstance(of, Integers) and value == of.low):
             facts.append(Fact(_words(name), inner.show(value)))
     return Lane(tuple(badges), tuple(logs), tuple(chips), tuple(facts))
+
+
+def names(brokers: Iterable[int]) -> tuple[str, ...]:
+    """Brokers as shown, in order."""
+    return tuple(f"b{broker}" for broker in sorted(brokers))
 
 
 def role(leads: bool, leader: str | None, epoch: int | None, *, zombie: bool = False) -> Badge:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from highwater.viewer.picture import Badge, Block, Chips, Drawing, Fact, Lane, Log, Message, Picture, Tone
-from highwater.viewer.pictures.of_any_model import log_of, role
+from highwater.viewer.pictures.of_any_model import log_of, names, role
 from model.domain import Instance, SequenceOf, Struct
 from model.partition.messages import Answer, Fetch, IsrChange, Stage
 from model.partition.state import Partition, Process, Replica, Standing
@@ -17,11 +17,6 @@ READS = {  # what is off its way after any other action was lost, or is of no us
     *("alter_partition", "ask_deposed_controller", "receive_isr_answer"),
 }
 AT = {"lose_fetch": "follower", "lose_isr_answer": "leader", "outlast_lag_time": "leader"}  # the parameter that says where it happens
-
-
-def names(brokers: Iterable[int]) -> tuple[str, ...]:
-    """Brokers as shown, in order."""
-    return tuple(f"b{broker}" for broker in sorted(brokers))
 
 
 def draw(domain: Struct, partition: Partition) -> Picture:

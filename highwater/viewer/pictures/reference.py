@@ -5,17 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 from highwater.viewer.picture import Badge, Block, Chips, Drawing, Lane, Log, Message, Picture, Tone
-from highwater.viewer.pictures.of_any_model import log_of, role
+from highwater.viewer.pictures.of_any_model import log_of, names, role
 from model.domain import Instance, Struct
 from model.reference.async_isr import LEADER, Agreement
 from model.reference.state import Cluster
 
 CONTROLLER = "controller"
-
-
-def names(brokers: Iterable[int]) -> tuple[str, ...]:
-    """Brokers as shown, in order."""
-    return tuple(f"b{broker}" for broker in sorted(brokers))
 
 
 def draw_cluster(domain: Struct, cluster: Cluster) -> Picture:

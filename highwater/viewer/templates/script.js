@@ -77,10 +77,10 @@
       const x2 = (same ? to.right - 14 : right ? to.left + 3 : to.right - 3) - origin.left, y2 = (flying ? to.bottom - 4 : to.top + 13) - origin.top;
       const bend = same ? 0 : (right ? 1 : -1) * Math.min(60, Math.abs(x2 - x1) / 2);
       const near = [arrow.sent, arrow.ended].includes(selected);
-      const group = make("g", { class: [arrow.fate, arrow.stale ? "stale" : "", near ? "near" : ""].join(" ") });
+      const group = make("g", { class: [arrow.delivery, arrow.stale ? "stale" : "", near ? "near" : ""].join(" ") });
       group.append(make("path", { d: same ? `M${x1} ${y1} C${x1 + 22} ${y1 + 20} ${x2 + 22} ${y2 - 20} ${x2} ${y2}` : `M${x1} ${y1} C${x1 + bend} ${y1 + 6} ${x2 - bend} ${y2 - 6} ${x2} ${y2}` }));
       const d = same ? -1 : right ? 1 : -1;
-      if (arrow.fate === "dropped") group.append(make("path", { d: `M${x2 - 5} ${y2 - 5} L${x2 + 5} ${y2 + 5} M${x2 + 5} ${y2 - 5} L${x2 - 5} ${y2 + 5}`, style: "stroke-dasharray:none" }));
+      if (arrow.delivery === "dropped") group.append(make("path", { d: `M${x2 - 5} ${y2 - 5} L${x2 + 5} ${y2 + 5} M${x2 + 5} ${y2 - 5} L${x2 - 5} ${y2 + 5}`, style: "stroke-dasharray:none" }));
       else if (flying) group.append(make("circle", { cx: x2, cy: y2, r: 4 }));
       else group.append(make("polygon", { points: `${x2},${y2} ${x2 - 8 * d},${y2 - 4} ${x2 - 8 * d},${y2 + 4}` }));
       shapes.push(group);

@@ -201,8 +201,8 @@ def test_messages_are_arrows_that_end_in_the_row_and_lane_of_their_reader(page: 
     groups = browser.find_elements(By.CSS_SELECTOR, "#arrows > g")
     assert len(groups) == len(data["arrows"]) > 2
     for arrow, group in zip(data["arrows"], groups, strict=True):
-        assert arrow["fate"] in group.get_attribute("class").split()
-        if arrow["fate"] == "read":
+        assert arrow["delivery"] in group.get_attribute("class").split()
+        if arrow["delivery"] == "read":
             tip = group.find_element(By.TAG_NAME, "polygon").rect
             cell = browser.find_element(By.CSS_SELECTOR, f"#row-{arrow['ended']} td[data-name='{arrow['reader']}']").rect
             assert cell["y"] <= tip["y"] <= cell["y"] + cell["height"]
@@ -212,7 +212,7 @@ def test_messages_are_arrows_that_end_in_the_row_and_lane_of_their_reader(page: 
 def test_lost_messages_are_crossed_out(page: Page) -> None:
     browser = page("long")
     data = json.loads(browser.find_element(By.ID, "data").get_attribute("textContent"))
-    lost = sum(arrow["fate"] == "dropped" for arrow in data["arrows"])
+    lost = sum(arrow["delivery"] == "dropped" for arrow in data["arrows"])
     assert lost > 0
     assert len(browser.find_elements(By.CSS_SELECTOR, "#arrows > g.dropped")) == lost
     assert not browser.find_elements(By.CSS_SELECTOR, "#arrows > g.dropped polygon")

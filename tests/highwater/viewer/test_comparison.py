@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ import pytest
 
 from explorer.system import Cut, successor
 from highwater.claims import check_spec
-from highwater.reports.results import ReportError, entry_of, subject_of
+from highwater.reports.replaying import subject_of
+from highwater.reports.results import ReportError, entry_of
 from highwater.specs.spec import load_spec
-from highwater.viewer.comparison import Comparison, Outcome, compare
+from highwater.viewer.comparison import Comparison, StepOutcome, compare
 from highwater.viewer.pages import compare_page
 
 SPECS = Path(__file__).parents[3] / "specs"
@@ -27,13 +28,13 @@ def kip_101() -> dict[str, Any]:
     return entry_for("truncation/kip_101_fails_on_two_brokers.toml")
 
 
-def outcomes(comparison: Comparison) -> list[Outcome]:
+def outcomes(comparison: Comparison) -> list[StepOutcome]:
     return [row.outcome for row in comparison.rows]
 
 
 def test_the_first_step_that_does_something_else_is_found(kip_101: dict[str, Any]) -> None:
     comparison = compare(kip_101, ["protocol.variant=kip-279"])
-    assert outcomes(comparison) == [Outcome.SAME] * 11 + [Outcome.DIFFERS]
+    assert outcomes(comparison) == [StepOutcome.SAME] * 11 + [StepOutcome.DIFFERS]
     assert comparison.first == 11
     assert comparison.rows[11].differences == ("b1.log: [] here, [r0@e0] there",)
     assert comparison.summary == "With variant kip-279, step 11 is the first to do something else; strong_isr holds after every step."
@@ -46,11 +47,11 @@ def test_an_action_with_another_name_stands_for_the_step(kip_101: dict[str, Any]
 
 def test_a_step_that_is_not_enabled_is_skipped_and_the_rest_tried(kip_101: dict[str, Any]) -> None:
     comparison = compare(kip_101, ["protocol.variant=kip-320"])
-    assert comparison.rows[comparison.first].outcome is Outcome.NOT_ENABLED
+    assert comparison.rows[comparison.first].outcome is StepOutcome.NOT_ENABLED
     states = [step.violated for step in (row.theirs for row in comparison.rows)]
     assert "strong_isr" not in set().union(*states)
     for before, row in zip(comparison.rows, comparison.rows[1:], strict=False):
-        if row.outcome in (Outcome.NOT_ENABLED, Outcome.CUT, Outcome.UNKNOWN):
+        if row.outcome in (StepOutcome.NOT_ENABLED, StepOutcome.CUT, StepOutcome.UNKNOWN):
             assert row.theirs.changes == ()
             assert row.theirs.name == ""
             assert {lane: cell.lane for lane, cell in row.theirs.cells.items()} == {n: c.lane for n, c in before.theirs.cells.items()}
@@ -59,7 +60,7 @@ def test_a_step_that_is_not_enabled_is_skipped_and_the_rest_tried(kip_101: dict[
 def test_the_same_protocol_does_the_same(kip_101: dict[str, Any]) -> None:
     comparison = compare(kip_101, ["protocol.variant=kip-101"])
     assert comparison.first is None
-    assert outcomes(comparison) == [Outcome.SAME] * 12
+    assert outcomes(comparison) == [StepOutcome.SAME] * 12
     assert comparison.summary == "Every step is the same with the same protocol; strong_isr is false all the same."
 
 
@@ -72,9 +73,9 @@ def test_outcomes_are_what_plain_evaluation_gives(kip_101: dict[str, Any], varia
         names = {row.ours.name, *next((c for c in comparison.story.drawing.counterparts if row.ours.name in c), ())}
         found = [a for a in system.actions if a.of.name in names and dict(a.shown) == dict(row.ours.arguments)]
         after = successor(found[0], state, system.domain) if found else None
-        assert (row.outcome is Outcome.UNKNOWN) == (not found)
-        assert (row.outcome is Outcome.NOT_ENABLED) == (bool(found) and after is None)
-        assert (row.outcome is Outcome.CUT) == isinstance(after, Cut)
+        assert (row.outcome is StepOutcome.UNKNOWN) == (not found)
+        assert (row.outcome is StepOutcome.NOT_ENABLED) == (bool(found) and after is None)
+        assert (row.outcome is StepOutcome.CUT) == isinstance(after, Cut)
         state = state if after is None or isinstance(after, Cut) else after
 
 
@@ -104,3 +105,38 @@ def test_a_page_shows_both_protocols_and_marks_the_first_difference(kip_101: dic
     assert page.count('class="first last"') == 1
     assert "first difference: step 11" in page
     assert "b1.log: [] here, [r0@e0] there" in page
+
+
+BOUNCE = "controller/fail_over/a_broker_that_bounces_unseen_stays_idle.toml"
+
+
+@pytest.fixture(scope="module")
+def bounce() -> dict[str, Any]:
+    return entry_for(BOUNCE)
+
+
+def test_a_prospect_that_the_other_protocol_keeps_holds_there(bounce: dict[str, Any]) -> None:
+    comparison = compare(bounce, ["protocol.controller_detects_bounce=true"])
+    assert comparison.first is None
+    assert comparison.summary.endswith("assigned_brokers_can_take_their_role holds after every step.")
+    assert not any(row.theirs.violated for row in comparison.rows)
+
+
+def test_a_prospect_that_is_lost_there_too_is_false_all_the_same(bounce: dict[str, Any]) -> None:
+    assert compare(bounce, ["protocol.topic_ids=true"]).summary.endswith("assigned_brokers_can_take_their_role is false all the same.")
+
+
+def test_a_prospect_that_cannot_be_judged_is_said_not_to_have_been(bounce: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.analysis.outlook.MOST_STATES", 1)
+    assert "assigned_brokers_can_take_their_role was not judged" in compare(bounce, ["protocol.controller_detects_bounce=true"]).summary
+
+
+def test_a_deadlock_is_judged_by_what_can_follow(make_spec: Callable[..., Any]) -> None:
+    entry = entry_of(check_spec(make_spec(check=["no_deadlock"])))
+    assert compare(entry, ["protocol.variant=kip-320"]).summary.endswith("no_deadlock is false all the same.")
+    assert ["no_deadlock" in row.theirs.violated for row in compare(entry, ["protocol.variant=kip-320"]).rows][-2:] == [False, True]
+
+
+def test_a_toggle_named_beside_a_preset_counts_also_where_the_report_has_the_same_value(bounce: dict[str, Any]) -> None:
+    comparison = compare(bounce, ["preset=repaired", "protocol.controller_detects_bounce=false"])
+    assert comparison.difference == "the same protocol"

@@ -23,7 +23,7 @@ from highwater.reports.results import as_data, entry_of
 from highwater.specs.spec import load_spec
 from highwater.viewer.exports import EXPORTS, dot, itf, mermaid, steps_csv
 from highwater.viewer.gallery import story_of
-from highwater.viewer.story import Fate, Story
+from highwater.viewer.story import Delivery, Story
 
 SPECS = Path(__file__).parents[3] / "specs"
 
@@ -157,8 +157,8 @@ def test_every_line_of_a_mermaid_diagram_is_a_participant_a_message_or_a_note(wh
 
 def test_mermaid_shows_every_message_that_ended_and_crosses_out_the_lost_ones(long_story: Story) -> None:
     text = mermaid(long_story)
-    assert text.count("->>") == sum(arrow.fate is Fate.READ for arrow in long_story.arrows)
-    assert text.count("--x") == sum(arrow.fate is Fate.DROPPED for arrow in long_story.arrows) > 0
+    assert text.count("->>") == sum(arrow.delivery is Delivery.READ for arrow in long_story.arrows)
+    assert text.count("--x") == sum(arrow.delivery is Delivery.DROPPED for arrow in long_story.arrows) > 0
 
 
 # --- Graphviz

@@ -20,7 +20,7 @@ from highwater.viewer.gallery import story_of
 from highwater.viewer.pages import trace_page
 from highwater.viewer.picture import Tone
 from highwater.viewer.pictures import of_any_model
-from highwater.viewer.story import Fate, Story
+from highwater.viewer.story import Delivery, Story
 from highwater.viewer.telling import lane_of_part, meaning_of, protocol_in_words, tell, tell_steps
 from model.catalogue import MODELS
 from model.reference.controlling import become_leader
@@ -35,12 +35,12 @@ def kip_101() -> Story:
 
 
 def test_a_message_goes_from_the_step_that_sent_it_to_the_step_that_read_it(kip_101: Story) -> None:
-    arrows = [(a.message.kind, a.message.epoch, a.sent, a.ended, a.reader, a.fate) for a in kip_101.arrows]
+    arrows = [(a.message.kind, a.message.epoch, a.sent, a.ended, a.reader, a.delivery) for a in kip_101.arrows]
     assert arrows == [
-        ("LeaderAndIsr", 0, 1, 4, "b0", Fate.READ),
-        ("LeaderAndIsr", 0, 1, 6, "b1", Fate.READ),
-        ("LeaderAndIsr", 1, 2, 9, "b1", Fate.READ),
-        ("LeaderAndIsr", 2, 3, 11, "b1", Fate.READ),
+        ("LeaderAndIsr", 0, 1, 4, "b0", Delivery.READ),
+        ("LeaderAndIsr", 0, 1, 6, "b1", Delivery.READ),
+        ("LeaderAndIsr", 1, 2, 9, "b1", Delivery.READ),
+        ("LeaderAndIsr", 2, 3, 11, "b1", Delivery.READ),
     ]
 
 
@@ -121,9 +121,9 @@ def test_a_part_of_the_state_belongs_to_the_lane_that_it_names(part: str, lane: 
 
 
 def test_a_slot_that_moves_up_is_the_same_message(toy_story: Story) -> None:
-    spans = [(a.message.kind, a.message.receiver, a.sent, a.ended, a.fate) for a in toy_story.arrows]
-    assert ("LeaderAndIsr", "b0", 1, 2, Fate.READ) in spans
-    assert ("LeaderAndIsr", "b1", 1, 4, Fate.READ) in spans
+    spans = [(a.message.kind, a.message.receiver, a.sent, a.ended, a.delivery) for a in toy_story.arrows]
+    assert ("LeaderAndIsr", "b0", 1, 2, Delivery.READ) in spans
+    assert ("LeaderAndIsr", "b1", 1, 4, Delivery.READ) in spans
     assert len({(a.message.key, a.sent) for a in toy_story.arrows}) == len(toy_story.arrows)
     for arrow in toy_story.arrows:
         inside = range(arrow.sent, arrow.ended if arrow.ended is not None else len(toy_story.scenes))
@@ -133,18 +133,18 @@ def test_a_slot_that_moves_up_is_the_same_message(toy_story: Story) -> None:
 
 
 def test_messages_that_are_never_read_are_in_flight_at_the_end(toy_story: Story) -> None:
-    flying = {arrow.message.key for arrow in toy_story.arrows if arrow.fate is Fate.IN_FLIGHT}
+    flying = {arrow.message.key for arrow in toy_story.arrows if arrow.delivery is Delivery.IN_FLIGHT}
     assert flying == set(toy_story.violation.trace[-1].state.packets)
 
 
 def test_what_the_network_loses_is_dropped_and_the_rest_is_read(long_story: Story) -> None:
-    fates = {arrow.fate: 0 for arrow in long_story.arrows}
+    fates = {arrow.delivery: 0 for arrow in long_story.arrows}
     for arrow in long_story.arrows:
-        fates[arrow.fate] += 1
+        fates[arrow.delivery] += 1
         if arrow.ended is not None:
-            assert (long_story.scenes[arrow.ended].name == "lose") == (arrow.fate is Fate.DROPPED)
+            assert (long_story.scenes[arrow.ended].name == "lose") == (arrow.delivery is Delivery.DROPPED)
             assert arrow.reader == arrow.message.receiver
-    assert set(fates) == set(Fate)
+    assert set(fates) == set(Delivery)
 
 
 def test_steps_that_the_violation_does_not_depend_on_have_no_distance(long_story: Story) -> None:
@@ -190,7 +190,7 @@ def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> Non
             if found is None:
                 break
             trace.append(Step(*found))
-        telling = tell_steps(system, trace, drawing)
+        telling = tell_steps(system, trace, drawing, "")
         for scene, step in zip(telling.scenes, trace, strict=True):
             picture = drawing.draw(system.domain, step.state)
             assert tuple(picture.lanes) == telling.lanes
@@ -201,7 +201,7 @@ def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> Non
                 assert scene.lane == scene.actor
         for arrow in telling.arrows:
             assert arrow.ended is None or arrow.ended > arrow.sent
-            assert arrow.message.receiver in (None, arrow.reader) or arrow.fate is Fate.IN_FLIGHT
+            assert arrow.message.receiver in (None, arrow.reader) or arrow.delivery is Delivery.IN_FLIGHT
 
 
 PARTITION = """
@@ -222,11 +222,11 @@ def partition_story(tmp_path_factory: pytest.TempPathFactory) -> Story:
 
 def test_a_fetch_goes_to_the_leader_and_its_response_comes_back_however_late(partition_story: Story) -> None:
     arrows = [arrow for arrow in partition_story.arrows if arrow.message.kind in ("Fetch", "FetchResponse")]
-    assert [(a.message.kind, a.message.sender, a.message.receiver, a.message.epoch, a.fate, a.newest) for a in arrows] == [
-        ("Fetch", "b1", "b0", 0, Fate.READ, None),
-        ("FetchResponse", "b0", "b1", 0, Fate.READ, 2),  # leadership has moved twice by then
-        ("Fetch", "b1", "b0", 0, Fate.READ, 2),
-        ("FetchResponse", "b0", "b1", 0, Fate.IN_FLIGHT, None),
+    assert [(a.message.kind, a.message.sender, a.message.receiver, a.message.epoch, a.delivery, a.newest) for a in arrows] == [
+        ("Fetch", "b1", "b0", 0, Delivery.READ, None),
+        ("FetchResponse", "b0", "b1", 0, Delivery.READ, 2),  # leadership has moved twice by then
+        ("Fetch", "b1", "b0", 0, Delivery.READ, 2),
+        ("FetchResponse", "b0", "b1", 0, Delivery.IN_FLIGHT, None),
     ]
     assert arrows[0].ended == arrows[1].sent
     served = partition_story.scenes[arrows[0].ended]
@@ -282,10 +282,34 @@ def test_telling_uses_the_drawing_that_is_given(toy: Callable[..., tuple[System,
     assert story.lanes[0] == "cluster"
 
 
-def test_a_violation_that_the_end_of_the_trace_does_not_show_is_told_without_causes(toy: Callable[..., tuple[System, Violation]]) -> None:
-    system, violation = toy(20)
-    other = attrs.evolve(violation, property="something_about_the_whole_graph")
-    story = tell({"name": "x", "protocol": {}, "bounds": {}, "model": "toy"}, system, other)
+@pytest.fixture(scope="module")
+def bounce() -> Story:
+    """A prospect that is lost: a controller that does not notice a bounce."""
+    spec = load_spec(SPECS / "controller" / "fail_over" / "a_broker_that_bounces_unseen_stays_idle.toml")
+    return story_of(entry_of(check_spec(spec)))
+
+
+def test_a_prospect_is_false_where_it_is_lost_and_nowhere_before(bounce: Story) -> None:
+    assert [bounce.violation.property in scene.violated for scene in bounce.scenes] == [False, False, True]
+    assert not any(scene.unjudged for scene in bounce.scenes)
+
+
+def test_a_lost_prospect_depends_on_what_it_and_the_steps_along_it_read(bounce: Story) -> None:
+    assert [found.part for found in bounce.told] == ["b0.role", "zk.registrations[b0]", "b0.running"]
+    assert {scene.number: scene.distance for scene in bounce.scenes} == {0: None, 1: 1, 2: 1}
+
+
+def test_prospects_that_were_not_checked_are_not_followed(bounce: Story) -> None:
+    assert bounce.properties[0] == "assigned_brokers_can_take_their_role"
+    assert not {"a_leader_can_act", "deletion_can_complete"} & set(bounce.properties)
+
+
+def test_what_cannot_be_judged_without_all_states_is_neither_true_nor_false(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = SPECS / "controller" / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml"
+    entry = entry_of(check_spec(load_spec(path)))
+    monkeypatch.setattr("explorer.analysis.outlook.MOST_STATES", 1)
+    story = story_of(entry)
+    assert story.scenes[-1].unjudged == {story.violation.property}
     assert story.looked_at == ()
-    assert "something_about_the_whole_graph" in story.scenes[-1].violated
-    assert "Which steps it depends on cannot be told." in trace_page(story)
+    assert "Which steps it depends on cannot be told: too many states lie ahead of the last one." in trace_page(story)
+    assert "was not judged</span>" in trace_page(story)

@@ -14,7 +14,10 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from highwater.reports.results import read_report
+from highwater.claims import check_spec
+from highwater.reports.replaying import read_report
+from highwater.reports.results import entry_of
+from highwater.specs.spec import load_spec
 from highwater.viewer.gallery import story_of
 from highwater.viewer.lanes import show_lanes
 from highwater.viewer.story import Story
@@ -47,7 +50,33 @@ def test_a_trace_is_a_line_per_step_that_fits_in_a_hundred_columns(highwater: Ru
     steps = [line for line in lines if re.match(r" ?\d+ [* ] ", line)]
     assert len(steps) == 12
     assert [line.split()[0].rstrip("*") for line in steps] == [str(number) for number in range(12)]
-    assert all(len(line) <= 100 for line in lines[1 : lines.index(steps[-1]) + 1])
+    assert lines[2:14] == steps
+    shown = lines[1 : next(number for number, line in enumerate(lines) if "strong_isr is false: " in line)]
+    assert max(map(len, shown)) <= 100
+    assert "; ".join(shown[13:]).startswith("* wrote what the property looked at; L leads, F follows, Z zombie")
+
+
+@pytest.mark.parametrize("colour", [False, True])
+def test_states_of_the_controller_take_one_line_each_and_their_marks_are_told(colour: bool) -> None:
+    from io import StringIO
+
+    from rich.console import Console
+
+    path = ROOT / "specs" / "controller" / "fail_over" / "a_broker_that_bounces_unseen_stays_idle.toml"
+    out = StringIO()
+    system = "truecolor" if colour else None
+    show_lanes(
+        Console(file=out, width=200, soft_wrap=True, force_terminal=colour, color_system=system),
+        story_of(entry_of(check_spec(load_spec(path)))),
+    )
+    lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[0] for line in lines[1:4]] == ["0", "1", "2"]
+    assert "false" in lines[3]
+    told = " ".join(lines[4:])
+    assert "C active controller; x down; a lone - no role" in told
+    assert ("+ new; - gone; ! untrue" in told) is not colour
+    assert "high watermark" not in told
 
 
 def test_what_changed_is_marked_also_without_colour(highwater: Run, report: Path) -> None:
@@ -79,7 +108,7 @@ def test_sixty_steps_of_five_brokers_fit_in_a_hundred_columns(long_story: Story)
             Console(file=out, width=200, soft_wrap=True, force_terminal=coloured, color_system="truecolor" if coloured else None),
             long_story,
         )
-        *lines, _ = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
+        lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
         assert max(map(len, lines)) <= 100
         assert sum(bool(re.match(r" ?\d+ [* ] ", line)) for line in lines) == len(long_story.scenes)
         assert ("\x1b[" in out.getvalue()) is coloured
@@ -161,8 +190,8 @@ def test_a_comparison_goes_to_a_page_or_to_the_terminal(highwater: Run, report: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--html", "{report}"], "would overwrite a spec or the report"),
-        (["--csv", "claim.toml"], "would overwrite a spec or the report"),
+        (["--html", "{report}"], "would overwrite a spec or what is read"),
+        (["--csv", "claim.toml"], "would overwrite a spec or what is read"),
         (["--html", "{folder}"], "cannot be written"),
         (["--itf", "{folder}/nothing/x.json"], "cannot be written"),
         (["--against", "protocol.variant=kip-279", "--dot", "-"], "--against goes with --html or with the terminal only"),

@@ -11,7 +11,7 @@ import pytest
 import model.controller
 from explorer.search import local, oracle
 from explorer.system import System
-from highwater.specs.spec import build_system
+from highwater.specs.resolving import build_system
 from invariants.catalogue import PROPERTIES
 from model.controller.bounds import ControllerBounds
 from model.controller.context import Step

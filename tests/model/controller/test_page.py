@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from explorer.trace import changes
-from highwater.specs.spec import toggles_of
+from highwater.specs.resolving import toggles_of
 from model.controller import partition_states, replica_states
 from model.controller.edges import mermaid, table
 from model.controller.protocol import PRESETS, REPAIRED

@@ -1,0 +1,161 @@
+"""Reports read back: their traces executed again step by step, judged again, and compared with what the report tells."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+from cattrs.errors import ClassValidationError
+
+from explorer.analysis.causes import instances_of, violates
+from explorer.analysis.outlook import is_deadlock
+from explorer.system import Cut, ModelError, System, successor
+from explorer.trace import changes, violation_at
+from explorer.verdict import DEADLOCK, Step, Violation
+from highwater.reports.results import FORMAT, SIMULATION, VERSION, ReportError, about_violation, from_data
+from highwater.specs.resolving import build_system, find_model, resolve_model
+from highwater.specs.spec import SpecError
+from highwater.specs.tables import Findings, Wrong, problems_of, shown
+from model.definition import Definition, Model
+
+
+def read_report(path: Path) -> list[dict[str, Any]]:
+    """The entries of a JSON report.
+
+    Raises:
+        ReportError: the file cannot be read or is no report of this version.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ReportError(f"{path}: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
+        raise ReportError(f"{path}: is not JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") not in (FORMAT, SIMULATION):
+        raise ReportError(f'{path}: is not a report of highwater (its "format" is not "{FORMAT}"); write one with highwater check --json')
+    if data.get("version") != VERSION:
+        raise ReportError(f"{path}: has version {data.get('version')!r} of the report format; this is highwater for version {VERSION}")
+    entries = data.get("results")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in entries):
+        raise ReportError(f'{path}: has no list of "results", each with a "name"')
+    return entries
+
+
+def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
+    """Execute the trace of a report's entry again, step by step, in plain Python, judge its last state, and compare with what it says.
+
+    Returns:
+        The system, and the violation as it was found again.
+
+    Raises:
+        ReportError: the entry has no trace, names what does not exist, a step does not lead to the state that it claims, the last
+            state does not violate the property that it claims, or the entry says otherwise of a step or of the violation than was found.
+    """
+    name = entry.get("name", "?")
+    if not isinstance(entry.get("trace"), list) or not entry["trace"]:
+        raise ReportError(f"{name}: has no trace, its verdict is {entry.get('verdict')}")
+    try:
+        subject = subject_of(entry)
+    except Wrong as wrong:
+        raise ReportError("\n".join(f"{name}: {problem}" for problem in wrong.problems)) from None
+    except (SpecError, ModelError) as error:
+        raise ReportError(f"{name}: {error}") from None
+    steps: list[Step] = []
+    for number, claimed in enumerate(entry["trace"]):
+        try:
+            steps.append(_replay_step(subject, steps, claimed))
+        except ReportError as error:
+            raise ReportError(f"{name}: step {number}: {error}") from None
+    violation = _judge_again(name, subject.system, entry, steps)
+    _refuse_lies(name, entry, about_violation(subject.system, violation))
+    return subject.system, violation
+
+
+@attrs.frozen
+class Subject:
+    """What a report's entry speaks of: a model under a protocol, within bounds, with the properties that were checked."""
+
+    model: Model
+    definition: Definition
+    protocol: Any
+    bounds: Any
+    system: System
+
+
+def subject_of(entry: Mapping[str, Any]) -> Subject:
+    """What an entry speaks of.
+
+    Raises:
+        Wrong: with all that is wrong with it.
+    """
+    findings = Findings()
+    for key, kind in (("model", str), ("protocol", dict), ("bounds", dict), ("check", list)):
+        if not isinstance(entry.get(key), kind):
+            findings.add(f"{key}: is missing or damaged: {shown(entry.get(key))}")
+    findings.raise_if_any()
+    if not all(isinstance(check, str) for check in entry["check"]):
+        raise Wrong("check: is damaged: it names properties by other things than texts")
+    model = find_model(entry["model"])
+    protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
+    return Subject(model, definition, protocol, bounds, build_system(definition, protocol, bounds, properties))
+
+
+def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
+    """Execute one step of a trace; the first one is an initial state."""
+    system, definition = subject.system, subject.definition
+    try:
+        action_name, arguments = claimed["action"], dict(claimed["arguments"])
+        after = from_data(claimed["state"], definition.state)
+        if system.domain.exceeded(after):
+            raise ValueError("the state is outside the bounds")
+    except ClassValidationError as error:
+        raise ReportError(f"cannot be read: {'; '.join(problems_of(error, definition.state, 'state'))}") from None
+    except Exception as error:  # whatever a damaged file makes a converter raise
+        raise ReportError(f"cannot be read: {type(error).__name__}: {error}") from None
+    if not before:
+        if action_name is not None or after not in system.initial:
+            raise ReportError("is not an initial state of the model")
+        return Step(None, after)
+    action = next((action for action in system.actions if action.of.name == action_name and dict(action.shown) == arguments), None)
+    if action is None:
+        raise ReportError(f"the model has no action {action_name} with arguments {arguments}")
+    found = successor(action, before[-1].state, system.domain)
+    if found is None or isinstance(found, Cut):
+        raise ReportError(f"{action} is not enabled in the state before it")
+    if found != after:
+        differences = "; ".join(map(str, changes(system.domain, found, after)))
+        raise ReportError(f"{action} leads to another state than the trace says ({differences})")
+    return Step(action, after)
+
+
+def _judge_again(name: str, system: System, entry: Mapping[str, Any], steps: list[Step]) -> Violation:
+    """The violation at the end of a replayed trace: of several instances that are violated there, the one that the entry names."""
+    claimed, end = entry.get("property"), f"{name}: step {len(steps) - 1}"
+    if claimed == DEADLOCK:
+        if not is_deadlock(system, steps[-1].state):
+            raise ReportError(f"{end}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")
+        return violation_at(system, None, steps)
+    violated = [each for each in instances_of(system, str(claimed)) if violates(system, each, steps) is not False]
+    if not violated:
+        raise ReportError(f"{end}: the property {shown(claimed)} is not violated")
+    named = (each for each in violated if dict(each.shown) == entry.get("arguments"))
+    return violation_at(system, next(named, violated[0]), steps)
+
+
+def _refuse_lies(name: str, entry: Mapping[str, Any], found: dict[str, Any]) -> None:
+    """Refuse an entry that tells otherwise of its violation, or of a step, than what was found again."""
+    found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))  # as a file gives it back
+    for number, (claimed, step) in enumerate(zip(entry["trace"], found.pop("trace"), strict=True)):
+        for key in ("step", "actor", "changes"):  # the rest was executed
+            if key in claimed and claimed[key] != step[key]:
+                raise ReportError(f"{name}: step {number}: its {key} {_apart(claimed[key], step[key])}")
+    for key, value in found.items():
+        if key in entry and entry[key] != value:
+            raise ReportError(f"{name}: {key}: {_apart(entry[key], value)}")
+
+
+def _apart(claimed: Any, found: Any) -> str:
+    return f"should be {shown(found)}, but the file says {shown(claimed)}"

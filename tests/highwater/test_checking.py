@@ -1,0 +1,343 @@
+"""One run of `highwater check`, and what all commands share: nothing is lost, nothing asked for is ignored, nothing read is overwritten."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import attrs
+import pytest
+from click.testing import Result
+
+import highwater as api
+from explorer.verdict import Verdict, Violation
+from highwater.claims import Status, check_spec, judge_claim
+from highwater.reports.outputs import Outputs
+from highwater.reports.results import ReportError
+from highwater.reports.terminal import make_console, show_state, show_witness, verdict_line
+from highwater.specs.spec import Spec, SpecError, load_spec
+from model.domain import Struct, prospect
+from model.reference.state import Cluster
+from tests.highwater.conftest import QUICK
+
+SPECS = Path(__file__).parents[2] / "specs"
+VIOLATED = SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml"
+Run = Callable[..., Result]
+Write = Callable[..., Path]
+Make = Callable[..., Spec]
+
+
+def explained(result: Result) -> str:
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("highwater: ")
+    return result.stderr
+
+
+# --- nothing is lost
+
+
+def test_a_report_that_cannot_be_written_in_the_end_takes_no_other_with_it(make_spec: Make, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    outputs = Outputs({"json": gone / "a.json", "junit": tmp_path / "a.xml", "html": tmp_path / "pages"})
+    outputs.try_out()
+    shutil.rmtree(gone)
+    (error,) = outputs.write([check_spec(make_spec())])
+    assert "a.json: cannot be written" in str(error)
+    assert len(ElementTree.parse(tmp_path / "a.xml").findall(".//testcase")) == 1
+    assert (tmp_path / "pages" / "index.html").exists()
+
+
+def test_a_step_summary_that_cannot_be_written_is_refused_first(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "nothing" / "summary.md"))
+    monkeypatch.setattr("highwater.checking.check_spec", lambda *of, **options: pytest.fail("it explores"))
+    result = highwater("check", write_spec(), "--github")
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+
+
+def test_a_spec_that_fails_half_way_is_an_error_in_every_report_and_the_others_are_checked(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def explore(spec: Spec, *arguments: Any, **options: Any) -> Any:
+        if spec.name == "b":
+            raise SpecError(f"{spec.path}: the model raised")
+        return check_spec(spec, *arguments, **options)
+
+    monkeypatch.setattr("highwater.checking.check_spec", explore)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    paths = [write_spec(f"{name}.toml") for name in "abc"]
+    reports = {kind: tmp_path / f"report.{kind}" for kind in ("json", "junit", "sarif")}
+    options = [word for kind, path in reports.items() for word in (f"--{kind}", path)]
+    result = highwater("check", *paths, "--github", *options)
+    assert result.exit_code == 2
+    data = json.loads(reports["json"].read_text())
+    assert [entry["name"] for entry in data["results"]] == ["a", "c"]
+    assert data["errors"] == [{"file": str(paths[1]), "message": f"{paths[1]}: the model raised"}]
+    (suite,) = ElementTree.parse(reports["junit"]).findall("testsuite")
+    assert (suite.get("tests"), suite.get("errors")) == ("3", "1")
+    assert [case.find("error").text for case in suite.findall("testcase[@name='b']")] == [f"{paths[1]}: the model raised"]
+    (invocation,) = json.loads(reports["sarif"].read_text())["runs"][0]["invocations"]
+    assert not invocation["executionSuccessful"]
+    assert "the model raised" in invocation["toolExecutionNotifications"][0]["message"]["text"]
+    assert "1 could not be checked" in (tmp_path / "summary.md").read_text()
+
+
+@pytest.mark.parametrize("command", [("check",), ("graph",), ("mutate",), ("list", "specs")])
+def test_whatever_is_interrupted_exits_130(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: tuple) -> None:
+    def interrupt(path: Path) -> Any:
+        raise KeyboardInterrupt
+
+    for module in ("highwater.listing", "highwater.specs.spec"):  # the second is imported from by the first
+        monkeypatch.setattr(f"{module}.load_spec", interrupt)
+    result = highwater(*command, write_spec())
+    assert (result.exit_code, result.stderr.strip()) == (130, "interrupted")
+
+
+# --- counts of something else
+
+
+@pytest.fixture(scope="module")
+def violated() -> Any:
+    """A spec whose counts are locked, and what came out."""
+    spec = load_spec(VIOLATED)
+    outcome = check_spec(spec).outcome
+    locked = attrs.evolve(spec.file.expect, distinct_states=outcome.distinct_states)
+    return attrs.evolve(spec, file=attrs.evolve(spec.file, expect=locked)), outcome
+
+
+def test_counts_after_a_violation_are_not_held_against_those_of_a_plain_check(violated: Any) -> None:
+    spec, outcome = violated
+    further = attrs.evolve(outcome, levels=(*outcome.levels, 1))
+    assert judge_claim(spec, outcome).status is Status.MET
+    assert judge_claim(spec, further).status is Status.UNMET
+    went_on = judge_claim(spec, further, went_on=True)
+    assert (went_on.status, went_on.comparable) == (Status.MET, False)
+
+
+@pytest.mark.parametrize(
+    ("reason", "told"),
+    [
+        ("max-states", "; then the search ran out of max-states"),
+        ("interrupted", "; then the search was interrupted"),
+        ("depth 12", "; the search ended at depth 12"),
+    ],
+)
+def test_locked_counts_of_a_search_that_ended_early_are_undecided(violated: Any, reason: str, told: str) -> None:
+    spec, outcome = violated
+    result = judge_claim(spec, attrs.evolve(outcome, reason=reason, levels=outcome.levels[:-1]))
+    assert (result.status, result.mismatches, result.comparable) == (Status.UNDECIDED, (), False)
+    assert verdict_line(result) == f"violated: strong_isr after 11 steps{told}"
+
+
+def test_locks_are_not_taken_from_a_search_that_went_on(highwater: Run, write_spec: Write) -> None:
+    path = write_spec(check=["leader_in_isr", "weak_isr"], expect={"verdict": "violated", "distinct_states": 1})
+    before = path.read_bytes()
+    assert "its counts are left alone" in highwater("check", path, "--keep-going", "--update-locks").stdout
+    assert path.read_bytes() == before
+
+
+# --- nothing asked for is ignored
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--engine", "python", "--workers", "3"), "--workers says nothing to --engine python"),
+        (("--engine", "python", "--memory", "1G"), "--memory says nothing to --engine python"),
+        (("--engine", "python", "--no-symmetry"), "--no-symmetry says nothing to --engine python"),
+        (("--engine", "python", "--coverage"), "--coverage says nothing to --engine python"),
+        (("--engine", "spark", "--coverage"), "--coverage says nothing to --engine spark"),
+    ],
+    ids=range(5),
+)
+def test_options_of_another_engine_are_refused(highwater: Run, write_spec: Write, options: tuple[str, ...], words: str) -> None:
+    assert words in explained(highwater("check", write_spec(), *options))
+
+
+def test_folders_are_refused_where_nothing_is_looked_for_in_them(highwater: Run) -> None:
+    result = highwater("list", "models", "extra")
+    assert result.exit_code == 2
+    assert "list models takes no DIR" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from highwater.reports.results import write_report
+
+    path = tmp_path_factory.mktemp("report") / "report.json"
+    write_report(path, [check_spec(load_spec(VIOLATED))])
+    return path
+
+
+AGAINST = ("--against", "protocol.variant=kip-279")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--replay", "--step", 3), "--step says nothing to --replay"),
+        (("--replay", "--changes"), "--changes says nothing to --replay"),
+        (("--replay", *AGAINST), "--replay and --against exclude each other"),
+        ((*AGAINST, "--changes"), "--changes says nothing to --against"),
+        ((*AGAINST, "--step", 99), "has no step 99; the last is 11"),
+        ((*AGAINST, "--csv", "-"), "--against goes with --html"),
+        (("--interactive", "--csv", "-"), "--interactive writes no file"),
+        (("--html", "-", "--csv", "-"), "both write to standard output"),
+    ],
+    ids=range(8),
+)
+def test_options_that_contradict_each_other_are_refused(highwater: Run, report: Path, options: tuple[Any, ...], words: str) -> None:
+    result = highwater("trace", report, *options)
+    assert words in explained(result)
+    assert result.stdout == ""
+
+
+# --- nothing read is overwritten
+
+
+def test_a_spec_is_not_overwritten_by_whatever_name(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+    spec = write_spec("spec.txt")
+    link = tmp_path / "link.json"
+    link.symlink_to(write_spec("other.toml"))
+    before = spec.read_bytes()
+    for path in (spec, tmp_path / "." / "spec.txt", link):
+        assert "would overwrite a spec" in explained(highwater("check", spec, "--json", path))
+        assert "would overwrite a spec" in explained(highwater("graph", spec, "--json", path))
+    assert spec.read_bytes() == before
+    assert load_spec(tmp_path / "other.toml")
+
+
+def test_two_reports_are_not_written_to_one_file_by_two_names(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+    (tmp_path / "x").mkdir()
+    result = highwater("check", write_spec(), "--json", tmp_path / "a.json", "--junit", tmp_path / "x" / ".." / "a.json")
+    assert "would write the same file" in explained(result)
+
+
+def test_a_report_is_not_overwritten_by_an_export_of_it(highwater: Run, report: Path, tmp_path: Path) -> None:
+    link = tmp_path / "link.html"
+    link.symlink_to(report)
+    assert "would overwrite" in explained(highwater("trace", report, "--html", link))
+    assert "would write the same file" in explained(highwater("trace", report, "--dot", tmp_path / "x", "--csv", tmp_path / "x"))
+
+
+# --- control characters, and what is no UTF-8
+
+
+def test_a_lone_surrogate_in_a_report_crashes_no_export(highwater: Run, report: Path, tmp_path: Path) -> None:
+    data = json.loads(report.read_text())
+    data["results"][0]["name"] = "\ud800x"
+    odd = tmp_path / "odd.json"
+    odd.write_text(json.dumps(data))
+    for kind in ("itf", "html", "mermaid", "dot", "csv"):
+        assert highwater("trace", odd, f"--{kind}", tmp_path / f"out.{kind}").exit_code == 0
+        assert highwater("trace", odd, f"--{kind}", "-").exit_code == 0
+
+
+class Odd:
+    """A domain whose values show as they are."""
+
+    def show(self, value: str) -> str:
+        return value
+
+
+def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    show_witness(make_console(), Violation("p", {}, "\x1b[2J\x07", {}, ()))
+    show_state(make_console(), Struct(Cluster, {"requests": Odd()}), attrs.make_class("S", ["requests"])("\x1b]0;x\x07"))
+    shown = capsys.readouterr().out
+    assert "\\u001b[2J\\u0007" in shown
+    assert not set(shown) & {"\x1b", "\x07"}
+
+
+@pytest.mark.parametrize("kind", ["dot", "graphml", "json"])
+def test_control_characters_do_not_reach_a_graph(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr("model.domain.Struct.show", lambda self, value: "\x1b[31m\x00")
+    out = tmp_path / "graph"
+    assert highwater("graph", write_spec(), f"--{kind}", out).exit_code == 0
+    text = out.read_text()
+    assert "u001b[31m" in text
+    assert not set(text) & {"\x1b", "\x00"}
+
+
+# --- properties of one's own, and words for what is wrong
+
+
+@prospect(along=[])
+def somebody_leads(cluster: Cluster) -> bool:
+    """Nobody does at the start, and no action is relied on."""
+    return cluster.quorum.leader is not None
+
+
+def test_a_prospect_of_ones_own_can_be_checked() -> None:
+    result = api.check(api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=QUICK, check=[somebody_leads]))
+    assert result.verdict is Verdict.VIOLATED
+    assert result.violation.property == "somebody_leads"
+    assert api.prospect is prospect
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"engine": "spork"}, 'engine: "spork" is none (did you mean "spark"?); allowed are local, python, spark'),
+        ({"max_depth": -1}, "max_depth: -1 is below 0"),
+        ({"max_states": 0}, "max_states: 0 is below 1"),
+        ({"memory": 0}, "memory: 0 is below 1"),
+        ({"workers": -1}, "workers: -1 is below 1"),
+    ],
+    ids=range(5),
+)
+def test_an_argument_out_of_range_is_refused_with_its_name(make_spec: Make, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(SpecError) as caught:
+        api.check(make_spec(), **options)
+    assert str(caught.value) == words
+
+
+@pytest.mark.parametrize("keys", [{"model": None}, {"check": [3]}])
+def test_a_claim_of_what_is_no_model_and_no_property_is_refused(keys: dict[str, Any]) -> None:
+    with pytest.raises(SpecError, match="neither a name nor what a name stands for"):
+        api.claim(**{"model": "reference", "bounds": QUICK, "check": ["weak_isr"], **keys})
+
+
+def test_all_specs_that_can_be_listed_are(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+    write_spec("a.toml", sauce="a book")
+    write_spec("b.toml")
+    (tmp_path / "pyproject.toml").write_text("[project]")
+    result = highwater("list", "specs", tmp_path)
+    assert "b.toml  holds" in result.stdout
+    assert [line.split(":")[1].strip() for line in explained(result).splitlines()] == [str(tmp_path / "a.toml")]
+
+
+def test_damaged_bounds_and_states_are_told_a_line_each_and_by_field(highwater: Run, report: Path, tmp_path: Path) -> None:
+    data = json.loads(report.read_text())
+    damaged = tmp_path / "damaged.json"
+    data["results"][0]["trace"][2]["state"]["quorum"]["isr"] = 3
+    damaged.write_text(json.dumps(data))
+    assert "step 2: cannot be read: state.quorum.isr: " in explained(highwater("trace", damaged))
+    data["results"][0]["bounds"] = {"brokers": 99}
+    damaged.write_text(json.dumps(data))
+    lines = explained(highwater("trace", damaged)).splitlines()
+    assert len(lines) == 4
+    assert all(line.startswith(f"highwater: {VIOLATED.stem}: bounds.") for line in lines)
+
+
+def test_the_next_command_can_be_pasted_whatever_the_folder_is_called(highwater: Run, tmp_path: Path) -> None:
+    assert f"cd '{tmp_path}/two words' && " in highwater("init", tmp_path / "two words").stdout
+
+
+@pytest.mark.parametrize("reference", ["model:MODEL", "model.mine:MODEL"])
+def test_a_module_that_highwater_shadows_is_said_to_be(reference: str) -> None:
+    with pytest.raises(SpecError, match="model is part of Highwater itself, which comes first"):
+        api.claim(model=reference, bounds=QUICK, check=["weak_isr"])
+
+
+def test_an_export_error_is_one_line() -> None:
+    with pytest.raises(ReportError, match="would overwrite a spec"):
+        Outputs({"json": Path("x.toml")}).try_out()
