@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
+from explorer import kernels
 from explorer.kernels import intrinsics, rows, trees
 
 WORD = st.integers(0, 2**64 - 1)
@@ -121,7 +123,7 @@ def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tupl
     target = 0xFF << to
     kept = (keep[0], keep[1] & ~target)
     put = (~kept[0] & 0x0F0F, 0)
-    arrays = trees.Effects(
+    arrays = trees.EffectArrays(
         np.array([kept], np.uint64),
         np.array([put], np.uint64),
         np.array([[0, shift, 0xFF, 1, to]], np.uint64),
@@ -132,3 +134,31 @@ def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tupl
     applied(np.array([words], np.uint64), arrays, made)
     expected = [words[0] & kept[0] | put[0], words[1] & kept[1] | (words[0] >> shift & 0xFF) << to]
     assert made[0].tolist() == expected
+
+
+# --- kept on disk
+
+
+def test_machine_code_is_forgotten_when_any_source_of_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kept, note = tmp_path / "kernels" / "__pycache__" / "expand.nbi", tmp_path / "kernels" / "__pycache__" / "sources.txt"
+    constants = tmp_path / "compiler" / "program.py"
+    for file in (tmp_path / "kernels" / "__init__.py", constants, kept):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "kernels" / "__init__.py"))
+    kernels._drop_code_of_other_sources()
+    assert not kept.exists(), "nobody knows what it was made of"
+    kept.touch()
+    kernels._drop_code_of_other_sources()
+    assert kept.exists()
+    constants.write_text("NOTHING = 2\n", encoding="utf-8")
+    kernels._drop_code_of_other_sources()
+    assert not kept.exists()
+    assert "program.py 12 " in note.read_text(encoding="utf-8")
+
+
+def test_kernels_in_an_archive_keep_no_machine_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "highwater.zip").touch()
+    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "__init__.py"))
+    kernels._drop_code_of_other_sources()
+    assert [file.name for file in tmp_path.iterdir()] == ["highwater.zip"]
