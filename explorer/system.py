@@ -10,13 +10,15 @@ from typing import Any
 
 import attrs
 
-import model.domain as domain_module
-from model.domain import DomainError, Instance, StepProperty, Struct, Transition
+from model import declarations
+from model.declarations import Instance, StepProperty, Transition, Witness
+from model.domain import DomainError, Struct
 
 RAISED = (Exception, SystemExit)
 """What a model's functions may raise without ending more than themselves: `sys.exit(0)` in one must not look like a claim that was met."""
 
 HOUSE = Path(__file__).parent.parent
+SHARED = Path(declarations.__file__).parent
 LIBRARIES = {"attr", "attrs", "cattr", "cattrs", "click", "jinja2", "llvmlite", "networkx", "numba", "numpy", "pandas", "py4j", "pyarrow"}
 LIBRARIES |= {"pyspark", "rich", "tomlkit"}
 
@@ -124,7 +126,7 @@ def judge_end(system: System, instance: Instance, before: Any, after: Any) -> An
 
 def verdict_of(instance: Instance, value: Any) -> Any:
     """The value that a property returned, if it is one that a property may return."""
-    if not isinstance(value, bool | domain_module.Witness):
+    if not isinstance(value, bool | Witness):
         raise ModelError(f"{instance} {where(instance)} returned {value!r}: a property returns True, False or a Witness")
     return value
 
@@ -170,7 +172,7 @@ def line_of(error: BaseException) -> str | None:
 
 def is_machinery(path: Path) -> bool:
     """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses, or is none."""
-    if not path.exists() or path == Path(domain_module.__file__):
+    if not path.exists() or (path.parent == SHARED and path.stem in ("domain", "declarations")):
         return True
     if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in ("explorer", "spark", "highwater"):
         return not path.is_relative_to(HOUSE / "highwater" / "scaffold")

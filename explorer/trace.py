@@ -10,7 +10,8 @@ import attrs
 
 from explorer.system import RAISED, ModelError, System, judge_end, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
-from model.domain import ArrayOf, Instance, Maybe, SequenceOf, Struct, Witness
+from model.declarations import Instance, Witness
+from model.domain import ArrayOf, Maybe, SequenceOf, Struct
 
 
 def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.domain import Instance
+from model.declarations import Instance
 
 DEADLOCK = "no_deadlock"
 

@@ -17,7 +17,7 @@ from highwater.reports.terminal import Live, short, show_trace, show_unreached, 
 from highwater.simulating import Simulated
 from highwater.specs.spec import Spec
 from highwater.visible import visible
-from model.domain import Prospect
+from model.declarations import Prospect
 
 if TYPE_CHECKING:
     from explorer.analysis.graph import Shape  # imports networkx

@@ -24,8 +24,8 @@ from highwater.specs import own
 from highwater.specs.resolving import Property
 from highwater.specs.spec import Spec, SpecError, find_specs, load_spec, make_spec
 from highwater.specs.tables import did_you_mean, shown
+from model.declarations import Witness, invariant, prospect, step_property
 from model.definition import Model
-from model.domain import Witness, invariant, prospect, step_property
 
 __all__ = [
     "Result",

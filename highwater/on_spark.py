@@ -17,7 +17,7 @@ from highwater.specs import own
 from highwater.specs.resolving import build_system, find_model, resolve_model, toggles_of
 from highwater.specs.spec import Spec, SpecError
 from highwater.specs.tables import Wrong
-from model.domain import Prospect
+from model.declarations import Prospect
 
 
 def system_of(

@@ -12,7 +12,7 @@ from explorer.verdict import Verdict, Violation
 from highwater.reports.results import SIMULATION, VERSION, about_spec, about_violation
 from highwater.specs.spec import Spec, SpecError
 from highwater.specs.tables import did_you_mean
-from model.domain import Prospect
+from model.declarations import Prospect
 
 
 @attrs.frozen

@@ -6,7 +6,7 @@ from invariants import reference
 from invariants.controller.catalogue import CONTROLLER
 from invariants.partition import agreement, clients, records
 from model.controller.state import Cluster as ControllerCluster
-from model.domain import Invariant, Prospect, StepProperty
+from model.declarations import Invariant, Prospect, StepProperty
 from model.partition.state import Partition
 from model.reference.async_isr import Agreement
 from model.reference.state import Cluster

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.domain import Action, Invariant, Prospect, StepProperty
+from model.declarations import Action, Invariant, Prospect, StepProperty
 
 
 @attrs.frozen

@@ -15,8 +15,8 @@ FLOORS = ("model", "invariants", "explorer", "spark", "highwater")
 MAY_IMPORT = {
     "model": {"model"},
     "invariants": {"invariants", "model"},
-    "explorer": {"explorer", "model.domain"},
-    "spark": {"spark", "explorer", "model.domain"},
+    "explorer": {"explorer", "model.domain", "model.declarations"},
+    "spark": {"spark", "explorer", "model.domain", "model.declarations"},
     "highwater": set(FLOORS),
 }
 ONLY_IMPORTER = {

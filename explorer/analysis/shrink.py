@@ -13,7 +13,7 @@ from explorer.search.local import explore
 from explorer.system import Cut, System, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation
-from model.domain import Instance, invariant
+from model.declarations import Instance, invariant
 
 STATES_AT_ONCE = 200_000
 

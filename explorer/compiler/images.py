@@ -14,7 +14,8 @@ import attrs
 
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
 from explorer.compiler.tracing import OutOfBounds, Update
-from model.domain import ArrayOf, Instance, Integers, Maybe, SequenceOf, SetOf, Struct, build
+from model.declarations import Instance
+from model.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
 
 Permutation = Mapping[str, Mapping[int, int]]
 

@@ -21,7 +21,7 @@ from explorer.compiler.images import Image, Permutation, families
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.tracing import Recorder
 from explorer.system import RAISED, Cut, ModelError, judge, line_of, successor, verdict_of, where
-from model.domain import Instance
+from model.declarations import Instance
 
 MOST_BRANCHES = 1 << 28
 

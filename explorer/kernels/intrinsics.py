@@ -13,6 +13,10 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from explorer.kernels.kept import forget_code_of_other_sources
+
+forget_code_of_other_sources()  # here, below all kernels
+
 HAS_PEXT = bool(binding.get_host_cpu_features().get("bmi2"))
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)

@@ -21,7 +21,7 @@ import attrs
 from explorer.compiler.program import Program
 from explorer.system import is_machinery
 from explorer.verdict import Unreached
-from model.domain import Action, Instance, Witness
+from model.declarations import Action, Instance, Witness
 
 RUNS_BETWEEN_LOOKS = 64
 

@@ -10,7 +10,7 @@ from typing import Any
 from explorer.system import Cut, System, judge, successor
 from explorer.trace import retrace, violation_at
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict
-from model.domain import Instance, Transition
+from model.declarations import Instance, Transition
 
 STATES_BETWEEN_REPORTS = 1000
 

@@ -19,7 +19,7 @@ from explorer.search.engine import Engine, mask_of
 from explorer.search.store import MOST_MISSES
 from explorer.trace import violation_at
 from explorer.verdict import Violation
-from model.domain import Instance
+from model.declarations import Instance
 
 
 def hopeless_states(engine: Engine, known: Container[str]) -> list[Violation]:

@@ -26,7 +26,7 @@ from explorer.compiler.images import Image, Permutation, permuted, renamed
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
 from explorer.kernels.symmetry import Symmetry
 from explorer.system import Cut, ModelError, System, judge, successor
-from model.domain import Quantified, Transition
+from model.declarations import Quantified, Transition
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8

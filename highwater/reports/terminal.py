@@ -20,7 +20,7 @@ from highwater.specs.positions import in_repository
 from highwater.specs.spec import Spec
 from highwater.specs.tables import shown
 from highwater.visible import visible
-from model.domain import Prospect
+from model.declarations import Prospect
 
 SECONDS_BETWEEN_LINES = 10.0
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import attrs
 
+from model.declarations import Witness, action, invariant
 from model.definition import Definition, Model
-from model.domain import ArrayOf, Integers, Maybe, Witness, action, bound, evolve, invariant, replaced, within
+from model.domain import ArrayOf, Integers, Maybe, bound, evolve, replaced, within
 
 
 @attrs.frozen

@@ -15,8 +15,9 @@ from highwater.specs import own
 from highwater.specs.tables import Findings, Wrong, did_you_mean, shown, structure
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
+from model.declarations import Invariant, Prospect, StepProperty
 from model.definition import Definition, Model
-from model.domain import Invariant, Prospect, StepProperty, domain_of
+from model.domain import domain_of
 
 Property = Invariant | StepProperty | Prospect
 

@@ -20,8 +20,8 @@ from highwater.specs.positions import may_be_spec
 from highwater.specs.resolving import Property, build_system, choose, find_model, resolve_model, same_name, with_preset
 from highwater.specs.tables import Findings, Wrong, structure
 from model.catalogue import MODELS
+from model.declarations import Prospect
 from model.definition import Definition
-from model.domain import Prospect
 
 COUNTS = ("trace_length", "distinct_states", "depth")
 

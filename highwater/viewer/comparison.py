@@ -20,7 +20,7 @@ from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.picture import Drawing
 from highwater.viewer.story import Scene, Story
 from highwater.viewer.telling import in_words, other_properties, protocol_in_words, tell, tell_steps
-from model.domain import Instance
+from model.declarations import Instance
 
 MOST_NAMED = 3  # toggles that differ; where more do, the protocol's name says it better
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import attrs
 
-from model.domain import Instance, Struct
+from model.declarations import Instance
+from model.domain import Struct
 
 
 class Tone(Enum):

@@ -20,8 +20,9 @@ from highwater.viewer.catalogue import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
 from highwater.viewer.story import Arrow, Cell, Delivery, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling, worth_telling
 from invariants.catalogue import PROPERTIES
+from model.declarations import Instance, Prospect, Quantified
 from model.definition import Model
-from model.domain import ArrayOf, Instance, Maybe, Prospect, Quantified, Struct
+from model.domain import ArrayOf, Maybe, Struct
 
 LONGEST_VALUE = 80  # what is longer is told by what was added last
 

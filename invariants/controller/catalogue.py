@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invariants.controller import clients, fencing, in_sync_replicas, machines, records, recovery
-from model.domain import Invariant, Prospect, StepProperty
+from model.declarations import Invariant, Prospect, StepProperty
 
 CONTROLLER: tuple[Invariant | StepProperty | Prospect, ...] = (
     fencing.one_leader_per_epoch,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.controller.hosts import Broker, Role
 from model.controller.state import Cluster
-from model.domain import Witness, invariant, step_property
+from model.declarations import Witness, invariant, step_property
 from model.log import brokers
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from invariants.controller.words import never
 from model.controller.bounds import controllers
 from model.controller.state import Cluster, Mishap
-from model.domain import Witness, invariant, step_property
+from model.declarations import Witness, invariant, step_property
 from model.log import NO_EPOCH, brokers
 
 

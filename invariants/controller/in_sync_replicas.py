@@ -6,7 +6,7 @@ from invariants.controller.words import is_going_away, never
 from model.controller.bounds import controllers
 from model.controller.partition_states import PartitionState
 from model.controller.state import Cluster, Mishap
-from model.domain import Witness, invariant, step_property
+from model.declarations import Witness, invariant, step_property
 from model.log import brokers
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.controller.state import Cluster
-from model.domain import Witness, invariant
+from model.declarations import Witness, invariant
 
 
 @invariant()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from invariants.controller.words import is_going_away
 from model.controller.hosts import Role
 from model.controller.state import Cluster
-from model.domain import Witness, invariant
+from model.declarations import Witness, invariant
 from model.log import brokers
 
 

@@ -7,7 +7,7 @@ from model.controller.definition import HEALING, RETURNS
 from model.controller.hosts import Role
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
-from model.domain import Witness, prospect
+from model.declarations import Witness, prospect
 from model.log import brokers
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.controller.state import Cluster, Mishap
-from model.domain import Witness
+from model.declarations import Witness
 
 
 def never(cluster: Cluster, mishap: Mishap) -> bool | Witness:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invariants.partition.words import Truth, is_the_leader
-from model.domain import Witness, invariant, step_property
+from model.declarations import Witness, invariant, step_property
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import awaited

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invariants.partition.words import Truth, record_numbers
-from model.domain import Witness, step_property
+from model.declarations import Witness, step_property
 from model.log import brokers, offsets
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import awaited

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invariants.partition.words import Truth, is_the_leader, record_numbers
-from model.domain import Witness, invariant, step_property
+from model.declarations import Witness, invariant, step_property
 from model.log import brokers, offsets
 from model.partition.bounds import PartitionBounds
 from model.partition.messages import Stage

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.domain import Integers, Witness
+from model.declarations import Witness
+from model.domain import Integers
 from model.partition.state import Partition
 
 Truth = bool | Witness

@@ -14,7 +14,8 @@ from model.controller.reassignment import go_on
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster
-from model.domain import action, evolve, replaced
+from model.declarations import action
+from model.domain import evolve, replaced
 from model.log import brokers
 
 

@@ -6,8 +6,8 @@ from model.controller import broker_changes, failover, in_sync_replicas, leaders
 from model.controller.bounds import ControllerBounds
 from model.controller.protocol import ControllerProtocol, IsrPath
 from model.controller.state import Cluster, initial_states
+from model.declarations import Action
 from model.definition import Definition
-from model.domain import Action
 
 PERTURBATIONS = (
     failover.controller_crashes,

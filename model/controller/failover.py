@@ -14,7 +14,8 @@ from model.controller.reassignment import go_on, take_step
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster
-from model.domain import action, replaced
+from model.declarations import action
+from model.domain import replaced
 
 DELETION_STEPS = (Step.DELETE_LEADERSHIP, Step.DELETE_TOPIC, Step.DELETE_REQUEST)
 

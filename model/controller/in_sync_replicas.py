@@ -9,7 +9,8 @@ from model.controller.machines import fenced
 from model.controller.protocol import AheadOfController, ControllerProtocol, IsrPath
 from model.controller.requests import Batch
 from model.controller.state import Cluster
-from model.domain import action, evolve
+from model.declarations import action
+from model.domain import evolve
 from model.log import brokers
 
 

@@ -10,7 +10,7 @@ from model.controller.partition_states import PartitionState
 from model.controller.protocol import ControllerProtocol
 from model.controller.requests import Batch
 from model.controller.state import Cluster, Mishap
-from model.domain import action
+from model.declarations import action
 
 
 @action(actor="admin", needs=lambda bounds: bounds.preferred_elections)

@@ -33,7 +33,8 @@ from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster, Mishap
 from model.controller.zookeeper import Leadership, Reassignment
-from model.domain import OneOf, action, evolve
+from model.declarations import action
+from model.domain import OneOf, evolve
 
 BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT, Step.START_REPLICAS)
 END = (

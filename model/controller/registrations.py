@@ -5,7 +5,8 @@ from __future__ import annotations
 from model.controller.hosts import without_role
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
-from model.domain import action, evolve, replaced
+from model.declarations import action
+from model.domain import evolve, replaced
 from model.log import brokers
 
 

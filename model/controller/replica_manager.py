@@ -7,7 +7,8 @@ from model.controller.context import Answer
 from model.controller.hosts import DURING_DELETION, Broker, Kind, Metadata, Request, Role, without_role
 from model.controller.protocol import ControllerProtocol, StopReplicaEpoch
 from model.controller.state import Cluster, Mishap
-from model.domain import action, evolve, replaced
+from model.declarations import action
+from model.domain import evolve, replaced
 from model.log import NO_EPOCH, brokers
 
 

@@ -10,7 +10,8 @@ from model.controller.machines import fenced, move_replicas
 from model.controller.protocol import ControllerProtocol
 from model.controller.replica_states import ReplicaState
 from model.controller.state import Cluster, first_assignment
-from model.domain import action, evolve, replaced
+from model.declarations import action
+from model.domain import evolve, replaced
 from model.log import brokers
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from model.domain import Integers, action, evolve, replaced
+from model.declarations import action
+from model.domain import Integers, evolve, replaced
 from model.log import Record, brokers, offsets
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader

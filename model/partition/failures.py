@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from model.domain import Integers, action, evolve, replaced
+from model.declarations import action
+from model.domain import Integers, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_elr

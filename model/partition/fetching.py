@@ -6,7 +6,8 @@ sent, and the response travels and may be lost; with three, the request travels,
 
 from __future__ import annotations
 
-from model.domain import action, evolve, replaced
+from model.declarations import action
+from model.domain import evolve, replaced
 from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader

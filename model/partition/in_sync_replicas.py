@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.domain import action, evolve, replaced
+from model.declarations import action
+from model.domain import evolve, replaced
 from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_isr

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Set
 from enum import Enum
 
-from model.domain import action, evolve
+from model.declarations import action
+from model.domain import evolve
 from model.log import NO_EPOCH, brokers, epochs
 from model.partition.bounds import PartitionBounds
 from model.partition.fetching import late

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.domain import action, evolve
+from model.declarations import action
+from model.domain import evolve
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.membership import committed, is_outdated, may_join, shrinkable

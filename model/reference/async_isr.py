@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import attrs
 
-from model.domain import ArrayOf, Integers, SequenceOf, SetOf, action, bound, evolve, records, replaced, within
+from model.declarations import action
+from model.domain import ArrayOf, Integers, SequenceOf, SetOf, bound, evolve, records, replaced, within
 from model.log import brokers
 
 LEADER = 0

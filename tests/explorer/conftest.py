@@ -10,7 +10,8 @@ import pytest
 from explorer.search import local, oracle
 from explorer.system import System
 from explorer.verdict import Outcome
-from model.domain import Invariant, Prospect, Quantified, StepProperty, domain_of
+from model.declarations import Invariant, Prospect, Quantified, StepProperty
+from model.domain import domain_of
 
 
 @pytest.fixture(params=[local.explore, oracle.explore], ids=["local", "oracle"])

@@ -17,23 +17,8 @@ from explorer.search.oracle import explore
 from explorer.system import Cut, ModelError, System, judge_end, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
-from model.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    SequenceOf,
-    SetOf,
-    action,
-    domain_of,
-    evolve,
-    invariant,
-    records,
-    replaced,
-    step_property,
-    within,
-)
+from model.declarations import action, invariant, step_property
+from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, domain_of, evolve, records, replaced, within
 
 WHO = Integers(0, 2, label="p", names="people")
 NUMBER = Integers(0, Limit(3, "number"))

@@ -8,7 +8,8 @@ import pytest
 from explorer.search.local import explore
 from explorer.system import System
 from explorer.verdict import Budget, Unreached, Verdict
-from model.domain import Integers, Witness, action, domain_of, invariant, step_property, within
+from model.declarations import Witness, action, invariant, step_property
+from model.domain import Integers, domain_of, within
 
 TOP = 5
 

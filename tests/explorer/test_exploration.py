@@ -13,24 +13,8 @@ from explorer.memory import process_memory
 from explorer.search import local, oracle, store
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
-from model.domain import (
-    BOOLEAN,
-    Action,
-    ArrayOf,
-    Integers,
-    Invariant,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    Witness,
-    action,
-    bound,
-    domain_of,
-    evolve,
-    invariant,
-    replaced,
-    within,
-)
+from model.declarations import Action, Invariant, Witness, action, invariant
+from model.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf, bound, domain_of, evolve, replaced, within
 
 Explore = Callable[..., Outcome]
 SystemOf = Callable[..., System]

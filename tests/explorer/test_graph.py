@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, diameter, reachable_graph, shape
 from explorer.search.oracle import explore
 from explorer.system import System
-from model.domain import Integers, action, domain_of, invariant, within
+from model.declarations import action, invariant
+from model.domain import Integers, domain_of, within
 from tests.explorer.test_random_systems import systems
 
 MOST = 400

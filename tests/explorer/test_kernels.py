@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from explorer import kernels
-from explorer.kernels import intrinsics, rows, trees
+from explorer.kernels import intrinsics, kept, rows, trees
 
 WORD = st.integers(0, 2**64 - 1)
 
@@ -140,25 +139,25 @@ def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tupl
 
 
 def test_machine_code_is_forgotten_when_any_source_of_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    kept, note = tmp_path / "kernels" / "__pycache__" / "expand.nbi", tmp_path / "kernels" / "__pycache__" / "sources.txt"
+    code, note = tmp_path / "kernels" / "__pycache__" / "expand.nbi", tmp_path / "kernels" / "__pycache__" / "sources.txt"
     constants = tmp_path / "compiler" / "program.py"
-    for file in (tmp_path / "kernels" / "__init__.py", constants, kept):
+    for file in (tmp_path / "kernels" / "kept.py", constants, code):
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
-    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "kernels" / "__init__.py"))
-    kernels._drop_code_of_other_sources()
-    assert not kept.exists(), "nobody knows what it was made of"
-    kept.touch()
-    kernels._drop_code_of_other_sources()
-    assert kept.exists()
+    monkeypatch.setattr(kept, "__file__", str(tmp_path / "kernels" / "kept.py"))
+    kept.forget_code_of_other_sources()
+    assert not code.exists(), "nobody knows what it was made of"
+    code.touch()
+    kept.forget_code_of_other_sources()
+    assert code.exists()
     constants.write_text("NOTHING = 2\n", encoding="utf-8")
-    kernels._drop_code_of_other_sources()
-    assert not kept.exists()
+    kept.forget_code_of_other_sources()
+    assert not code.exists()
     assert "program.py 12 " in note.read_text(encoding="utf-8")
 
 
 def test_kernels_in_an_archive_keep_no_machine_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "highwater.zip").touch()
-    monkeypatch.setattr(kernels, "__file__", str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "__init__.py"))
-    kernels._drop_code_of_other_sources()
+    monkeypatch.setattr(kept, "__file__", str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "kept.py"))
+    kept.forget_code_of_other_sources()
     assert [file.name for file in tmp_path.iterdir()] == ["highwater.zip"]

@@ -14,23 +14,8 @@ from hypothesis import strategies as st
 from explorer.search import local, oracle
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Verdict
-from model.domain import (
-    BOOLEAN,
-    Action,
-    ArrayOf,
-    Integers,
-    Maybe,
-    Prospect,
-    SetOf,
-    Witness,
-    action,
-    domain_of,
-    evolve,
-    invariant,
-    prospect,
-    replaced,
-    within,
-)
+from model.declarations import Action, Prospect, Witness, action, invariant, prospect
+from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, SetOf, domain_of, evolve, replaced, within
 
 # From 0 the ball may climb to 4, or fall from 2 into a hole at 7, where it can only shake; 4 is the goal, from which it rolls back to 0.
 ROADS = {0: 1, 1: 2, 2: 3, 3: 4, 4: 0}

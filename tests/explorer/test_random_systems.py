@@ -21,26 +21,8 @@ from explorer.compiler.layout import Layout
 from explorer.search import local, oracle, store
 from explorer.system import System
 from explorer.verdict import Budget
-from model.domain import (
-    BOOLEAN,
-    Action,
-    ArrayOf,
-    Integers,
-    Invariant,
-    Limit,
-    Maybe,
-    OneOf,
-    Prospect,
-    SequenceOf,
-    SetOf,
-    StepProperty,
-    Struct,
-    Witness,
-    domain_of,
-    evolve,
-    replaced,
-    within,
-)
+from model.declarations import Action, Invariant, Prospect, StepProperty, Witness
+from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct, domain_of, evolve, replaced, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_STATES = 300

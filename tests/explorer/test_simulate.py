@@ -14,7 +14,8 @@ from explorer.compiler.layout import Layout
 from explorer.search import oracle
 from explorer.system import Cut, System, judge_end, successor
 from explorer.verdict import DEADLOCK, Budget
-from model.domain import Integers, action, domain_of, invariant, step_property, within
+from model.declarations import action, invariant, step_property
+from model.domain import Integers, domain_of, within
 from tests.explorer.test_random_systems import systems
 
 TOP = 40

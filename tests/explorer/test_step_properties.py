@@ -11,7 +11,8 @@ import pytest
 from explorer.search import local
 from explorer.system import ModelError
 from explorer.verdict import Budget, Verdict
-from model.domain import BOOLEAN, Integers, SetOf, Witness, action, evolve, invariant, step_property, within
+from model.declarations import Witness, action, invariant, step_property
+from model.domain import BOOLEAN, Integers, SetOf, evolve, within
 
 TANKS = Integers(0, 2, label="t", names="tanks")
 

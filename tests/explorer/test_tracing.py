@@ -26,23 +26,8 @@ from explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
 from explorer.search import local
 from explorer.system import Cut, ModelError, System, successor
 from explorer.verdict import Budget
-from model.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    Witness,
-    action,
-    domain_of,
-    evolve,
-    invariant,
-    replaced,
-    within,
-)
+from model.declarations import Witness, action, invariant
+from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, domain_of, evolve, replaced, within
 
 SystemOf = Callable[..., System]
 

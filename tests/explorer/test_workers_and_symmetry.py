@@ -26,22 +26,8 @@ from explorer.verdict import Budget, Outcome, Progress
 from highwater.listing import variants
 from highwater.specs.resolving import build_system
 from model.catalogue import MODELS
-from model.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    SequenceOf,
-    SetOf,
-    Struct,
-    action,
-    domain_of,
-    evolve,
-    invariant,
-    records,
-    within,
-)
+from model.declarations import action, invariant
+from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct, domain_of, evolve, records, within
 from tests.small_models import CASES, small_system, tiny_system
 
 EXPLORED = [

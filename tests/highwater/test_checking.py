@@ -20,7 +20,8 @@ from highwater.reports.outputs import Outputs
 from highwater.reports.results import ReportError
 from highwater.reports.terminal import make_console, show_state, show_witness, verdict_line
 from highwater.specs.spec import Spec, SpecError, load_spec
-from model.domain import Struct, prospect
+from model.declarations import prospect
+from model.domain import Struct
 from model.reference.state import Cluster
 from tests.highwater.conftest import QUICK
 

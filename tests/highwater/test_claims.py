@@ -14,8 +14,9 @@ from highwater.claims import Engine, Result, Status, check_spec, judge_claim
 from highwater.specs.spec import Spec, SpecError, load_spec
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
+from model.declarations import Action, Invariant, Witness, action, invariant
 from model.definition import Definition, Model
-from model.domain import Action, Integers, Invariant, Witness, action, bound, evolve, invariant, within
+from model.domain import Integers, bound, evolve, within
 
 SPECS = Path(__file__).parents[2] / "specs"
 MET, UNMET, UNDECIDED = Status.MET, Status.UNMET, Status.UNDECIDED

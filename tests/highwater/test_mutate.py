@@ -14,8 +14,9 @@ from click.testing import Result
 from explorer.verdict import Budget
 from highwater import SpecError, api
 from highwater.mutate import Fate, Mutation, mutate
+from model.declarations import action, invariant
 from model.definition import Definition, Model, NoToggles
-from model.domain import Integers, action, evolve, invariant, within
+from model.domain import Integers, evolve, within
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]

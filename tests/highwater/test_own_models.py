@@ -14,7 +14,7 @@ from explorer.search import local
 from highwater import SpecError, api
 from highwater.init import SCAFFOLD, scaffold_files, write_scaffold
 from highwater.specs.positions import line_of_key
-from model.domain import Witness, invariant, prospect
+from model.declarations import Witness, invariant, prospect
 from model.reference.controlling import write
 from model.reference.state import brokers
 
@@ -178,7 +178,7 @@ def logs_are_empty(cluster: object, broker: int) -> bool | Witness:
 def test_a_spec_may_name_a_property_in_a_module(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     (tmp_path / "my_properties.py").write_text(
-        "from model.domain import Witness, invariant\nfrom model.reference.state import brokers\n\n"
+        "from model.declarations import Witness, invariant\nfrom model.reference.state import brokers\n\n"
         + source[source.index("\n@invariant") : source.index("def test_a_spec_may_name")],
         encoding="utf-8",
     )
@@ -198,7 +198,8 @@ def can_write(cluster: object, leader: int) -> bool:
 
 def test_a_prospect_of_ones_own_can_be_named_and_given(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
     (tmp_path / "my_prospects.py").write_text(
-        "from model.domain import prospect\nfrom model.reference.controlling import write\nfrom model.reference.state import brokers\n\n\n"
+        "from model.declarations import prospect\nfrom model.reference.controlling import write\n"
+        "from model.reference.state import brokers\n\n\n"
         "@prospect(along=[write], leader=brokers)\ndef can_write(cluster, leader):\n    return len(cluster.replicas[leader].log) > 0\n",
         encoding="utf-8",
     )

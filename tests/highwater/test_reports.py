@@ -19,7 +19,7 @@ from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import FORMAT, VERSION, ReportError, as_data, report, write_report
 from highwater.specs.spec import Spec, load_spec
 from invariants.catalogue import PROPERTIES
-from model.domain import Witness, invariant
+from model.declarations import Witness, invariant
 from model.reference.async_isr import Agreement, AlterIsr
 from model.reference.state import Cluster
 

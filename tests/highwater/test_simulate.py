@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from highwater.specs import own
-from model.domain import prospect
+from model.declarations import prospect
 from model.reference.controlling import write
 from model.reference.state import Cluster, brokers
 

@@ -17,7 +17,7 @@ from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
 from highwater.specs.resolving import build_system
 from invariants.catalogue import PROPERTIES
-from model.domain import Transition
+from model.declarations import Transition
 from model.partition.bounds import PartitionBounds
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol

@@ -11,25 +11,21 @@ from typing import Any
 import attrs
 import pytest
 
+from model.declarations import Action, Invariant, Witness, action, invariant
 from model.domain import (
     BOOLEAN,
-    Action,
     ArrayOf,
     DomainError,
     Integers,
-    Invariant,
     Limit,
     Maybe,
     OneOf,
     SequenceOf,
     SetOf,
     Struct,
-    Witness,
-    action,
     bound,
     domain_of,
     evolve,
-    invariant,
     is_scalar,
     records,
     replaced,

@@ -10,7 +10,7 @@ from explorer.system import System
 from explorer.verdict import Verdict
 from highwater.specs.resolving import build_system, resolve_model
 from model.catalogue import MODELS
-from model.domain import action
+from model.declarations import action
 from model.log import brokers
 from model.reference import unfenced
 from model.reference.fenced import high_watermark_is_in_leaders_epoch

@@ -18,6 +18,7 @@ from highwater.viewer.picture import Badge, Chips, Drawing, Lane, Message, Pictu
 from highwater.viewer.pictures.of_any_model import log_of, role
 from highwater.viewer.story import Story
 from highwater.viewer.telling import tell
+from model.declarations import Witness, action, invariant
 from model.domain import (
     BOOLEAN,
     ArrayOf,
@@ -27,12 +28,9 @@ from model.domain import (
     SequenceOf,
     SetOf,
     Struct,
-    Witness,
-    action,
     bound,
     domain_of,
     evolve,
-    invariant,
     records,
     replaced,
     within,

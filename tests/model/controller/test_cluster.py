@@ -21,7 +21,7 @@ from model.controller.partition_states import PartitionState
 from model.controller.protocol import PRESETS, REPAIRED, DeadReplicaAtStartup
 from model.controller.replica_states import ReplicaState
 from model.controller.state import Cluster
-from model.domain import Action
+from model.declarations import Action
 from tests.model.controller.walk import BY_NAME, Walk, bounds
 
 
