@@ -8,7 +8,9 @@ bounds, other code of the model or another layout is refused, and so is a damage
 
 from __future__ import annotations
 
+import ast
 import hashlib
+import importlib.util
 import json
 import os
 import sys
@@ -53,21 +55,46 @@ class Snapshot:
 def fingerprint(system: System, layout: Layout, permutations: int, options: dict[str, Any]) -> dict[str, str]:
     """What must be equal for a search to go on, by what to call it in an error."""
     leaves = [(leaf.path, leaf.word, leaf.shift, leaf.width, str(leaf.domain)) for leaf in layout.root.leaves()]
-    functions = [instance.of.function for instance in (*system.actions, *system.invariants, *system.step_properties, *system.prospects)]
-    packages = {function.__module__.partition(".")[0] for function in functions} | {system.domain.cls.__module__.partition(".")[0]}
-    modules = sorted(
-        (name, module)
-        for name, module in list(sys.modules.items())
-        if name.partition(".")[0] in packages and getattr(module, "__file__", None)
-    )
     return {
         "the state's layout": _hash(leaves),
         "the actions": _hash([str(action) for action in system.actions]),
         "the properties": _hash([str(instance) for instance in (*system.invariants, *system.step_properties, *system.prospects)]),
         "the initial states": _hash([layout.pack(state) for state in system.initial]),
-        "the model's code": _hash([hashlib.sha256(_source(module)).hexdigest() for _, module in modules]),
+        "the model's code": _hash([hashlib.sha256(source).hexdigest() for _, source in sorted(_sources(system).items())]),
         "the options": _hash({**options, "permutations": permutations}),
     }
+
+
+def _sources(system: System) -> dict[str, bytes]:
+    """The code of the modules that a system's functions and states come from, and of what these import from the same packages.
+
+    What else happens to be imported does not matter, or two processes would not agree.
+    """
+    instances = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
+    todo = {instance.of.function.__module__ for instance in instances} | {system.domain.cls.__module__}
+    packages = {name.partition(".")[0] for name in todo}
+    found: dict[str, bytes] = {}
+    while todo:
+        name = todo.pop()
+        module = sys.modules.get(name)
+        if name in found or name.partition(".")[0] not in packages or getattr(module, "__file__", None) is None:
+            continue
+        found[name] = _source(module)
+        todo |= _imported(module, found[name])
+    return found
+
+
+def _imported(module: Any, source: bytes) -> set[str]:
+    """The modules, and names that may be modules, that a module has imported when it was loaded, but for what only functions import."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)) if module.__file__.endswith(".py") else ():
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names if (alias.asname or alias.name.partition(".")[0]) in vars(module)}
+        elif isinstance(node, ast.ImportFrom):
+            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), module.__package__)
+            there = [alias.name for alias in node.names if alias.name == "*" or (alias.asname or alias.name) in vars(module)]
+            names |= {origin, *(f"{origin}.{name}" for name in there)} if there else set()
+    return names
 
 
 def _source(module: Any) -> bytes:

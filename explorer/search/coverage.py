@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -84,7 +85,8 @@ def _note_lines(runs: Iterable[tuple[Instance, Any]], seen: dict[CodeType, Seen]
             seen[frame.f_code] = Seen(of, frame.f_globals, set())
         return in_function
 
-    before = sys.gettrace()
+    before, collects = sys.gettrace(), gc.isenabled()
+    gc.disable()  # it may call any function of the process, which would pass for one of the model's
     sys.settrace(at_call)
     try:
         for instance, state in runs:
@@ -92,6 +94,8 @@ def _note_lines(runs: Iterable[tuple[Instance, Any]], seen: dict[CodeType, Seen]
             instance.apply(state)
     finally:
         sys.settrace(before)
+        if collects:
+            gc.enable()
 
 
 @functools.cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import attrs
 import pytest
 
@@ -155,3 +157,19 @@ def test_threads_miss_the_same(workers: int) -> None:
         step_properties=tuple(instance for each in steps for instance in each.instances(None)),
     )
     assert [u.line for u in explore(system, workers=workers).unreached] == [u.line for u in explore(system, workers=1).unreached]
+
+
+def test_what_the_garbage_collector_calls_is_none_of_the_models() -> None:
+    def at_collection(phase: str, info: dict[str, int]) -> None:
+        if TOP < 0:
+            raise AssertionError("never ran")
+
+    thresholds = gc.get_threshold()
+    gc.set_threshold(1)
+    gc.callbacks.append(at_collection)
+    try:
+        assert of(((count,), (is_small, is_not_large), ())) == []
+    finally:
+        gc.callbacks.remove(at_collection)
+        gc.set_threshold(*thresholds)
+    assert gc.isenabled()

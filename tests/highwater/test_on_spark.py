@@ -24,7 +24,10 @@ ROOT = Path(__file__).parents[2]
     [
         (["--engine", "spark", "--workers", "2"], "--workers says nothing to --engine spark"),
         (["--engine", "spark", "--memory", "1G"], "--memory says nothing to --engine spark"),
-        (["--engine", "spark", "--coverage"], "--coverage says nothing to --engine spark; use --engine local"),
+        (
+            ["--engine", "spark", "--coverage"],
+            "--coverage says nothing to --engine spark; the compiled engine on this machine alone knows it",
+        ),
         (["--master", "local[2]"], "--master says nothing to --engine local; add --engine spark"),
         (["--partitions", "2", "--engine", "python"], "--partitions says nothing to --engine python"),
         (["--engine", "spark", "--resume"], "--resume needs --checkpoint"),
