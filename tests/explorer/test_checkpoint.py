@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
+import types
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
+from explorer.compiler.layout import Layout
 from explorer.search import local, snapshots
-from explorer.search.checkpoint import MANIFEST, CheckpointError
+from explorer.search.checkpoint import MANIFEST, CheckpointError, fingerprint
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.specs.resolving import build_system, resolve_model
@@ -69,6 +71,7 @@ def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
 
 RUN = """
 import sys
+import types
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from explorer.search import local, snapshots
@@ -163,3 +166,14 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_search(tmp_path: Pat
 def test_a_checkpoint_that_the_budget_has_no_room_for_is_refused(folder: Path) -> None:
     with pytest.raises(CheckpointError, match="for which the budget has no room"):
         local.explore(system(), Budget(max_states=10), checkpoint=folder, resume=True)
+
+
+def test_what_else_is_imported_is_no_part_of_the_models_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = tmp_path / "alone.py"
+    alone.write_text("", encoding="utf-8")
+    module = types.ModuleType("model.alone")
+    module.__file__ = str(alone)
+    layout = Layout(system().domain)
+    before = fingerprint(system(), layout, 1, {})
+    monkeypatch.setitem(sys.modules, "model.alone", module)
+    assert fingerprint(system(), layout, 1, {}) == before
