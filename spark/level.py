@@ -9,8 +9,8 @@ Counts travel with the data, as rows of the blocks' stream, because each of thos
 task that expands twice if it ran twice: Spark promises exact ones only for the last stage of a job.
 
 A block is a binary column of packed records rather than a row per successor with a LongType column per word, which is what levels are
-stored as. Spark copies a row at a time on both sides of the exchange, and a block once. With 737,794 states of KIP-320 the search that
-exchanges such rows takes 1.11 to 1.19 times the processor time and shuffles 1.3 times as much (`bench/on_spark.py`, which does both).
+stored as. Spark copies a row at a time on both sides of the exchange, and a block once. With 9,985,570 states of KIP-320 the search that
+exchanges such rows takes 1.8 times as long and shuffles 1.3 times as much (`bench/on_spark.py`, which does both).
 
 Each worker process keeps an engine whose trees begin as the driver's and grow on their own.
 """
