@@ -85,6 +85,7 @@ print(outcome.distinct_states, outcome.generated, outcome.depth, outcome.bounds_
 """
 
 
+@pytest.mark.slow
 def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
     expected = local.explore(system(leader_epoch_max=2), symmetry=False)  # first, so that machine code is made and kept
     code = RUN.format(tests=str(Path(__file__).parent))

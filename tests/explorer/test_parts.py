@@ -45,7 +45,10 @@ def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[li
     return levels, counts, violated
 
 
-@pytest.mark.parametrize(("model", "name"), [("reference", "kip-101"), ("reference", "async-isr"), ("partition", "kafka-2.1")])
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [("reference", "kip-101"), ("reference", "async-isr"), pytest.param("partition", "kafka-2.1", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(("symmetry", "owners", "warm"), [(True, 1, False), (True, 3, True), (False, 4, False)])
 def test_any_number_of_owners_count_what_the_local_engine_counts(model: str, name: str, symmetry: bool, owners: int, warm: bool) -> None:
     system = tiny_system(model, name)

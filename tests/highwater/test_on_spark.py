@@ -140,6 +140,7 @@ def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result])
     assert "is a prospect, which --engine spark cannot judge; leave it out, or use local" in result.stderr
 
 
+@pytest.mark.slow
 def test_models_of_ones_own_are_explored_by_executors_too(
     highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
 ) -> None:
