@@ -20,6 +20,15 @@ class Verdict(Enum):
     VIOLATED = "violated"
     UNKNOWN = "unknown"
 
+    @classmethod
+    def after(cls, violated: bool, reason: str) -> Verdict:
+        """The verdict of a search that found a violation or not, and that ended early for a reason, or for none."""
+        if violated:
+            return cls.VIOLATED
+        if reason.startswith("depth"):
+            return cls.HOLDS_TO_DEPTH
+        return cls.UNKNOWN if reason else cls.HOLDS
+
 
 @attrs.frozen
 class Budget:

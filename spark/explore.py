@@ -254,12 +254,7 @@ class _Search:
         return sum(level.bytes for level in self.levels) + (self.levels[-1].visited if self.levels else 0)
 
     def _outcome(self, reason: str) -> Outcome:
-        if self.violations:
-            verdict = Verdict.VIOLATED
-        elif reason.startswith("depth"):
-            verdict = Verdict.HOLDS_TO_DEPTH
-        else:
-            verdict = Verdict.UNKNOWN if reason else Verdict.HOLDS
+        verdict = Verdict.after(bool(self.violations), reason)
         enabled: Counter[str] = Counter()
         for instance, count in zip(self.system.actions, self.counts.enabled, strict=True):
             enabled[instance.of.name] += count

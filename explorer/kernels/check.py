@@ -46,15 +46,23 @@ def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: 
     return -1 if waiting and missed == 0 else missed
 
 
+@njit(inline="always")
+def violates(words: Any, wanted: Any, trees: Any) -> bool:
+    """Whether `words[0]` violates any of the wanted invariants. All walks are known."""
+    found = False
+    for group in range(len(wanted)):
+        left = candidates_of(words, 0, group, trees) & wanted[group]
+        while left and not found:
+            tree = np.int64(first_of(left)) + 64 * group
+            left = without_first(left)
+            found = walk(words, 0, tree, trees.branches)[0] >= _FIRST_EFFECT
+    return found
+
+
 @njit(cache=True, nogil=True)
 def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: Any) -> None:
     """Mark the rows begin..end that violate any of the wanted invariants. Their walks are all known."""
     for row in range(begin, end):
         read_row(rows, row, words, 0, units)
-        for group in range(len(wanted)):
-            left = candidates_of(words, 0, group, trees) & wanted[group]
-            while left:
-                tree = np.int64(first_of(left)) + 64 * group
-                left = without_first(left)
-                if walk(words, 0, tree, trees.branches)[0] >= _FIRST_EFFECT:
-                    marks[row] = 1
+        if violates(words, wanted, trees):
+            marks[row] = 1

@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 
 from explorer.compiler.effects import FIRST_EFFECT
+from explorer.kernels.check import violates
 from explorer.kernels.expand import (
     AT_REST,
     DONE,
@@ -29,7 +30,6 @@ from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import is_row, next_slot, read_row, write_row
 from explorer.kernels.steps import breaks, check_steps
 from explorer.kernels.symmetry import orbit_size
-from explorer.kernels.trees import candidates_of, first_of, walk, without_first
 
 RECORD_EXTRA = 2  # units of a record beyond its row: parent and action
 
@@ -236,13 +236,8 @@ def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, 
     """The first row that violates any of the wanted invariants, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, words, 0, units)
-        for group in range(len(wanted)):
-            left = candidates_of(words, 0, group, trees) & wanted[group]
-            while left:
-                tree = np.int64(first_of(left)) + 64 * group
-                left = without_first(left)
-                if walk(words, 0, tree, trees.branches)[0] >= _FIRST_EFFECT:
-                    return row
+        if violates(words, wanted, trees):
+            return row
     return -1
 
 

@@ -273,12 +273,7 @@ class _Search:
 
     def _outcome(self, reason: str) -> Outcome:
         engine = self.engine
-        if self.violations:
-            verdict = Verdict.VIOLATED
-        elif reason.startswith("depth"):
-            verdict = Verdict.HOLDS_TO_DEPTH
-        else:
-            verdict = Verdict.UNKNOWN if reason else Verdict.HOLDS
+        verdict = Verdict.after(bool(self.violations), reason)
         enabled: Counter[str] = Counter()
         for number, instance in enumerate(engine.system.actions):
             enabled[instance.of.name] += sum(int(work.enabled[number]) for work in engine.works)

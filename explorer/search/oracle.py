@@ -144,7 +144,7 @@ class _Search:
         begun = sum(self.levels)
         violations = ((instance, retrace(self.system, path)) for path, instance in self.violated.values())
         return Outcome(
-            verdict=_verdict(bool(self.violated), self.reason),
+            verdict=Verdict.after(bool(self.violated), self.reason),
             reason=self.reason,
             violations=tuple(violation_at(self.system, instance, trace) for instance, trace in violations),
             levels=(*self.levels, *([len(self.parents) - begun] if begun < len(self.parents) else [])),
@@ -173,14 +173,6 @@ def _hopeless(system: System, prospect: Instance, moves: dict[Any, list[tuple[In
         backwards.add_edges_from((REALITY if isinstance(after, Cut) else after, state) for after in relied_on)
     hopeful = networkx.descendants(backwards, REALITY)
     return [state for state in moves if state not in hopeful]
-
-
-def _verdict(violated: bool, reason: str) -> Verdict:
-    if violated:
-        return Verdict.VIOLATED
-    if reason.startswith("depth"):
-        return Verdict.HOLDS_TO_DEPTH
-    return Verdict.UNKNOWN if reason else Verdict.HOLDS
 
 
 def _path(parents: dict[Any, Any], state: Any) -> list[Any]:
