@@ -21,9 +21,10 @@ from explorer.compiler.filters import Filter
 from explorer.compiler.layout import Layout
 from explorer.compiler.program import Program
 from explorer.compiler.widening import not_widened
-from explorer.kernels import walks as kernel
-from explorer.kernels.trees import Trees
-from explorer.kernels.walks import Walker
+from explorer.kernels import doors as kernels
+from explorer.kernels import walker as codes
+from explorer.kernels.arrays import Trees
+from explorer.kernels.walker import Walker
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.coverage import unreached
 from explorer.system import System, successor
@@ -144,15 +145,15 @@ class _Walks(Compiled):
                     begin = end
                     for walker, status in found:
                         done.append((walker, status))
-                        if status != kernel.DONE:
+                        if status != codes.DONE:
                             return self._simulation(done, paths_at)
                     paths_at.append((begin, self.paths))
                     elapsed = time.perf_counter() - self.started
-                    on_progress(begin, sum(int(walker.place[kernel.STEPS]) for walker, _ in done), elapsed)
+                    on_progress(begin, sum(int(walker.place[codes.STEPS]) for walker, _ in done), elapsed)
                     if begin >= 4 * filtered_at:
                         self.filter = Filter(self.actions, done[-1][0].ends.tolist())
                         filtered_at = begin
-                    done = [(_added(done), kernel.DONE)]
+                    done = [(_added(done), codes.DONE)]
                     if seconds is not None and elapsed >= seconds:
                         break
         except KeyboardInterrupt:
@@ -162,29 +163,29 @@ class _Walks(Compiled):
     def _chunk(self, part: tuple[int, int]) -> tuple[Walker, int]:
         """Make the walks of a chunk, up to its first violation."""
         walker = self._walker()
-        walker.place[kernel.WALK], end = part
+        walker.place[codes.WALK], end = part
         while True:
-            status = kernel.walk_on(
+            status = kernels.walk_on(
                 end, self.depth, self.seed, self.initial, self.weights, self.check_deadlock, len(self.system.invariants),
                 len(self.system.step_properties), self._trees(self.actions, self.filter),
                 self._trees(self.invariants, self.unfiltered[self.invariants]), self._trees(self.steps, self.unfiltered[self.steps]),
                 self.effect_arrays(), walker, (0,) * self.layout.units,
             )  # fmt: skip
             missed = {
-                kernel.MISSED_ACTION: (self.actions, walker.words),
-                kernel.MISSED_INVARIANT: (self.invariants, walker.words),
-                kernel.MISSED_STEP: (self.steps, walker.pair),
+                codes.MISSED_ACTION: (self.actions, walker.words),
+                codes.MISSED_INVARIANT: (self.invariants, walker.words),
+                codes.MISSED_STEP: (self.steps, walker.pair),
             }.get(status)
             if missed is None:
                 return walker, status
             program, words = missed
             with self.growing:
-                program.learn(int(walker.place[kernel.TREE]), tuple(map(int, words[0])))
+                program.learn(int(walker.place[codes.TREE]), tuple(map(int, words[0])))
 
     def _walker(self) -> Walker:
         trees, words = max(1, len(self.system.actions)), self.layout.words
-        place = np.zeros(kernel.PLACE, np.int64)
-        place[kernel.STEP] = -1
+        place = np.zeros(codes.PLACE, np.int64)
+        place[codes.STEP] = -1
         return Walker(
             place=place,
             random=np.zeros(1, np.uint64),
@@ -204,15 +205,15 @@ class _Walks(Compiled):
         return as_arrays(program, found, not_widened(len(program.instances)))
 
     def _simulation(self, done: Sequence[tuple[Walker, int]], paths_at: Sequence[tuple[int, int]]) -> Simulation:
-        last, status = done[-1] if done else (self._walker(), kernel.DONE)
+        last, status = done[-1] if done else (self._walker(), codes.DONE)
         walker = _added(done) if done else last
-        violated = status != kernel.DONE
-        made = int(last.place[kernel.WALK]) + violated
+        violated = status != codes.DONE
+        made = int(last.place[codes.WALK]) + violated
         half = next(paths for walks, paths in reversed(paths_at) if 2 * walks <= made)
         bounds_cut: Counter[str] = Counter()
         for number, bounds in enumerate(self.effects.bounds):
             bounds_cut.update({bound: int(walker.cut_steps[number]) for bound in bounds if walker.cut_steps[number]})
-        counted = (kernel.AT_DEPTH, kernel.AT_REST, kernel.AT_BOUND, kernel.UNWEIGHTED, kernel.STEPS)
+        counted = (codes.AT_DEPTH, codes.AT_REST, codes.AT_BOUND, codes.UNWEIGHTED, codes.STEPS)
         at_depth, at_rest, at_bound, unweighted, steps = (int(walker.place[at]) for at in counted)
         programs = (self.invariants, self.steps, self.actions)
         return Simulation(
@@ -244,16 +245,16 @@ class _Walks(Compiled):
 
     def _violation(self, walker: Walker, status: int) -> Violation:
         """The violation at the end of a walk, each of whose steps is executed again in plain Python."""
-        domain, length = self.system.domain, int(walker.place[kernel.STEP])
-        number = int(walker.place[kernel.TREE])
+        domain, length = self.system.domain, int(walker.place[codes.STEP])
+        number = int(walker.place[codes.TREE])
         states = [state for state in self.system.initial if self._leads_here(state, walker.path[:length].tolist(), walker)]
         steps = [Step(None, states[0])]
         for tree in walker.path[:length].tolist():
             action = self.system.actions[tree]
             steps.append(Step(action, successor(action, steps[-1].state, domain)))
-        if status == kernel.DEADLOCK:
+        if status == codes.DEADLOCK:
             return violation_at(self.system, None, steps)
-        of = self.system.step_properties if status == kernel.BROKEN_STEP else self.system.invariants
+        of = self.system.step_properties if status == codes.BROKEN_STEP else self.system.invariants
         return violation_at(self.system, of[number], steps)
 
     def _leads_here(self, state: Any, path: Sequence[int], walker: Walker) -> bool:
@@ -271,5 +272,5 @@ def _added(done: Sequence[tuple[Walker, int]]) -> Walker:
     for walker, _ in done[:-1]:
         for counts in ("enabled", "taken", "cut_steps"):
             getattr(total, counts)[:] += getattr(walker, counts)
-        total.place[kernel.AT_DEPTH :] += walker.place[kernel.AT_DEPTH :]
+        total.place[codes.AT_DEPTH :] += walker.place[codes.AT_DEPTH :]
     return total

@@ -41,7 +41,7 @@ def gathering(fields: Iterable[Field]) -> tuple[int, int, int, int, int]:
 
 
 class Filter:
-    """The arrays that the kernel reads; see `explorer.kernels.trees.Trees`."""
+    """The arrays that the kernel reads; see `explorer.kernels.arrays.Trees`."""
 
     def __init__(self, program: Program, sample: Sequence[Sequence[int]] = ()) -> None:
         sizes = {(leaf.word, leaf.shift, leaf.width): leaf.size for leaf in program.layout.root.leaves()}

@@ -11,13 +11,34 @@ rows that it reserves in blocks; what is left of the blocks at the end of a leve
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING, PENDING, UNKNOWN
+from explorer.kernels.arrays import (
+    AT_REST,
+    CLAIMED,
+    CURSOR,
+    DONE,
+    EXPANDED,
+    FIRST,
+    GENERATED,
+    LAST,
+    LAST_ROW,
+    MISSED,
+    MISSED_STEPS,
+    MISSES,
+    NEXT_ROW,
+    PAUSED,
+    ROWS,
+    ROWS_FULL,
+    STOP,
+    STOPPED_AT_BOUND,
+    TABLE_FULL,
+)
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.rows import (
     entry_of,
@@ -47,54 +68,9 @@ from explorer.kernels.trees import (
     without_first,
 )
 
-DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
-
-# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many slots of the
-# visited set the batches at hand may take.
-CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
-
-# Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
-FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, EXPANDED, GENERATED, AT_REST, STOPPED_AT_BOUND, COUNTS = range(10)
-
 _CURSOR, _ROWS, _STOP, _CLAIMED = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP), np.uint64(CLAIMED)
 _FREE = np.uint32(0)
 _UNKNOWN, _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(UNKNOWN), np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
-
-
-class Work(NamedTuple):
-    """What one thread counts, and its scratch room for one batch.
-
-    Attributes:
-        counts: the batch at hand, the reserved rows, and totals.
-        enabled, cut_steps: successors per tree; cut steps per set of bounds.
-        words: the batch's states.
-        hit_state, hit_tree, hit_effect: the walks of the batch, then those that hit.
-        position, branch, walking: where each walk stands, and which go on.
-        made, hashes, slots: the successors, their hashes, and where to go on looking for each.
-        orbits: how many states each state of the batch stands for.
-        moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
-        pair, broken: one step's words; per step property, whether a step has violated it.
-        misses: (row, action) pairs, or (row, action, step property).
-    """
-
-    counts: Any
-    enabled: Any
-    cut_steps: Any
-    words: Any
-    hit_state: Any
-    hit_tree: Any
-    hit_effect: Any
-    position: Any
-    branch: Any
-    walking: Any
-    made: Any
-    hashes: Any
-    slots: Any
-    orbits: Any
-    moves: Any
-    pair: Any
-    broken: Any
-    misses: Any
 
 
 @njit(nogil=True)

@@ -12,8 +12,7 @@ import numpy as np
 from numba import njit
 
 from explorer.compiler.effects import FIRST_EFFECT
-from explorer.kernels.check import violates
-from explorer.kernels.expand import (
+from explorer.kernels.arrays import (
     AT_REST,
     DONE,
     EXPANDED,
@@ -21,17 +20,16 @@ from explorer.kernels.expand import (
     MISSED,
     MISSED_STEPS,
     MISSES,
+    RECORD_EXTRA,
     ROWS_FULL,
     STOPPED_AT_BOUND,
-    apply_hits,
-    list_hits,
 )
+from explorer.kernels.check import violates
+from explorer.kernels.expand import apply_hits, list_hits
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import is_row, next_slot, read_row, write_row
 from explorer.kernels.steps import breaks, check_steps
 from explorer.kernels.symmetry import orbit_size
-
-RECORD_EXTRA = 2  # units of a record beyond its row: parent and action
 
 _FREE, _FIRST_EFFECT = np.uint32(0), np.uint64(FIRST_EFFECT)
 _LOW = np.uint64(0xFFFFFFFF)

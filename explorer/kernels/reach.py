@@ -6,7 +6,8 @@ from typing import Any
 
 from numba import njit
 
-from explorer.kernels.expand import MISSES, list_hits
+from explorer.kernels.arrays import MISSES
+from explorer.kernels.expand import list_hits
 from explorer.kernels.rows import find_row, read_row
 from explorer.kernels.steps import breaks
 from explorer.kernels.symmetry import make_representative, representative

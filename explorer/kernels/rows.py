@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from explorer.kernels.arrays import ROWS_BEYOND_SLOTS
 from explorer.kernels.intrinsics import load, prefetch
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -20,8 +21,6 @@ _HALF = np.uint64(32)
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _FOLD = np.uint64(29)
 _FREE = np.uint32(0)
-
-ROWS_BEYOND_SLOTS = 1 << 16  # row numbers may exceed the number of slots by less than this: what threads have reserved and not used
 
 
 @njit(inline="always")

@@ -2,42 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
+from explorer.kernels.arrays import IMAGE, KEYS, LEAST
 from explorer.kernels.intrinsics import pext
 from explorer.kernels.rows import read_row
-
-# Rows of room behind the successors: two for images, and one per name for its key.
-IMAGE, LEAST, KEYS, MOST_KEYS = 1, 2, 3, 5
-SPARE = LEAST + MOST_KEYS
-
-
-class Symmetry(NamedTuple):
-    """Tables that permute packed states.
-
-    Attributes:
-        chunks: per run of neighbouring bits, its word, lowest bit and mask.
-        images: per permutation but the identity, run and value of the run, the bits of the image.
-        guards: per leaf that tells whether names are absent, its word, lowest bit and mask.
-        kept: per permutation but the identity, guard and value of the guard, the bits that the image keeps.
-        key_words, key_masks: per piece of a key and name, the bits that the name's piece gathers.
-        key_places: per piece, where it goes in the key.
-        first: per order of the keys, where its permutations begin in `chosen`; they end where the next order's begin.
-        chosen: the permutations that put the keys into their least order; 0 is the identity.
-    """
-
-    chunks: Any
-    images: Any
-    guards: Any
-    kept: Any
-    key_words: Any
-    key_masks: Any
-    key_places: Any
-    first: Any
-    chosen: Any
 
 
 @njit(inline="always")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -22,35 +22,6 @@ _TOP = np.uint64(63)
 _KIND_AT, _INSIDE = np.uint64(KIND_AT), np.uint64((1 << KIND_AT) - 1)
 _JUMP, _WIDE = np.uint64(JUMP), np.uint64(WIDE)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
-
-
-class Trees(NamedTuple):
-    """The trees of a program, wide nodes over them, and a filter in front of them.
-
-    Attributes:
-        branches: the trees, see `explorer.compiler.program`.
-        roots, nodes, entries: the wide nodes, see `explorer.compiler.widening`.
-        chunks: per chunk, how its index is gathered, see `explorer.compiler.filters.gathering`.
-        candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
-            holds the trees that lead anywhere at all.
-    """
-
-    branches: Any
-    roots: Any
-    nodes: Any
-    entries: Any
-    chunks: Any
-    candidates: Any
-
-
-class EffectArrays(NamedTuple):
-    """What steps do, see `explorer.compiler.effects.Effects`."""
-
-    keep: Any
-    put: Any
-    copies: Any
-    first_copy: Any
-    cut: Any
 
 
 @njit(inline="always")

@@ -6,7 +6,7 @@ order. So a walk is the same whoever runs it, whatever trees are known, and howe
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -14,47 +14,29 @@ from numba import njit
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING
 from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
-
-DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP, BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK = range(7)
-
-# Positions in `place`: the walk, the step, and the tree that missed or was violated; then how walks ended, and steps taken.
-WALK, STEP, TREE, AT_DEPTH, AT_REST, AT_BOUND, UNWEIGHTED, STEPS, PLACE = range(9)
+from explorer.kernels.walker import (
+    AT_BOUND,
+    AT_DEPTH,
+    AT_REST,
+    BROKEN_INVARIANT,
+    BROKEN_STEP,
+    DEADLOCK,
+    DONE,
+    MISSED_ACTION,
+    MISSED_INVARIANT,
+    MISSED_STEP,
+    STEP,
+    STEPS,
+    TREE,
+    UNWEIGHTED,
+    WALK,
+)
 
 _NOTHING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(FIRST_EFFECT)
 _GAMMA, _ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _TO_UNIT = 1.0 / (1 << 53)
-
-
-class Walker(NamedTuple):
-    """What one thread needs for its walks, and what it counts.
-
-    Attributes:
-        place: see above.
-        random: the generator's state.
-        words: the walk's state, and the next one.
-        pair: both side by side.
-        pending: whether a step was chosen that is not taken yet, its tree, and its effect.
-        path: the trees taken, by step.
-        hit_tree, hit_effect: the enabled steps.
-        enabled, taken: per tree, in how many states it was enabled, and how often it was chosen.
-        cut_steps: per set of bounds, how many steps it cut.
-        ends: the last states of the last walks, which filters are chosen by.
-    """
-
-    place: Any
-    random: Any
-    words: Any
-    pair: Any
-    pending: Any
-    path: Any
-    hit_tree: Any
-    hit_effect: Any
-    enabled: Any
-    taken: Any
-    cut_steps: Any
-    ends: Any
 
 
 @njit(inline="always")

@@ -11,7 +11,7 @@ from explorer.compiler.images import Permutation
 from explorer.compiler.layout import Layout
 from explorer.compiler.program import ActionProgram, InvariantProgram, Program
 from explorer.compiler.widening import Widened
-from explorer.kernels.trees import EffectArrays, Trees
+from explorer.kernels.arrays import EffectArrays, Trees
 from explorer.system import System
 
 

@@ -13,8 +13,8 @@ from explorer.compiler.filters import Filter
 from explorer.compiler.layout import Layout
 from explorer.compiler.program import Program
 from explorer.compiler.widening import not_widened, widened
-from explorer.kernels import symmetry as symmetry_kernels
-from explorer.kernels.trees import Trees
+from explorer.kernels import doors as kernels
+from explorer.kernels.arrays import SPARE, Trees
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.store import Store, make_work
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
@@ -51,7 +51,7 @@ class Engine(Compiled):
         self._filtered_at = ROWS_WORTH_A_FILTER // 8
 
     def total(self, position: int) -> int:
-        """One of the counts of `explorer.kernels.expand`, of all threads together."""
+        """One of the counts of `explorer.kernels.arrays`, of all threads together."""
         return sum(int(work.counts[position]) for work in self.works)
 
     def cut_steps(self) -> Counter[frozenset[str]]:
@@ -102,14 +102,14 @@ class Engine(Compiled):
         return sum(self.spread(self._orbit_sizes, begin, end)) if len(self.permutations) > 1 else end - begin
 
     def _orbit_sizes(self, begin: int, end: int) -> int:
-        room = np.zeros((1 + symmetry_kernels.SPARE, self.layout.words), np.uint64)
-        return symmetry_kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
+        room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
+        return kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
 
     def representative(self, state: Any) -> tuple[int, ...]:
         """The words of the state that stands for a plain state."""
-        room = np.zeros((1 + symmetry_kernels.SPARE, self.layout.words), np.uint64)
+        room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
         room[0] = self.layout.pack(state)
-        symmetry_kernels.representative(room, self.symmetry, self.store.units)
+        kernels.representative(room, self.symmetry, self.store.units)
         return tuple(map(int, room[0]))
 
     def row_of(self, state: Any) -> int:

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from pathlib import Path
 
-from explorer.kernels import expand as kernel
-from explorer.kernels.expand import Work
+from explorer.kernels import arrays as codes
+from explorer.kernels import doors as kernels
+from explorer.kernels.arrays import Work
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.coverage import unreached
 from explorer.search.engine import Engine
@@ -118,7 +119,7 @@ class _Search:
             self.store.end_level()
             self._size_levels()
         finally:
-            self.store.shared[kernel.STOP] = 1
+            self.store.shared[codes.STOP] = 1
             if self.engine.pool:
                 self.engine.pool.shutdown()
         return self._outcome(reason)
@@ -180,7 +181,7 @@ class _Search:
     def _look_for_deadlocks(self) -> None:
         """Look for a state at rest in the level that was expanded last."""
         known = any(violation.property == DEADLOCK for violation in self.violations)
-        if self.check_deadlock and not known and self.engine.total(kernel.AT_REST):
+        if self.check_deadlock and not known and self.engine.total(codes.AT_REST):
             found = deadlock_in(self.engine, self.store.depth)
             self.violations += [found] if found else []
 
@@ -194,13 +195,13 @@ class _Search:
             self.store.resume()
             statuses = self._run_all(works, end, pause_at)
             self.store.close_holes(self.engine.works)
-            if all(status == kernel.DONE for status in statuses):
+            if all(status == codes.DONE for status in statuses):
                 return
-            if kernel.ROWS_FULL in statuses:
+            if codes.ROWS_FULL in statuses:
                 self._fill_up(works, end)
-            if kernel.TABLE_FULL in statuses:
+            if codes.TABLE_FULL in statuses:
                 self.store.grow_table()
-            if kernel.PAUSED in statuses and self.store.shared[kernel.CURSOR] >= pause_at:
+            if codes.PAUSED in statuses and self.store.shared[codes.CURSOR] >= pause_at:
                 pause_at += ROWS_BETWEEN_REPORTS
                 self._report(level_ended=False)
 
@@ -212,7 +213,7 @@ class _Search:
             running += [self.engine.pool.submit(self._run_one, work, end, pause_at) for work in works]
             return [each.result() for each in running]
         except BaseException:
-            self.store.shared[kernel.STOP] = 1
+            self.store.shared[codes.STOP] = 1
             wait(running)
             raise
 
@@ -220,20 +221,20 @@ class _Search:
         engine, store = self.engine, self.store
         try:
             while True:
-                status = kernel.expand(
+                status = kernels.expand(
                     store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS, engine.trees(engine.actions),
                     engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, store.units,
                 )  # fmt: skip
-                if status == kernel.MISSED:
-                    engine.learn(engine.actions, work.misses[: work.counts[kernel.MISSES]])
-                elif status == kernel.MISSED_STEPS:
-                    engine.learn_steps(work.misses[: work.counts[kernel.MISSES]])
+                if status == codes.MISSED:
+                    engine.learn(engine.actions, work.misses[: work.counts[codes.MISSES]])
+                elif status == codes.MISSED_STEPS:
+                    engine.learn_steps(work.misses[: work.counts[codes.MISSES]])
                 else:
                     return status
-                if store.shared[kernel.STOP]:  # what this thread waits for may never be learned
-                    return kernel.PAUSED
+                if store.shared[codes.STOP]:  # what this thread waits for may never be learned
+                    return codes.PAUSED
         except BaseException:
-            store.shared[kernel.STOP] = 1
+            store.shared[codes.STOP] = 1
             raise
 
     def _fill_up(self, works: list[Work], end: int) -> None:
@@ -263,7 +264,7 @@ class _Search:
                 depth=self.store.depth,
                 frontier=ends[-1] - ends[-2],
                 stored_states=self.store.count,
-                generated=self.engine.total(kernel.GENERATED),
+                generated=self.engine.total(codes.GENERATED),
                 compiled_paths=self.engine.paths,
                 seconds=time.perf_counter() - self.started,
                 memory=self.store.bytes_taken,
@@ -285,11 +286,11 @@ class _Search:
             reason=reason,
             violations=tuple(self.violations),
             levels=tuple(self.level_sizes),
-            generated=engine.total(kernel.GENERATED),
+            generated=engine.total(codes.GENERATED),
             enabled=dict(enabled),
             bounds_cut=dict(sorted(bounds_cut.items())),
-            deadlocks=engine.total(kernel.AT_REST),
-            stopped_at_bound=engine.total(kernel.STOPPED_AT_BOUND),
+            deadlocks=engine.total(codes.AT_REST),
+            stopped_at_bound=engine.total(codes.STOPPED_AT_BOUND),
             stored_states=self.store.count,
             compiled_paths=engine.paths,
             seconds=time.perf_counter() - self.started,

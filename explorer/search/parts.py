@@ -14,10 +14,9 @@ import attrs
 import numpy as np
 
 from explorer.compiler.effects import Column
-from explorer.kernels import check as check_kernels
-from explorer.kernels import expand as expand_kernels
-from explorer.kernels import parts as kernels
-from explorer.kernels.symmetry import SPARE
+from explorer.kernels import arrays as codes
+from explorer.kernels import doors as kernels
+from explorer.kernels.arrays import SPARE
 from explorer.memory import reserve
 from explorer.search.checkpoint import fingerprint
 from explorer.search.engine import Engine, mask_of
@@ -84,7 +83,7 @@ class PartEngine:
     @property
     def record_width(self) -> int:
         """How many units a record has."""
-        return len(self.units) + kernels.RECORD_EXTRA
+        return len(self.units) + codes.RECORD_EXTRA
 
     # Trees
 
@@ -159,14 +158,14 @@ class PartEngine:
                 rows, first, self._count(rows), self._made, self._parents, self._actions, taken, self._table, self._at_rest,
                 engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, self.units,
             )  # fmt: skip
-            first = int(work.counts[expand_kernels.FIRST])
-            if status == expand_kernels.MISSED:
-                engine.learn(engine.actions, work.misses[: work.counts[expand_kernels.MISSES]])
-            elif status == expand_kernels.MISSED_STEPS:
-                engine.learn_steps(work.misses[: work.counts[expand_kernels.MISSES]])
+            first = int(work.counts[codes.FIRST])
+            if status == codes.MISSED:
+                engine.learn(engine.actions, work.misses[: work.counts[codes.MISSES]])
+            elif status == codes.MISSED_STEPS:
+                engine.learn_steps(work.misses[: work.counts[codes.MISSES]])
             else:
                 yield from self._sorted_by_owner(taken, owners)
-                if status == expand_kernels.DONE:
+                if status == codes.DONE:
                     return
                 taken = 0
                 self._table[:] = 0
@@ -184,7 +183,7 @@ class PartEngine:
         """Make rows those of the engine, for misses and filters."""
         store = self.engine.store
         store.use(rows)
-        store.shared[expand_kernels.ROWS] = self._count(rows)
+        store.shared[codes.ROWS] = self._count(rows)
         store.level_ends = [0, 0, self._count(rows)]
         self.engine.renew_filters()
 
@@ -202,9 +201,9 @@ class PartEngine:
         """What was counted since the last time, and the first row at rest of the last part or -1."""
         work, totals = self._work, self._work.counts
         counts = Counts(
-            int(totals[expand_kernels.GENERATED]),
-            int(totals[expand_kernels.AT_REST]),
-            int(totals[expand_kernels.STOPPED_AT_BOUND]),
+            int(totals[codes.GENERATED]),
+            int(totals[codes.AT_REST]),
+            int(totals[codes.STOPPED_AT_BOUND]),
             tuple(work.enabled[: len(self.system.actions)].tolist()),
             self.engine.cut_steps(),
         )
@@ -242,7 +241,7 @@ class PartEngine:
         while True:
             found = np.zeros(len(self.system.invariants), np.int64)
             trees = self.engine.trees(self.engine.invariants)
-            missed = check_kernels.check(rows, 0, self._count(rows), wanted, found, trees, self._words, misses, self.units)
+            missed = kernels.check(rows, 0, self._count(rows), wanted, found, trees, self._words, misses, self.units)
             if not missed:
                 return found
             self.engine.learn(self.engine.invariants, misses[: max(0, missed)])

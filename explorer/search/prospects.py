@@ -12,8 +12,7 @@ from collections.abc import Container
 import numpy as np
 
 from explorer.compiler.program import InvariantProgram
-from explorer.kernels import check as check_kernels
-from explorer.kernels.reach import mark_reaching
+from explorer.kernels import doors as kernels
 from explorer.search.counterexamples import first_trace, in_order
 from explorer.search.engine import Engine, mask_of
 from explorer.search.store import MOST_MISSES
@@ -40,7 +39,7 @@ def _lost(engine: Engine, number: int, prospect: Instance) -> Violation | None:
     store, end = engine.store, engine.store.level_ends[-1]
     marks = _reached(engine, number)
     along = np.array([action.of in prospect.of.along for action in engine.system.actions], np.uint8)
-    while marked := mark_reaching(
+    while marked := kernels.mark_reaching(
         store.rows, store.table, end, marks, along, engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry,
         engine.works[0], store.units,
     ):  # fmt: skip
@@ -60,10 +59,10 @@ def _reached(engine: Engine, number: int) -> np.ndarray:
     room, misses = np.zeros((1, engine.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
     wanted = mask_of(each == number for each in range(len(engine.system.prospects)))
     program: InvariantProgram = engine.prospects
-    while missed := check_kernels.check(
+    while missed := kernels.check(
         store.rows, 0, end, wanted, np.zeros(len(engine.system.prospects), np.int64), engine.trees(program), room, misses, store.units
     ):
         engine.learn(program, misses[:missed])
     marks = np.zeros(end, np.uint8)
-    check_kernels.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(program), room, store.units)
+    kernels.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(program), room, store.units)
     return 1 - marks

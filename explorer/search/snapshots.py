@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from explorer.kernels import expand as kernel
+from explorer.kernels import arrays as codes
 from explorer.search.checkpoint import Checkpoint, Counted, Snapshot, fingerprint
 from explorer.search.engine import Engine
 
@@ -35,9 +35,9 @@ class Snapshots:
         snapshot = self._checkpoint.read(store.rows)
         store.restore(snapshot.level_ends)
         counts = snapshot.counts
-        work.counts[kernel.GENERATED] = counts.generated
-        work.counts[kernel.AT_REST] = counts.at_rest
-        work.counts[kernel.STOPPED_AT_BOUND] = counts.stopped_at_bound
+        work.counts[codes.GENERATED] = counts.generated
+        work.counts[codes.AT_REST] = counts.at_rest
+        work.counts[codes.STOPPED_AT_BOUND] = counts.stopped_at_bound
         work.enabled[:] = counts.enabled
         self._cut_before = counts.cut_steps
         return list(snapshot.level_sizes)
@@ -46,7 +46,7 @@ class Snapshots:
         """Remember the search as it is now, at the end of a level."""
         engine = self._engine
         enabled = sum(work.enabled for work in engine.works).tolist()
-        totals = map(engine.total, (kernel.GENERATED, kernel.AT_REST, kernel.STOPPED_AT_BOUND))
+        totals = map(engine.total, (codes.GENERATED, codes.AT_REST, codes.STOPPED_AT_BOUND))
         counts = Counted(*totals, enabled, self.cut_steps())
         self._whole_levels = Snapshot(list(engine.store.level_ends), list(level_sizes), counts)
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
-from explorer.kernels import rows as row_kernels
-from explorer.kernels.expand import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, STOP, Work
-from explorer.kernels.symmetry import SPARE
+from explorer.kernels import doors as kernels
+from explorer.kernels.arrays import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, SPARE, STOP, Work
 from explorer.memory import machine_memory, process_memory, reserve
 from explorer.system import ModelError
 from explorer.verdict import Budget
@@ -39,7 +38,7 @@ class Store:
         rows: all rows, flat.
         units: a tuple as long as a row, whose length the kernels know when they are compiled.
         table: the visited set.
-        shared: what threads share, see `explorer.kernels.expand`.
+        shared: what threads share, see `explorer.kernels.arrays`.
         capacity: how many rows the budget allows.
         level_ends: the number of rows at the end of each level, after a first 0.
     """
@@ -127,7 +126,7 @@ class Store:
     def find(self, words: Sequence[int]) -> int:
         """The row of a representative, or -1."""
         self._room[0] = words
-        return int(row_kernels.find(self.rows, self.table, self._room, self.units))
+        return int(kernels.find(self.rows, self.table, self._room, self.units))
 
     def grow_table(self) -> None:
         """Make the visited set twice as large, from the rows.
@@ -140,7 +139,7 @@ class Store:
             raise Stopped("memory")
         self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
         self.table = reserve((slots,), np.uint32)
-        row_kernels.enter_rows(self.rows, 0, self.count, self.table, self._room, np.zeros(BATCH, np.uint64), self.units)
+        kernels.enter_rows(self.rows, 0, self.count, self.table, self._room, np.zeros(BATCH, np.uint64), self.units)
         self._set_capacity()
 
     def watch_memory(self) -> None:
@@ -170,7 +169,7 @@ class Store:
             if hole >= end:
                 break
             end -= 1
-            row_kernels.move_row(self.rows, end, hole, self.table, self._room, self.units)
+            kernels.move_row(self.rows, end, hole, self.table, self._room, self.units)
             holes.remove(hole)
         self.shared[ROWS] = end
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from explorer.compiler.images import Image, Permutation, permuted, renamed
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
-from explorer.kernels.symmetry import Symmetry
+from explorer.kernels.arrays import Symmetry
 from explorer.system import Cut, ModelError, System, judge, successor
 from model.declarations import Quantified, Transition
 

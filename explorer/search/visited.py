@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from explorer.kernels import parts as kernels
+from explorer.kernels import doors as kernels
+from explorer.kernels.arrays import RECORD_EXTRA
 from explorer.memory import reserve
 from explorer.search.store import BATCH
 
@@ -73,7 +74,7 @@ class Visited:
         Returns:
             Of each new row its parent, which is the source and the row there as upper and lower half, and its action.
         """
-        width = len(self.units) + kernels.RECORD_EXTRA
+        width = len(self.units) + RECORD_EXTRA
         most = sum(len(some) // width for _, some in records)
         parents, actions = reserve((most,), np.int64), reserve((most,), np.int32)
         admitted, begin = 0, self.end

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from explorer.kernels import intrinsics, kept, rows, trees
+from explorer.kernels.arrays import EffectArrays
 
 WORD = st.integers(0, 2**64 - 1)
 
@@ -122,7 +123,7 @@ def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tupl
     target = 0xFF << to
     kept = (keep[0], keep[1] & ~target)
     put = (~kept[0] & 0x0F0F, 0)
-    arrays = trees.EffectArrays(
+    arrays = EffectArrays(
         np.array([kept], np.uint64),
         np.array([put], np.uint64),
         np.array([[0, shift, 0xFF, 1, to]], np.uint64),

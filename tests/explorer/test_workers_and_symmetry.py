@@ -18,7 +18,8 @@ from explorer.compiler.images import Image, permuted
 from explorer.compiler.layout import Layout
 from explorer.compiler.program import NODE, NOTHING, ActionProgram, InvariantProgram
 from explorer.compiler.widening import JUMP, KIND_AT, WIDE, Widened, widened
-from explorer.kernels import symmetry as kernels
+from explorer.kernels import doors as kernels
+from explorer.kernels.arrays import SPARE
 from explorer.search import engine, local, oracle, store
 from explorer.search.symmetry import permutations_of, refuse_unless_sound, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
@@ -162,7 +163,7 @@ class Representatives:
         return int(kernels.orbit_sizes(rows, 0, 1, self.tables, self._room(), self.units))
 
     def _room(self) -> np.ndarray:
-        return np.zeros((1 + kernels.SPARE, self.layout.words), np.uint64)
+        return np.zeros((1 + SPARE, self.layout.words), np.uint64)
 
     def check(self, state: Any) -> None:
         orbit = self.orbit(state)

@@ -1,0 +1,112 @@
+"""What kernels and their callers share: the arrays that go in, positions in them, and the numbers that come out. Without machine code."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
+
+# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many slots of the
+# visited set the batches at hand may take.
+CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
+
+# Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
+FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, EXPANDED, GENERATED, AT_REST, STOPPED_AT_BOUND, COUNTS = range(10)
+
+ROWS_BEYOND_SLOTS = 1 << 16  # row numbers may exceed the number of slots by less than this: what threads have reserved and not used
+
+RECORD_EXTRA = 2  # units of a record beyond its row: parent and action
+
+# Rows of room behind the successors: two for images, and one per name for its key.
+IMAGE, LEAST, KEYS, MOST_KEYS = 1, 2, 3, 5
+SPARE = LEAST + MOST_KEYS
+
+
+class Trees(NamedTuple):
+    """The trees of a program, wide nodes over them, and a filter in front of them.
+
+    Attributes:
+        branches: the trees, see `explorer.compiler.program`.
+        roots, nodes, entries: the wide nodes, see `explorer.compiler.widening`.
+        chunks: per chunk, how its index is gathered, see `explorer.compiler.filters.gathering`.
+        candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
+            holds the trees that lead anywhere at all.
+    """
+
+    branches: Any
+    roots: Any
+    nodes: Any
+    entries: Any
+    chunks: Any
+    candidates: Any
+
+
+class EffectArrays(NamedTuple):
+    """What steps do, see `explorer.compiler.effects.Effects`."""
+
+    keep: Any
+    put: Any
+    copies: Any
+    first_copy: Any
+    cut: Any
+
+
+class Symmetry(NamedTuple):
+    """Tables that permute packed states.
+
+    Attributes:
+        chunks: per run of neighbouring bits, its word, lowest bit and mask.
+        images: per permutation but the identity, run and value of the run, the bits of the image.
+        guards: per leaf that tells whether names are absent, its word, lowest bit and mask.
+        kept: per permutation but the identity, guard and value of the guard, the bits that the image keeps.
+        key_words, key_masks: per piece of a key and name, the bits that the name's piece gathers.
+        key_places: per piece, where it goes in the key.
+        first: per order of the keys, where its permutations begin in `chosen`; they end where the next order's begin.
+        chosen: the permutations that put the keys into their least order; 0 is the identity.
+    """
+
+    chunks: Any
+    images: Any
+    guards: Any
+    kept: Any
+    key_words: Any
+    key_masks: Any
+    key_places: Any
+    first: Any
+    chosen: Any
+
+
+class Work(NamedTuple):
+    """What one thread counts, and its scratch room for one batch.
+
+    Attributes:
+        counts: the batch at hand, the reserved rows, and totals.
+        enabled, cut_steps: successors per tree; cut steps per set of bounds.
+        words: the batch's states.
+        hit_state, hit_tree, hit_effect: the walks of the batch, then those that hit.
+        position, branch, walking: where each walk stands, and which go on.
+        made, hashes, slots: the successors, their hashes, and where to go on looking for each.
+        orbits: how many states each state of the batch stands for.
+        moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
+        pair, broken: one step's words; per step property, whether a step has violated it.
+        misses: (row, action) pairs, or (row, action, step property).
+    """
+
+    counts: Any
+    enabled: Any
+    cut_steps: Any
+    words: Any
+    hit_state: Any
+    hit_tree: Any
+    hit_effect: Any
+    position: Any
+    branch: Any
+    walking: Any
+    made: Any
+    hashes: Any
+    slots: Any
+    orbits: Any
+    moves: Any
+    pair: Any
+    broken: Any
+    misses: Any

@@ -1,0 +1,40 @@
+"""What random walks and their callers share: what a walk goes by and counts, and why it stops. Without machine code."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP, BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK = range(7)
+
+# Positions in `place`: the walk, the step, and the tree that missed or was violated; then how walks ended, and steps taken.
+WALK, STEP, TREE, AT_DEPTH, AT_REST, AT_BOUND, UNWEIGHTED, STEPS, PLACE = range(9)
+
+
+class Walker(NamedTuple):
+    """What one thread needs for its walks, and what it counts.
+
+    Attributes:
+        place: see above.
+        random: the generator's state.
+        words: the walk's state, and the next one.
+        pair: both side by side.
+        pending: whether a step was chosen that is not taken yet, its tree, and its effect.
+        path: the trees taken, by step.
+        hit_tree, hit_effect: the enabled steps.
+        enabled, taken: per tree, in how many states it was enabled, and how often it was chosen.
+        cut_steps: per set of bounds, how many steps it cut.
+        ends: the last states of the last walks, which filters are chosen by.
+    """
+
+    place: Any
+    random: Any
+    words: Any
+    pair: Any
+    pending: Any
+    path: Any
+    hit_tree: Any
+    hit_effect: Any
+    enabled: Any
+    taken: Any
+    cut_steps: Any
+    ends: Any
