@@ -21,6 +21,7 @@ MAY_IMPORT = {
 }
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
+    "llvmlite": ("explorer/kernels/",),
     "networkx": ("explorer/analysis/graph.py", "explorer/search/oracle.py"),
     "pyspark": ("spark/",),
     "pyarrow": ("spark/",),
@@ -88,7 +89,7 @@ def test_models_and_invariants_need_attrs_and_the_standard_library_only(module: 
 def test_asking_for_help_imports_nothing_heavy(command: list[str]) -> None:
     code = f"import sys; sys.argv = {['highwater', *command, '--help']}\nfrom highwater.cli import main\n"
     code += "try: main()\nexcept SystemExit: pass\n"
-    heavy = {"numba", "numpy", "networkx", "pyspark", "cattrs", "rich", "attrs"}
+    heavy = {"numba", "llvmlite", "numpy", "networkx", "pyspark", "cattrs", "rich", "attrs"}
     code += f"print(sorted({{name.split('.')[0] for name in sys.modules}} & {heavy}))"
     shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert shown.splitlines()[-1] == "[]"

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING, PENDING
+from explorer.kernels.compiling import kernel, part
 from explorer.kernels.rows import read_row
 from explorer.kernels.trees import candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: Any, words: Any, misses: Any, units: Any) -> int:
     """Walk the wanted invariants' trees for the rows begin..end, and count in `violations` the rows that violate each.
 
@@ -46,7 +46,7 @@ def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: 
     return -1 if waiting and missed == 0 else missed
 
 
-@njit(inline="always")
+@part
 def violates(words: Any, wanted: Any, trees: Any) -> bool:
     """Whether `words[0]` violates any of the wanted invariants. All walks are known."""
     found = False
@@ -59,7 +59,7 @@ def violates(words: Any, wanted: Any, trees: Any) -> bool:
     return found
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: Any) -> None:
     """Mark the rows begin..end that violate any of the wanted invariants. Their walks are all known."""
     for row in range(begin, end):

@@ -14,7 +14,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING, PENDING, UNKNOWN
@@ -39,6 +38,7 @@ from explorer.kernels.arrays import (
     STOPPED_AT_BOUND,
     TABLE_FULL,
 )
+from explorer.kernels.compiling import kernel, part
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.rows import (
     entry_of,
@@ -73,7 +73,7 @@ _FREE = np.uint32(0)
 _UNKNOWN, _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(UNKNOWN), np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
 
-@njit(nogil=True)
+@part
 def list_candidates(states: int, trees: Any, work: Any) -> int:
     """List the trees that the filter leaves for each of the batch's states; how many there are."""
     listed = 0
@@ -88,7 +88,7 @@ def list_candidates(states: int, trees: Any, work: Any) -> int:
     return listed
 
 
-@njit(nogil=True)
+@part
 def walk_all(listed: int, trees: Any, work: Any) -> None:
     """Walk all listed trees, one step of each at a time: steps of different walks overlap, where one walk waits for every load.
 
@@ -128,7 +128,7 @@ def walk_all(listed: int, trees: Any, work: Any) -> None:
         walking = still
 
 
-@njit(nogil=True)
+@part
 def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any) -> tuple[int, bool]:
     """Walk the trees for the batch's states: the number of hits, and whether every walk ended.
 
@@ -156,7 +156,7 @@ def list_hits(first: int, states: int, alone: bool, trees: Any, work: Any) -> tu
     return hits, resolved
 
 
-@njit(nogil=True)
+@part
 def apply_hits(hits: int, effects: Any, symmetry: Any, table: Any, work: Any, units: Any) -> int:
     """Make the successors of the hits, and ask for the memory where they would be found; the number of successors."""
     successors = 0
@@ -177,7 +177,7 @@ def apply_hits(hits: int, effects: Any, symmetry: Any, table: Any, work: Any, un
     return successors
 
 
-@njit(nogil=True)
+@part
 def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) -> None:
     """Find the first entry that each successor may be, and ask for the memory of its row."""
     bits = row_bits(len(table))
@@ -187,7 +187,7 @@ def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) 
             prefetch(rows, np.uint64(row_at(entry, bits) * len(units)))
 
 
-@njit(inline="always")
+@part
 def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block: int, work: Any, units: Any) -> bool:
     """Enter one successor unless it is known. False if there is no row left for it."""
     counts = work.counts
@@ -211,7 +211,7 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
         slot = next_slot(slot, len(table))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def expand(
     rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, steps: Any, effects: Any,
     symmetry: Any, work: Any, units: Any,

@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 from llvmlite import binding, ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from explorer.kernels.kept import forget_code_of_other_sources
-
-forget_code_of_other_sources()  # here, below all kernels
+from explorer.kernels.compiling import part
 
 HAS_PEXT = bool(binding.get_host_cpu_features().get("bmi2"))
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 
 
-@njit(cache=True)
+@part
 def gather_bits(value: int, mask: int) -> int:
     """The bits of `value` that `mask` selects, packed at the low end."""
     packed, position = _ZERO, _ZERO

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.arrays import (
@@ -25,6 +24,7 @@ from explorer.kernels.arrays import (
     STOPPED_AT_BOUND,
 )
 from explorer.kernels.check import violates
+from explorer.kernels.compiling import kernel, part
 from explorer.kernels.expand import apply_hits, list_hits
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import is_row, next_slot, read_row, write_row
@@ -38,7 +38,7 @@ _SHIFT = np.uint64(33)
 _MULTIPLIER = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's finalizer
 
 
-@njit(inline="always")
+@part
 def owner_hash(words: Any, at: int, units: Any) -> int:
     """The hash of `words[at]`: its lower half says who owns the state, its upper half where the owner looks for it."""
     mixed = np.uint64(0)
@@ -49,17 +49,17 @@ def owner_hash(words: Any, at: int, units: Any) -> int:
     return mixed ^ (mixed >> _SHIFT)
 
 
-@njit(inline="always")
+@part
 def owner_of(hashed: int, owners: int) -> int:
     return np.int64(((hashed & _LOW) * np.uint64(owners)) >> _HALF)
 
 
-@njit(inline="always")
+@part
 def slot_of(hashed: int, slots: int) -> int:
     return ((hashed >> _HALF) * np.uint64(slots)) >> _HALF
 
 
-@njit(inline="always")
+@part
 def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any) -> int:
     """The slot, from one on, that holds `words[at]`, or else the free one where it would be. A slot holds a row plus one."""
     while table[slot] != _FREE and not is_row(rows, np.int64(table[slot]) - 1, words, at, units):
@@ -67,7 +67,7 @@ def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any)
     return slot
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def successors(
     rows: Any, begin: int, end: int, made: Any, parents: Any, actions: Any, taken: int, table: Any, rest: Any, trees: Any, steps: Any,
     effects: Any, symmetry: Any, work: Any, units: Any,
@@ -129,7 +129,7 @@ def successors(
     return DONE, taken
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def route(made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any) -> None:
     """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
     width, most = len(units) + RECORD_EXTRA, len(starts) - 1
@@ -152,7 +152,7 @@ def route(made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts
     starts[0] = 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def admit(
     records: Any,
     source: int,
@@ -201,7 +201,7 @@ def admit(
     return admitted
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enter(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, units: Any) -> None:
     """Enter rows that are known to differ into a table with room for them."""
     for first in range(begin, end, len(slots)):
@@ -217,7 +217,7 @@ def enter(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, u
             table[slot] = np.uint32(first + number + 1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_breaking(rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any) -> int:
     """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
     for row in range(count):
@@ -229,7 +229,7 @@ def first_breaking(rows: Any, count: int, wanted: Any, trees: Any, steps: Any, e
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, units: Any) -> int:
     """The first row that violates any of the wanted invariants, or -1. All walks are known."""
     for row in range(count):
@@ -239,7 +239,7 @@ def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, 
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def keep_owned(rows: Any, count: int, mine: int, owners: int, words: Any, units: Any) -> int:
     """Move the rows of one owner to the front; how many there are."""
     kept = 0
@@ -251,7 +251,7 @@ def keep_owned(rows: Any, count: int, mine: int, owners: int, words: Any, units:
     return kept
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def orbits_of(rows: Any, count: int, symmetry: Any, orbits: Any, words: Any, room: Any, units: Any) -> None:
     """How many states each of the first rows stands for."""
     for row in range(count):

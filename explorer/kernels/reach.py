@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
-
 from explorer.kernels.arrays import MISSES
+from explorer.kernels.compiling import kernel
 from explorer.kernels.expand import list_hits
 from explorer.kernels.rows import find_row, read_row
 from explorer.kernels.steps import breaks
-from explorer.kernels.symmetry import make_representative, representative
+from explorer.kernels.symmetry import make_representative
 from explorer.kernels.trees import apply
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_predecessors(
     rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
 ) -> int:
@@ -35,14 +34,14 @@ def mark_predecessors(
             if effects.cut[effect] or marks[first + at]:
                 continue
             apply(work.words, at, effect, effects, work.made, 0, units)
-            representative(work.made, symmetry, units)
+            make_representative(work.made, 0, symmetry, units)
             found = find_row(rows, table, work.made, 0, units)
             if end <= found < next_end and marks[found]:
                 marks[first + at] = 1
     return 0
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> None:
     """Mark the rows begin..end without successors and without cut steps. Their walks are all known."""
     for row in range(begin, end):
@@ -52,7 +51,7 @@ def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: 
             marks[row] = 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_breaking(
     rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
 ) -> None:
@@ -65,7 +64,7 @@ def mark_breaking(
                 marks[row] = 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def mark_reaching(
     rows: Any, table: Any, end: int, marks: Any, along: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
 ) -> int:

@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from explorer.kernels.arrays import ROWS_BEYOND_SLOTS
+from explorer.kernels.compiling import kernel, part
 from explorer.kernels.intrinsics import load, prefetch
 
 _LOW = np.uint64(0xFFFFFFFF)
@@ -23,7 +23,7 @@ _FOLD = np.uint64(29)
 _FREE = np.uint32(0)
 
 
-@njit(inline="always")
+@part
 def read_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     """Unpack a row into `words[at]`."""
     first = row * len(units)
@@ -33,7 +33,7 @@ def read_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
         words[at, len(units) // 2] = np.uint64(rows[first + len(units) - 1])
 
 
-@njit(inline="always")
+@part
 def write_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     """Pack `words[at]` into a row."""
     first = row * len(units)
@@ -41,7 +41,7 @@ def write_row(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
         rows[first + unit] = np.uint32((words[at, unit // 2] >> (_HALF * np.uint64(unit % 2))) & _LOW)
 
 
-@njit(inline="always")
+@part
 def is_row(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
     """Whether a row holds `words[at]`."""
     first = row * len(units)
@@ -51,7 +51,7 @@ def is_row(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
     return same
 
 
-@njit(inline="always")
+@part
 def hash_of(words: Any, at: int, units: Any) -> int:
     """The hash of `words[at]`: its upper half says where to look for it, its lower half gives the tag."""
     mixed = np.uint64(0)
@@ -61,19 +61,19 @@ def hash_of(words: Any, at: int, units: Any) -> int:
     return mixed * _MULTIPLIER
 
 
-@njit(inline="always")
+@part
 def home_slot(hashed: int, slots: int) -> int:
     """Where the search begins in a table with so many slots."""
     return ((hashed >> _HALF) * np.uint64(slots)) >> _HALF
 
 
-@njit(inline="always")
+@part
 def next_slot(slot: int, slots: int) -> int:
     following = slot + np.uint64(1)
     return following if following < np.uint64(slots) else np.uint64(0)
 
 
-@njit(inline="always")
+@part
 def row_bits(slots: int) -> int:
     """The bits of an entry that hold the row number, in a table with so many slots: ones up to the highest that may be needed."""
     most = np.uint64(slots + ROWS_BEYOND_SLOTS)
@@ -82,23 +82,23 @@ def row_bits(slots: int) -> int:
     return np.uint32(most & _LOW)
 
 
-@njit(inline="always")
+@part
 def entry_of(row: int, hashed: int, bits: int) -> int:
     return np.uint32(row + 1) | (np.uint32(hashed & _LOW) & ~bits)
 
 
-@njit(inline="always")
+@part
 def row_at(entry: int, bits: int) -> int:
     return np.int64(entry & bits) - 1
 
 
-@njit(inline="always")
+@part
 def may_be(entry: int, hashed: int, bits: int) -> bool:
     """Whether the tag of an entry agrees with a hash."""
     return (entry ^ np.uint32(hashed & _LOW)) & ~bits == _FREE
 
 
-@njit(inline="always")
+@part
 def probe(table: Any, hashed: int, bits: int) -> tuple[int, int]:
     """The first slot from the home slot on that is free or whose tag agrees, and what it holds."""
     slot = home_slot(hashed, len(table))
@@ -109,7 +109,7 @@ def probe(table: Any, hashed: int, bits: int) -> tuple[int, int]:
     return slot, entry
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
     """Enter rows that are known to differ into a table. `hashes` is room for a batch, whose memory is asked for before it is used."""
     bits = row_bits(len(table))
@@ -126,7 +126,7 @@ def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: 
             table[slot] = entry_of(first + number, hashes[number], bits)
 
 
-@njit(inline="always")
+@part
 def find_row(rows: Any, table: Any, words: Any, at: int, units: Any) -> int:
     """The row that holds `words[at]`, or -1."""
     bits, hashed = row_bits(len(table)), hash_of(words, at, units)
@@ -140,13 +140,13 @@ def find_row(rows: Any, table: Any, words: Any, at: int, units: Any) -> int:
     return np.int64(-1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def find(rows: Any, table: Any, words: Any, units: Any) -> int:
     """The row that holds `words[0]`, or -1."""
     return find_row(rows, table, words, 0, units)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units: Any) -> None:
     """Put a row into another place, and tell the table."""
     read_row(rows, source, words, 0, units)

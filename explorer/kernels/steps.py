@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING, PENDING
+from explorer.kernels.compiling import part
 from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
 
-@njit(inline="always")
+@part
 def put_step(words: Any, at: int, effect: int, effects: Any, made: Any, pair: Any, units: Any) -> None:
     """Put a state and its successor by an effect side by side into `pair[0]`."""
     apply(words, at, effect, effects, made, 0, units)
@@ -24,7 +24,7 @@ def put_step(words: Any, at: int, effect: int, effects: Any, made: Any, pair: An
         pair[0, half + word] = made[0, word]
 
 
-@njit(nogil=True)
+@part
 def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, units: Any) -> int:
     """Walk the step properties' trees for the batch's steps, and note in `work.broken` which are violated.
 
@@ -59,7 +59,7 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
     return -1 if waiting and missed == 0 else missed
 
 
-@njit(nogil=True)
+@part
 def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: Any) -> bool:
     """Whether one step of the batch violates any of the wanted step properties. Their walks are all known."""
     effect, at = work.hit_effect[hit], work.hit_state[hit]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from explorer.kernels.arrays import IMAGE, KEYS, LEAST
+from explorer.kernels.compiling import kernel, part
 from explorer.kernels.intrinsics import pext
 from explorer.kernels.rows import read_row
 
 
-@njit(inline="always")
+@part
 def _permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, into: int, units: Any) -> None:
     """Put the image of `words[at]` under a permutation, the identity not counted, into `room[into]`."""
     for word in range((len(units) + 1) // 2):
@@ -27,7 +27,7 @@ def _permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, in
             room[into, word] &= symmetry.kept[permutation, guard, value, word]
 
 
-@njit(inline="always")
+@part
 def _order(some: Any, i: int, other: Any, j: int, units: Any) -> int:
     """-1, 0 or 1 as `some[i]` is below, equal to or above `other[j]`."""
     order = 0
@@ -37,7 +37,7 @@ def _order(some: Any, i: int, other: Any, j: int, units: Any) -> int:
     return order
 
 
-@njit(inline="always")
+@part
 def _order_of_keys(words: Any, at: int, symmetry: Any, room: Any) -> int:
     """A number for the order of the names' keys: a digit for each pair of names, 0, 1 or 2 as the first one's key is below, equal or above.
 
@@ -57,7 +57,7 @@ def _order_of_keys(words: Any, at: int, symmetry: Any, room: Any) -> int:
     return order
 
 
-@njit(inline="always")
+@part
 def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
     """Replace `made[at]` by its representative: the least of the images whose keys are in the least order. The last rows are room."""
     if len(symmetry.images) == 0:
@@ -86,7 +86,7 @@ def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
         made[at, word] = made[least, word]
 
 
-@njit(inline="always")
+@part
 def orbit_size(words: Any, at: int, symmetry: Any, room: Any, units: Any) -> int:
     """How many states the representative `words[at]` stands for. The last rows of `room` are room.
 
@@ -109,7 +109,7 @@ def orbit_size(words: Any, at: int, symmetry: Any, room: Any, units: Any) -> int
     return (len(symmetry.images) + 1) // unmoved
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def orbit_sizes(rows: Any, begin: int, end: int, symmetry: Any, room: Any, units: Any) -> int:
     """How many states the rows begin..end, representatives all, stand for together."""
     total = 0
@@ -119,7 +119,7 @@ def orbit_sizes(rows: Any, begin: int, end: int, symmetry: Any, room: Any, units
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def representative(room: Any, symmetry: Any, units: Any) -> None:
     """Replace `room[0]` by its representative; `room` has `SPARE` more rows."""
     make_representative(room, 0, symmetry, units)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from explorer.compiler.program import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
 from explorer.compiler.widening import JUMP, KIND_AT, WIDE
+from explorer.kernels.compiling import part
 from explorer.kernels.intrinsics import lowest_bit, pext
 
 _WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
@@ -24,30 +24,30 @@ _JUMP, _WIDE = np.uint64(JUMP), np.uint64(WIDE)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
-@njit(inline="always")
+@part
 def follow(words: Any, at: int, node: int) -> int:
     """The position of the branch that a state takes at a node."""
     value = words[at, node & _WORD_MASK] >> ((node >> _WORD_BITS) & _SHIFT_MASK)
     return ((node & _NOT_NODE) >> _BRANCHES_AT) + (value & ((_ONE << ((node >> _WIDTH_AT) & _WIDTH_MASK)) - _ONE))
 
 
-@njit(inline="always")
+@part
 def is_wide(entry: int) -> bool:
     return entry >> _KIND_AT == _WIDE
 
 
-@njit(inline="always")
+@part
 def is_jump(entry: int) -> bool:
     return entry >> _KIND_AT == _JUMP
 
 
-@njit(inline="always")
+@part
 def inside(entry: int) -> int:
     """The branch, position or number that an entry holds besides its kind."""
     return entry & _INSIDE
 
 
-@njit(inline="always")
+@part
 def gather(words: Any, at: int, gatherings: Any, number: int) -> int:
     """An index made of bits of a state."""
     low = pext(words[at, gatherings[number, 0]], gatherings[number, 1])
@@ -55,19 +55,19 @@ def gather(words: Any, at: int, gatherings: Any, number: int) -> int:
     return low | high << gatherings[number, 4]
 
 
-@njit(inline="always")
+@part
 def follow_wide(words: Any, at: int, entry: int, trees: Any) -> int:
     """The entry that a state takes at a wide node."""
     node = inside(entry)
     return np.uint64(trees.entries[trees.nodes[node, 5] + gather(words, at, trees.nodes, node)])
 
 
-@njit(inline="always")
+@part
 def is_node(branch: int) -> bool:
     return branch >> _TOP != _ZERO
 
 
-@njit(inline="always")
+@part
 def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
     """Follow one tree for one state: the branch where it ends, and its position."""
     position = np.uint64(tree)
@@ -78,7 +78,7 @@ def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
     return branch, position
 
 
-@njit(inline="always")
+@part
 def candidates_of(words: Any, at: int, group: int, trees: Any) -> int:
     """The trees 64 * group .. 64 * group + 63 that may lead to something for a state, one bit each."""
     last = len(trees.chunks)
@@ -88,17 +88,17 @@ def candidates_of(words: Any, at: int, group: int, trees: Any) -> int:
     return left
 
 
-@njit(inline="always")
+@part
 def first_of(candidates: int) -> int:
     return lowest_bit(candidates)
 
 
-@njit(inline="always")
+@part
 def without_first(candidates: int) -> int:
     return candidates & (candidates - _ONE)
 
 
-@njit(inline="always")
+@part
 def apply(words: Any, at: int, effect: int, effects: Any, made: Any, into: int, units: Any) -> None:
     """Put the state after an effect on `words[at]` into `made[into]`."""
     for word in range((len(units) + 1) // 2):

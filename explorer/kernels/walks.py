@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING
+from explorer.kernels.compiling import kernel, part
 from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
 from explorer.kernels.walker import (
     AT_BOUND,
@@ -39,21 +39,21 @@ _30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 _TO_UNIT = 1.0 / (1 << 53)
 
 
-@njit(inline="always")
+@part
 def mixed(value: int) -> int:
     value = (value ^ (value >> _30)) * _MIX_1
     value = (value ^ (value >> _27)) * _MIX_2
     return value ^ (value >> _31)
 
 
-@njit(inline="always")
+@part
 def next_unit(random: Any) -> float:
     """A random number in 0..1, without 1."""
     random[0] += _GAMMA
     return np.float64(mixed(random[0]) >> _11) * _TO_UNIT
 
 
-@njit(inline="always")
+@part
 def begin_walk(seed: int, initial: Any, walker: Any) -> None:
     place, words = walker.place, walker.words
     place[STEP] = 0
@@ -63,7 +63,7 @@ def begin_walk(seed: int, initial: Any, walker: Any) -> None:
         words[0, word] = initial[first, word]
 
 
-@njit(inline="always")
+@part
 def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
     """Walk all of so many properties' trees for `words[0]`: 0 if all hold, 1 where a branch is missing, 2 where one is violated."""
     for tree in range(count):
@@ -74,7 +74,7 @@ def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
     return 0
 
 
-@njit(inline="always")
+@part
 def list_hits(trees: Any, walker: Any) -> int:
     """List the steps of the walk's state, cut ones too; -1 where a branch is missing."""
     hits = 0
@@ -94,7 +94,7 @@ def list_hits(trees: Any, walker: Any) -> int:
     return hits
 
 
-@njit(inline="always")
+@part
 def keep_enabled(hits: int, effects: Any, walker: Any) -> int:
     """Count the hits, and keep those that no bound cuts; how many."""
     kept = 0
@@ -110,7 +110,7 @@ def keep_enabled(hits: int, effects: Any, walker: Any) -> int:
     return kept
 
 
-@njit(inline="always")
+@part
 def choose(enabled: int, weights: Any, walker: Any) -> int:
     """One of the enabled steps, by the weights of their trees; -1 if none of them has any."""
     total = 0.0
@@ -128,7 +128,7 @@ def choose(enabled: int, weights: Any, walker: Any) -> int:
     return last
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def walk_on(
     end: int, depth: int, seed: int, initial: Any, weights: Any, deadlock: bool, properties: int, step_properties: int, trees: Any,
     invariants: Any, steps: Any, effects: Any, walker: Any, units: Any,

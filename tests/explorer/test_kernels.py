@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from explorer.kernels import intrinsics, kept, rows, trees
+from explorer.kernels import doors, intrinsics, rows, trees
 from explorer.kernels.arrays import EffectArrays
 
 WORD = st.integers(0, 2**64 - 1)
@@ -81,17 +80,17 @@ def test_the_visited_set_finds_what_was_entered_and_nothing_else(states: list[tu
     for row, (low, high) in enumerate(states):
         space[3 * row : 3 * row + 3] = [low & 2**32 - 1, low >> 32, high]
     table, room = np.zeros(len(states) + spare, np.uint32), np.zeros((1, 2), np.uint64)
-    rows.enter_rows(space, 0, len(states), table, room, np.zeros(7, np.uint64), units)
+    doors.enter_rows(space, 0, len(states), table, room, np.zeros(7, np.uint64), units)
 
     def find(words: tuple[int, int]) -> int:
         room[0] = words
-        return int(rows.find(space, table, room, units))
+        return int(doors.find(space, table, room, units))
 
     positions = {state: row for row, state in enumerate(states)}
     assert {state: find(state) for state in states} == positions
     assert find((other, 5)) == positions.get((other, 5), -1)
     if states:
-        rows.move_row(space, 0, len(states), table, np.zeros((1, 2), np.uint64), units)
+        doors.move_row(space, 0, len(states), table, np.zeros((1, 2), np.uint64), units)
         assert find(states[0]) == len(states)
 
 
@@ -134,31 +133,3 @@ def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tupl
     applied(np.array([words], np.uint64), arrays, made)
     expected = [words[0] & kept[0] | put[0], words[1] & kept[1] | (words[0] >> shift & 0xFF) << to]
     assert made[0].tolist() == expected
-
-
-# --- kept on disk
-
-
-def test_machine_code_is_forgotten_when_any_source_of_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, note = tmp_path / "kernels" / "__pycache__" / "expand.nbi", tmp_path / "kernels" / "__pycache__" / "sources.txt"
-    constants = tmp_path / "compiler" / "program.py"
-    for file in (tmp_path / "kernels" / "kept.py", constants, code):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.touch()
-    monkeypatch.setattr(kept, "__file__", str(tmp_path / "kernels" / "kept.py"))
-    kept.forget_code_of_other_sources()
-    assert not code.exists(), "nobody knows what it was made of"
-    code.touch()
-    kept.forget_code_of_other_sources()
-    assert code.exists()
-    constants.write_text("NOTHING = 2\n", encoding="utf-8")
-    kept.forget_code_of_other_sources()
-    assert not code.exists()
-    assert "program.py 12 " in note.read_text(encoding="utf-8")
-
-
-def test_kernels_in_an_archive_keep_no_machine_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "highwater.zip").touch()
-    monkeypatch.setattr(kept, "__file__", str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "kept.py"))
-    kept.forget_code_of_other_sources()
-    assert [file.name for file in tmp_path.iterdir()] == ["highwater.zip"]
