@@ -9,7 +9,6 @@ from typing import Any
 
 import attrs
 
-from explorer.analysis.schedule import with_fewest_switches
 from explorer.search.checkpoint import CheckpointError
 from explorer.system import ModelError, System, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
@@ -83,7 +82,7 @@ class Result:
 
 
 def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
-    from explorer.search import local  # imports numba
+    from explorer.search import local  # imports llvmlite
 
     known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage")
     checkpoint = None if options.get("checkpoint") is None else Path(options["checkpoint"])
@@ -141,8 +140,11 @@ def check_spec(
             outcome = _ENGINES[engine](spec, system, budget, {"keep_going": keep_going, "on_progress": on_progress, **options})
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
-    violations = tuple(with_fewest_switches(system, violation) for violation in outcome.violations)
-    return judge_claim(spec, attrs.evolve(outcome, violations=violations), went_on=keep_going)
+    if outcome.violations:
+        from explorer.analysis.schedule import with_fewest_switches
+
+        outcome = attrs.evolve(outcome, violations=tuple(with_fewest_switches(system, each) for each in outcome.violations))
+    return judge_claim(spec, outcome, went_on=keep_going)
 
 
 def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Result:

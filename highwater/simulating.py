@@ -70,7 +70,7 @@ def simulate_spec(
     Raises:
         SpecError: a weight names no action, or the model cannot be explored within these bounds, or is wrong in itself.
     """
-    from explorer.analysis.shrink import shrink as make_short  # both import numba
+    from explorer.analysis.shrink import shrink as make_short  # both import llvmlite
     from explorer.analysis.simulate import simulate
 
     try:

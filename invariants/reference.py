@@ -162,3 +162,17 @@ def valid_high_watermark(state: Agreement) -> bool | Witness:
                 end=state.leader.offsets[broker],
             )
     return True
+
+
+CLUSTER = (
+    weak_isr,
+    strong_isr,
+    leader_in_isr,
+    elected_leader_in_isr,
+    high_watermark_within_log,
+    leader_epochs_never_decrease_along_a_log,
+    records_are_unique_within_a_log,
+    same_offset_and_epoch_mean_same_record,
+)
+
+AGREEMENT = (valid_high_watermark,)

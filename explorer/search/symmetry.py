@@ -25,8 +25,8 @@ import numpy as np
 from explorer.compiler.images import Image, Permutation, permuted, renamed
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
 from explorer.kernels.arrays import Symmetry
-from explorer.system import Cut, ModelError, System, judge, successor
-from model.declarations import Quantified, Transition
+from explorer.system import ModelError, System, judge, successor
+from model.declarations import Instance, Prospect, Quantified, Transition
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8
@@ -191,42 +191,47 @@ def refuse_unless_sound(system: System, permutations: Sequence[Permutation], sta
         ModelError: they do; names the function, the names and the state.
     """
     for state in states:
+        ours = _seen(system, state)
         for permutation in _generators(permutations):
-            _try(system, permutation, state)
+            theirs = _seen(system, permuted(system.domain, state, permutation))
+            for function in _told_apart(system, permutation, ours, theirs):
+                _refuse(system, permutation, function, state)
 
 
 def _generators(permutations: Sequence[Permutation]) -> list[Permutation]:
-    """The permutations that exchange two names: together they generate all others of a full symmetric group."""
-    exchanges = [p for p in permutations if sum(name != image for of in p.values() for name, image in of.items()) == 2]
-    return exchanges or list(permutations[1:])
+    """Those that exchange two neighbours, which all others are made of if all are there; else every one."""
+    if len(permutations) < math.prod(math.factorial(len(of)) for of in permutations[0].values()):
+        return list(permutations[1:])
+    moved = [[place for of in found.values() for place, pair in enumerate(of.items()) if pair[0] != pair[1]] for found in permutations]
+    return [found for found, places in zip(permutations, moved, strict=True) if len(places) == 2 and places[1] - places[0] == 1]
 
 
-def _try(system: System, permutation: Permutation, state: Any) -> None:
-    image = permuted(system.domain, state, permutation)
-    by_function: dict[Any, tuple[list[Any], list[Any]]] = {}
-    steps: list[Transition] = []
-    image_steps: list[Transition] = []
-    for instance in system.actions:
-        ours, theirs = by_function.setdefault(instance.of, ([], []))
-        after, image_after = (successor(instance, each, system.domain) for each in (state, image))
-        ours.append(_image_of_step(system, after, permutation))
-        theirs.append(image_after)
-        steps += [Transition(state, after)] if isinstance(after, system.domain.cls) else []
-        image_steps += [Transition(image, image_after)] if isinstance(image_after, system.domain.cls) else []
-    for instance in system.step_properties:
-        ours, theirs = by_function.setdefault(instance.of, ([], []))
-        ours += [bool(judge(instance, step, system.transitions)) for step in steps]
-        theirs += [bool(judge(instance, step, system.transitions)) for step in image_steps]
-    for invariant in system.invariants:
-        ours, theirs = by_function.setdefault(invariant.of, ([], []))
-        ours.append(bool(judge(invariant, state, system.domain)))
-        theirs.append(bool(judge(invariant, image, system.domain)))
-    for prospect in system.prospects:  # each by itself: the permutations leave them as they are
-        if bool(judge(prospect, state, system.domain)) != bool(judge(prospect, image, system.domain)):
-            _refuse(system, permutation, prospect.of, state)
-    for function, (ours, theirs) in by_function.items():
-        if Counter(ours) != Counter(theirs):
-            _refuse(system, permutation, function, state)
+def _seen(system: System, state: Any) -> dict[Instance, list[Any]]:
+    """What each action and property gives for a state, and each step property for the steps from there."""
+    after = {each: successor(each, state, system.domain) for each in system.actions}
+    steps = [Transition(state, each) for each in after.values() if isinstance(each, system.domain.cls)]
+    return {
+        **{each: [result] for each, result in after.items()},
+        **{each: [bool(judge(each, step, system.transitions)) for step in steps] for each in system.step_properties},
+        **{each: [bool(judge(each, state, system.domain))] for each in (*system.invariants, *system.prospects)},
+    }
+
+
+def _told_apart(
+    system: System, permutation: Permutation, ours: Mapping[Instance, list[Any]], theirs: Mapping[Instance, list[Any]]
+) -> Iterator[Quantified]:
+    """The functions that give for a state's image anything but the images of what they give for the state.
+
+    Instances of a function may change places. Prospects may not: the permutations leave each as it is.
+    """
+    both: dict[Instance | Quantified, tuple[list[Any], list[Any]]] = {}
+    for instance, results in ours.items():
+        here, there = both.setdefault(instance if isinstance(instance.of, Prospect) else instance.of, ([], []))
+        here += [permuted(system.domain, each, permutation) if isinstance(each, system.domain.cls) else each for each in results]
+        there += theirs[instance]
+    for found, (here, there) in both.items():
+        if Counter(here) != Counter(there):
+            yield found.of if isinstance(found, Instance) else found
 
 
 def _refuse(system: System, permutation: Permutation, function: Quantified, state: Any) -> NoReturn:
@@ -235,7 +240,3 @@ def _refuse(system: System, permutation: Permutation, function: Quantified, stat
         f"{function.name} tells {moved} apart, which the model declares interchangeable; explore without symmetry\n"
         f"  in the state {system.domain.show(state)}"
     )
-
-
-def _image_of_step(system: System, after: Any, permutation: Permutation) -> Any:
-    return after if after is None or isinstance(after, Cut) else permuted(system.domain, after, permutation)

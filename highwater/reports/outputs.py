@@ -8,10 +8,7 @@ from pathlib import Path
 
 from explorer.system import ModelError
 from highwater.claims import Result
-from highwater.reports import github
-from highwater.reports.junit import write_junit
 from highwater.reports.results import Problem, ReportError, report, write_json, write_text
-from highwater.reports.sarif import write_sarif
 
 FOLDER = "html"  # the output that is a folder
 
@@ -90,8 +87,12 @@ class Outputs:
         if "json" in paths:
             yield lambda: write_json(paths["json"], data)
         if "junit" in paths:
+            from highwater.reports.junit import write_junit
+
             yield lambda: write_junit(paths["junit"], results, problems)
         if "sarif" in paths:
+            from highwater.reports.sarif import write_sarif
+
             yield lambda: write_sarif(paths["sarif"], results, problems)
         if FOLDER in paths:
             from highwater.viewer.gallery import prepare, write_gallery  # imports jinja2
@@ -102,6 +103,8 @@ class Outputs:
                 yield lambda: prepare(paths[FOLDER])
 
     def _tell_github(self, results: Sequence[Result], problems: Sequence[Problem]) -> None:
+        from highwater.reports import github
+
         for line in github.annotations(results):
             print(line)
         if not github.write_summary(results, problems) and results:
@@ -110,4 +113,6 @@ class Outputs:
     def complain(self, error: Exception) -> None:
         """Tell GitHub what is wrong with a spec or the usage."""
         if self._to_github:
+            from highwater.reports import github
+
             print(github.complaint(str(error)))

@@ -141,8 +141,8 @@ def choose(name: str, known: Mapping[str, Any], key: str, kind: str) -> Any:
     Raises:
         Wrong: it stands for nothing.
     """
-    for candidate, value in known.items():
+    for candidate in known:
         if same_name(candidate) == same_name(name):
-            return value
+            return known[candidate]
     hint = did_you_mean(name, known, same_name)
     raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint}; allowed are {', '.join(known)}")

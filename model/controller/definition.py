@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from model.controller import broker_changes, failover, in_sync_replicas, leadership, reassignment, registrations, replica_manager, topics
 from model.controller.bounds import ControllerBounds
-from model.controller.protocol import ControllerProtocol, IsrPath
+from model.controller.protocol import PRESETS, ControllerProtocol, IsrPath
 from model.controller.state import Cluster, initial_states
 from model.declarations import Action
-from model.definition import Definition
+from model.definition import Definition, Model
 
 PERTURBATIONS = (
     failover.controller_crashes,
@@ -69,3 +69,12 @@ def define(protocol: ControllerProtocol) -> Definition:
 def _exists(action: Action, protocol: ControllerProtocol) -> bool:
     """Whether the protocol has the step: what only one way of changing the ISR needs is no part of the other."""
     return action is not in_sync_replicas.answers_alter_partition or protocol.isr_path is IsrPath.ALTER_PARTITION
+
+
+CONTROLLER = Model(
+    "controller",
+    "Kafka's controller with ZooKeeper: both state machines, elections, creation and deletion, reassignment, fail-over.",
+    ControllerProtocol,
+    define,
+    PRESETS,
+)

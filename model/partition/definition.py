@@ -6,7 +6,7 @@ import functools
 
 import attrs
 
-from model.definition import Definition
+from model.definition import Definition, Model
 from model.domain import evolve
 from model.log import NO_EPOCH
 from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr
@@ -14,6 +14,7 @@ from model.partition.bounds import PartitionBounds
 from model.partition.controlling import election_of
 from model.partition.logs import with_epoch_of_election
 from model.partition.protocol import Flush, PartitionProtocol
+from model.partition.releases import PRESETS
 from model.partition.state import (
     UNKNOWN_FOLLOWER,
     Clients,
@@ -122,3 +123,12 @@ def define(protocol: PartitionProtocol) -> Definition:
         *((failures.crash_with_loss,) if protocol.flush is Flush.ASYNC else ()),
     )
     return Definition(PartitionBounds, Partition, functools.partial(initial_states, protocol=protocol), actions, all_brokers)
+
+
+PARTITION = Model(
+    "partition",
+    "One partition message by message, from produce and fetch to elections and crashes, with every historical rule as a toggle.",
+    PartitionProtocol,
+    define,
+    PRESETS,
+)

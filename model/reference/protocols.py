@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.declarations import Action
-from model.definition import Definition
+from model.definition import Definition, Model
 from model.reference import async_isr, fenced, unfenced
 from model.reference.controlling import become_leader, elect_leader, take_from_isr, write
 from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant, all_brokers, initial_states
@@ -43,3 +43,11 @@ def define(protocol: ReferenceProtocol) -> Definition:
     if protocol.variant is Variant.ASYNC_ISR:
         return Definition(async_isr.AsyncIsrBounds, async_isr.Agreement, async_isr.initial_states, async_isr.ACTIONS, async_isr.followers)
     return Definition(ReferenceBounds, Cluster, initial_states, STEPS[protocol.variant], all_brokers)
+
+
+REFERENCE = Model(
+    "reference",
+    "The public TLA+ family: truncation to the high watermark, KIP-101, KIP-279, KIP-320 and its first try, and AsyncIsr.",
+    ReferenceProtocol,
+    define,
+)

@@ -21,7 +21,7 @@ from explorer.compiler.widening import JUMP, KIND_AT, WIDE, Widened, widened
 from explorer.kernels import doors as kernels
 from explorer.kernels.arrays import SPARE
 from explorer.search import engine, local, oracle, store
-from explorer.search.symmetry import permutations_of, refuse_unless_sound, tabulate
+from explorer.search.symmetry import _generators, permutations_of, refuse_unless_sound, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.listing import variants
@@ -242,6 +242,17 @@ def test_representatives_are_right_for_any_group_and_any_state(interchangeable: 
     if alike:
         state = attrs.evolve(state, hosts=tuple(attrs.evolve(host, age=1, homes=()) for host in state.hosts), awake=frozenset())
     found.check(state)
+
+
+@pytest.mark.parametrize(("interchangeable", "tried"), [("everybody", 4), ("who does not begin", 11), ("two pairs", 15)])
+def test_what_is_tried_makes_up_the_whole_group(interchangeable: str, tried: int) -> None:
+    generators = _generators(world(interchangeable).permutations)
+    assert len(generators) == tried
+    made, known = [world(interchangeable).permutations[0]], 0
+    while known < len(made):
+        products = [{of: {name: by[of][image] for name, image in each[of].items()} for of in each} for each in made for by in generators]
+        known, made = len(made), made + [each for number, each in enumerate(products) if each not in [*made, *products[:number]]]
+    assert len(made) == len(world(interchangeable).permutations)
 
 
 @settings(max_examples=40, deadline=None)

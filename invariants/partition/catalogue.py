@@ -1,0 +1,31 @@
+"""The properties of the model of one partition, in the order in which they are listed."""
+
+from __future__ import annotations
+
+from invariants.partition import agreement, clients, records
+from model.declarations import Invariant, Prospect, StepProperty
+
+PARTITION: tuple[Invariant | StepProperty | Prospect, ...] = (
+    records.exposed_records_survive,
+    records.acknowledged_records_survive,
+    records.candidates_are_complete,
+    records.own_isr_is_complete,
+    records.logs_agree_below_high_watermarks,
+    records.epochs_tell_records_apart,
+    records.followers_do_not_diverge,
+    records.who_is_passed_keeps_no_foreign_records,
+    agreement.commits_wait_for_every_candidate,
+    agreement.one_leader_per_epoch,
+    agreement.stale_leaders_expose_nothing,
+    records.isr_members_keep_what_is_committed,
+    clients.end_offset_never_goes_back,
+    clients.reads_are_repeatable,
+    records.checkpoints_never_forget,
+    records.high_watermark_is_within_the_log,
+    records.what_is_below_a_high_watermark_is_committed,
+    agreement.isr_is_valid,
+    agreement.somebody_can_be_waited_for,
+    records.acknowledged_records_are_somewhere,
+    agreement.no_broker_halts,
+    clients.refused_records_are_not_exposed,
+)
