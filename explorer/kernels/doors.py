@@ -66,7 +66,8 @@ class Door:
             symbol, code = compiling.object_code(kernel, arguments)
             door = kept.linked(name, symbol, code)
         except Exception as error:
-            warnings.warn(f"{self._name} is compiled anew by every process: {error!r}", RuntimeWarning, stacklevel=4)
+            why = f"{type(error).__name__}: {error}"[:200]
+            warnings.warn(f"{self._name} is compiled anew by every process: {why}", RuntimeWarning, stacklevel=4)
             self._dispatcher = compiling.dispatcher(kernel)
             return None
         kept.keep(name, symbol, code)

@@ -61,9 +61,13 @@ def linked(name: str, symbol: str, code: bytes) -> Function:
     """A door of its object code.
 
     Raises:
-        RuntimeError: it needs functions that are not in it. It is given none, as code of numba's that raises or allocates would need numba.
+        RuntimeError: it needs functions that are not in it. It is given none but the three that LLVM makes of loops: code of numba's that
+            raises or allocates would need numba.
     """
-    library = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol).link(_linker(), f"{name} {len(_libraries)}")
+    builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
+    for function in ("memcpy", "memmove", "memset"):
+        builder.import_symbol(function, ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value)
+    library = builder.link(_linker(), f"{name} {len(_libraries)}")
     _libraries.append(library)
     return ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_size_t)(library[symbol])
 

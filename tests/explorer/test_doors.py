@@ -66,6 +66,13 @@ def last(sums: Any) -> int:
     return sums[len(sums) - 1]
 
 
+def clears(numbers: Any, others: Any) -> None:
+    for i in range(len(numbers)):
+        numbers[i] = 0
+    for i in range(len(others)):
+        others[i] = numbers[i]
+
+
 def shows(numbers: Any) -> None:
     print(numbers[0])
 
@@ -74,7 +81,7 @@ def shows(numbers: Any) -> None:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The only folder where code is kept; and the functions above as kernels of a module of their own."""
     module = types.ModuleType("explorer.kernels.probes")
-    for function in (weighed, nothing, last, shows):
+    for function in (weighed, nothing, last, clears, shows):
         setattr(module, function.__name__, kernel(function))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(kept, "_folders", lambda: [tmp_path / "kept"])
@@ -262,6 +269,14 @@ def test_where_no_object_code_is_to_be_had_numba_is_asked_each_time(folder: Path
     assert sums[0] == 7
     assert door(np.zeros(2, np.int32)) is None, "and says so once"
     assert not folder.exists()
+
+
+def test_loops_may_become_functions_of_the_c_library() -> None:
+    """Where LLVM makes `memset` and `memcpy` of these; unless they are to be had, a warning is an error here."""
+    numbers, others = np.ones(1000, np.uint8), np.ones(1000, np.uint8)
+    Door("probes", "clears")(numbers, others)
+    assert not numbers.any()
+    assert not others.any()
 
 
 def test_code_that_needs_python_is_not_linked_but_left_to_numba(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
