@@ -80,9 +80,11 @@ def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> Non
         kind = type(each)
         if kind is ndarray:
             cells.append(id(each))
-            kinds += each.dtype, each.ndim
+            kinds.append(each.dtype)
+            kinds.append(each.ndim)
         elif isinstance(each, tuple):
-            kinds += kind, len(each)
+            kinds.append(kind)
+            kinds.append(len(each))
             _list(each, cells, kinds)
         else:
             cells.append(int(each) & _WORD)

@@ -30,28 +30,31 @@ MOST_KEPT = 8  # of what code is kept for: sources, versions, processors
 
 def load(name: str) -> Function | None:
     """The door of that name, if it is kept."""
-    for folder in _folders():
+    for folder in folders():
         try:
             head, _, code = (folder / _made_of() / name).read_bytes().partition(b"\n")
             checksum, symbol = head.decode("ascii").split(" ")
-        except (OSError, ValueError):
+            if hashlib.sha256(code).hexdigest() == checksum:
+                return linked(name, symbol, code)
+        except (OSError, ValueError, RuntimeError):
             continue
-        if hashlib.sha256(code).hexdigest() == checksum:
-            return linked(name, symbol, code)
     return None
 
 
 def keep(name: str, symbol: str, code: bytes) -> None:
     """Keep a door, in the first folder that can be written, if any can. Processes that do so at once write the same."""
-    for folder in _folders():
+    for folder in folders():
         try:
             place = folder / _made_of()
             if not place.exists():
                 place.mkdir(parents=True, exist_ok=True)
                 _forget_oldest(folder)
             unfinished = place / f"{name}-{os.getpid()}"
-            unfinished.write_bytes(f"{hashlib.sha256(code).hexdigest()} {symbol}\n".encode("ascii") + code)
-            unfinished.replace(place / name)
+            try:
+                unfinished.write_bytes(f"{hashlib.sha256(code).hexdigest()} {symbol}\n".encode("ascii") + code)
+                unfinished.replace(place / name)
+            finally:
+                unfinished.unlink(missing_ok=True)
         except OSError:
             continue
         return
@@ -82,7 +85,7 @@ def _linker() -> Any:
     return llvm.create_lljit_compiler()
 
 
-def _folders() -> Iterator[Path]:
+def folders() -> Iterator[Path]:
     """Where code may be kept: beside the sources, or in the user's own folder. Nowhere that another user can write: it is executed."""
     yield Path(__file__).parent / "__pycache__"
     own = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
@@ -93,10 +96,10 @@ def _folders() -> Iterator[Path]:
 @cache
 def _made_of() -> str:
     """A name for all that code depends on besides the kernel and its arguments."""
-    numba = importlib.util.find_spec("numba")
+    numba = Path(str(importlib.util.find_spec("numba").origin)).parent
     parts = [
         *(file.read_bytes() for file in sources()),
-        Path(numba.origin).with_name("_version.py").read_bytes() if numba and numba.origin else b"",  # its import takes long
+        *(file.read_bytes() for file in sorted(numba.glob("_*.py"))),  # one of them has the version; importing it takes long
         f"{llvmlite.__version__} {np.__version__} {sys.version} {llvm.get_process_triple()} {object.__basicsize__}".encode(),
         f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}".encode(),
         repr(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))).encode(),

@@ -84,7 +84,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for function in (weighed, nothing, last, clears, shows):
         setattr(module, function.__name__, kernel(function))
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setattr(kept, "_folders", lambda: [tmp_path / "kept"])
+    monkeypatch.setattr(kept, "folders", lambda: [tmp_path / "kept"])
     return tmp_path / "kept"
 
 
@@ -180,7 +180,7 @@ def test_a_damaged_file_is_made_again(folder: Path, compiled: list[str], content
 def test_where_one_folder_cannot_be_written_the_next_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]) -> None:
     in_the_way, own = tmp_path / "file", tmp_path / "own"
     in_the_way.touch()
-    monkeypatch.setattr(kept, "_folders", lambda: [in_the_way, own])
+    monkeypatch.setattr(kept, "folders", lambda: [in_the_way, own])
     assert [Door("probes", "last")(np.arange(9)) for _ in range(2)] == [8, 8]
     assert (len(compiled), len(list(own.glob("*/*")))) == (1, 1)
 
@@ -189,7 +189,7 @@ def test_where_nothing_can_be_written_kernels_run_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]
 ) -> None:
     (tmp_path / "file").touch()
-    monkeypatch.setattr(kept, "_folders", lambda: [tmp_path / "file"])
+    monkeypatch.setattr(kept, "folders", lambda: [tmp_path / "file"])
     assert [Door("probes", "last")(np.arange(9)) for _ in range(2)] == [8, 8]
     assert len(compiled) == 2
 
@@ -229,7 +229,7 @@ def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) 
     code = f"""
 import sys, pathlib, numpy as np
 from explorer.kernels import doors, kept
-kept._folders = lambda: [pathlib.Path({str(folder)!r})]
+kept.folders = lambda: [pathlib.Path({str(folder)!r})]
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
 doors.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
 print(sorted(table[table > 0] & 7), "numba" in sys.modules)
