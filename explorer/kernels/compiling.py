@@ -19,6 +19,7 @@ from numba.core.compiler import Compiler
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
+from numpy import ndarray
 
 from explorer.kernels.kept import FIRST_ARGUMENT, RESULTS
 
@@ -71,8 +72,9 @@ def object_code(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
 def _type_of(argument: Any) -> types.Type:
     if isinstance(argument, tuple):
         return types.BaseTuple.from_types(tuple(map(_type_of, argument)), type(argument))
-    dtype = getattr(argument, "dtype", None)
-    return types.int64 if dtype is None or not argument.ndim else types.Array(from_dtype(dtype), argument.ndim, "C")
+    if isinstance(argument, ndarray):
+        return types.Array(from_dtype(argument.dtype), argument.ndim, "C")
+    return types.int64
 
 
 def _door(of: Any, kinds: tuple[types.Type, ...]) -> Callable[[int], int]:

@@ -77,13 +77,12 @@ class Door:
 def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:
     """List arguments one after the other as a door reads them, and their types."""
     for each in arguments:
-        kind = type(each)
-        if kind is ndarray:
+        if isinstance(each, ndarray):
             cells.append(id(each))
             kinds.append(each.dtype)
             kinds.append(each.ndim)
         elif isinstance(each, tuple):
-            kinds.append(kind)
+            kinds.append(type(each))
             kinds.append(len(each))
             _list(each, cells, kinds)
         else:

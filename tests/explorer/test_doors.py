@@ -147,6 +147,15 @@ def test_arguments_of_other_types_have_a_door_of_their_own(folder: Path, compile
     assert (len(compiled), len(list(folder.glob("*/*")))) == (2, 2)
 
 
+def test_an_array_may_be_a_file_or_read_only(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(range(16)))
+    door, expected = Door("probes", "last"), int.from_bytes(range(8, 16), "little")
+    assert door(np.memmap(tmp_path / "file", np.int64)) == expected
+    assert door(np.frombuffer((tmp_path / "file").read_bytes(), np.int64)) == expected
+    with pytest.raises(ValueError, match="contiguous"):
+        door(np.frombuffer(bytes(17), np.int64, 2, 1)), "as it is not aligned"
+
+
 def test_an_array_with_gaps_is_refused() -> None:
     with pytest.raises(ValueError, match=r"probes\.last takes arrays that are contiguous only"):
         Door("probes", "last")(np.arange(9)[::2])
