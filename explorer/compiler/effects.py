@@ -14,6 +14,8 @@ from explorer.system import ModelError
 
 MOST_ENTRIES, MOST_CUTS = 1 << 24, 1024
 
+COPY_FIELD = 7  # bits for each part of a copy: a width may be 64
+
 FIRST_EFFECT = 3
 """The first branch of a tree that is an effect; see `explorer.compiler.program`."""
 
@@ -50,23 +52,21 @@ class Effects:
     """What a step does, once for all trees: row i of each column belongs to the branch `FIRST_EFFECT + i`.
 
     Attributes:
-        keep, put: per word, the bits that stay and the bits that are set.
-        copies, first_copy: rows (word, shift, mask, word, shift) from the state before to the state after; row i of `first_copy` is
-            where effect i's copies begin, row i + 1 where they end.
+        writes: per word the bits that stay, then per word the bits that are set, then where the copies begin (upper half) and end (lower).
+        copies: one number per copy from the state before to the state after: word, shift and width of what is copied, then word and
+            shift of where it goes, `COPY_FIELD` bits each from the lowest.
         cut: the number of the set of bounds that cuts the step, plus one; 0 for a step that happens.
         bounds: the sets of bounds, by number.
         results: what row i means.
     """
 
     def __init__(self, words: int) -> None:
-        self.keep = Column(np.uint64, words)
-        self.put = Column(np.uint64, words)
-        self.copies = Column(np.uint64, 5)
-        self.first_copy = Column(np.int64)
-        self.first_copy.append(0)
-        self.cut = Column(np.int32)
+        self.writes = Column(np.uint64, 2 * words + 1)
+        self.copies = Column(np.uint64)
+        self.cut = Column(np.uint32)
         self.bounds: list[frozenset[str]] = []
         self.results: list[Update | OutOfBounds] = []
+        self._words = words
         self._numbers: dict[Any, int] = {}
 
     def reference(self, result: Update | OutOfBounds) -> int:
@@ -78,10 +78,10 @@ class Effects:
 
     def _add(self, result: Update | OutOfBounds) -> int:
         self.results.append(result)
-        row = self.keep.extend(1)
-        self.put.extend(1)
+        row = self.writes.extend(1)
         self.cut.extend(1)
-        self.keep.array[row] = ~np.uint64(0)
+        keep, put = [2**64 - 1] * self._words, [0] * self._words
+        first = self.copies.length
         if isinstance(result, OutOfBounds):
             if result.bounds not in self.bounds:
                 if len(self.bounds) == MOST_CUTS:
@@ -90,22 +90,32 @@ class Effects:
             self.cut.array[row] = self.bounds.index(result.bounds) + 1
         else:
             for leaf, raw in (*result.constants, *((leaf, 0) for leaf in result.cleared)):
-                self.keep.array[row, leaf.word] &= np.uint64(~(leaf.mask << leaf.shift) & (2**64 - 1))
-                self.put.array[row, leaf.word] |= np.uint64(raw << leaf.shift)
-            for source, target in _joined(result.copies):
-                self.keep.array[row, target[0]] &= np.uint64(~(target[2] << target[1]) & (2**64 - 1))
-                self.copies.append((*source, *target[:2]))
-        self.first_copy.append(self.copies.length)
+                keep[leaf.word] &= ~(leaf.mask << leaf.shift)
+                put[leaf.word] |= raw << leaf.shift
+            for word, shift, source_word, source_shift, width in _joined(result.copies):
+                keep[word] &= ~(((1 << width) - 1) << shift)
+                parts = (source_word, source_shift, width, word, shift)
+                self.copies.append(sum(part << place * COPY_FIELD for place, part in enumerate(parts)))
+        self.writes.array[row] = [*keep, *put, first << 32 | self.copies.length]
         return row
 
+    def after(self, row: int, words: Sequence[int]) -> tuple[int, ...]:
+        """The words of the state after an effect that happens, on a state's words."""
+        *writes, copies = map(int, self.writes.array[row])
+        after = [word & keep | put for word, keep, put in zip(words, writes[: self._words], writes[self._words :], strict=True)]
+        for copy in self.copies.array[copies >> 32 : copies & (1 << 32) - 1].tolist():
+            word, shift, width, to, to_shift = (copy >> place * COPY_FIELD & (1 << COPY_FIELD) - 1 for place in range(5))
+            after[to] |= (words[word] >> shift & (1 << width) - 1) << to_shift
+        return tuple(after)
 
-def _joined(copies: Sequence[tuple[Leaf, Leaf]]) -> list[tuple[tuple[int, int, int], tuple[int, int, int]]]:
-    """Copies as (word, shift, mask) pairs, neighbours that move together made one."""
-    joined: list[list[int]] = []  # target word, target shift, source word, source shift, width
+
+def _joined(copies: Sequence[tuple[Leaf, Leaf]]) -> list[list[int]]:
+    """Copies as (target's word and shift, source's word and shift, width), neighbours that move together made one."""
+    joined: list[list[int]] = []
     for target, source in sorted(copies, key=lambda copy: (copy[0].word, copy[0].shift)):
         last = joined[-1] if joined else [-1] * 5
         if (last[0], last[1] + last[4], last[2], last[3] + last[4]) == (target.word, target.shift, source.word, source.shift):
             last[4] += target.width
         else:
             joined.append([target.word, target.shift, source.word, source.shift, target.width])
-    return [((sw, ss, (1 << width) - 1), (tw, ts, (1 << width) - 1)) for tw, ts, sw, ss, width in joined]
+    return joined

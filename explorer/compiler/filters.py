@@ -17,6 +17,8 @@ from explorer.compiler.program import NODE, NOTHING, Program
 
 MOST_BITS = 10
 MOST_CHUNKS = 14
+MOST_PROOFS = 1 << 8
+GATHER_FIELD = 6
 
 Field = tuple[int, int, int]  # word, shift, width
 
@@ -30,14 +32,21 @@ def fits(fields: Iterable[Field]) -> bool:
     return _width(fields) <= MOST_BITS and len({word for word, _, _ in fields}) <= 2
 
 
-def gathering(fields: Iterable[Field]) -> tuple[int, int, int, int, int]:
-    """How to gather fields of one or two words into an index, those that lie lowest at its low end: the word and mask of its low part,
-    those of its high part, and where the high part goes."""
+def gathering(fields: Iterable[Field]) -> tuple[int, int, int]:
+    """How to gather fields of one or two words into an index, those that lie lowest at its low end.
+
+    Returns:
+        The masks of its low and of its high part; and where the high part goes, the word of the low part and that of the high part,
+        `GATHER_FIELD` bits each from the lowest. If both words are among the first two, the low part is of the first.
+    """
     masks: dict[int, int] = {}
     for word, shift, width in sorted(fields):
         masks[word] = masks.get(word, 0) | ((1 << width) - 1) << shift
-    (low, mask), *rest = masks.items()
-    return low, mask, *(rest[0] if rest else (low, 0)), mask.bit_count()
+    parts = [*masks.items()]
+    if len(parts) == 1 and parts[0][0] == 1:
+        parts.insert(0, (0, 0))
+    (low, low_mask), (high, high_mask), *_ = (*parts, (0, 0), (0, 0))
+    return low_mask, high_mask, low_mask.bit_count() | low << GATHER_FIELD | high << 2 * GATHER_FIELD
 
 
 class Filter:
@@ -46,15 +55,16 @@ class Filter:
     def __init__(self, program: Program, sample: Sequence[Sequence[int]] = ()) -> None:
         sizes = {(leaf.word, leaf.shift, leaf.width): leaf.size for leaf in program.layout.root.leaves()}
         self._program = program
+        self._cells = program.branches.cells
         self._sizes = sizes
         chunks = self._choose(sample)
         groups = max(1, -(-len(program.instances) // 64))
-        self.chunks = np.array([gathering(chunk) for chunk in chunks], np.uint64).reshape(len(chunks), 5)
+        self.chunks = np.array([gathering(chunk) for chunk in chunks], np.uint64).reshape(len(chunks), 3)
         self.candidates = np.full((len(chunks) + 1, 1 << MOST_BITS if chunks else 1, groups), ~np.uint64(0), np.uint64)
         for number, chunk in enumerate(chunks):
             self._tabulate(number, sorted(chunk))
         for tree in range(64 * groups):
-            if tree >= len(program.instances) or int(program.branches.array[tree]) == NOTHING:
+            if tree >= len(program.instances) or self._cells[tree] == NOTHING:
                 self.candidates[-1, 0, tree // 64] &= ~(np.uint64(1) << np.uint64(tree % 64))
 
     def _choose(self, sample: Sequence[Sequence[int]]) -> list[set[Field]]:
@@ -67,7 +77,7 @@ class Filter:
             for path, reference in (self._program.path(tree, words),)
             if reference == NOTHING and path
         )
-        for (tree, path), count in paths.items():
+        for (tree, path), count in paths.most_common(MOST_PROOFS):
             ruled_out[self._proof(tree, dict(path))] += count
         chunks: list[set[Field]] = []
         for fields, _ in ruled_out.most_common():
@@ -93,13 +103,13 @@ class Filter:
         return frozenset(path)
 
     def _leads_to_nothing(self, position: int, known: Mapping[Field, int]) -> bool:
-        reference = int(self._program.branches.array[position])
-        if not reference & NODE:
-            return reference == NOTHING
-        field, first = self._program.node(reference)
-        if field in known:
-            return self._leads_to_nothing(first + known[field], known)
-        return all(self._leads_to_nothing(first + value, known) for value in range(self._sizes[field]))
+        branch = self._cells[position]
+        while branch >= NODE:
+            field, first = Program.node(branch)
+            if field not in known:
+                return all(self._leads_to_nothing(below, known) for below in range(first, first + self._sizes[field]))
+            branch = self._cells[first + known[field]]
+        return branch == NOTHING
 
     def _tabulate(self, number: int, chunk: list[Field]) -> None:
         """The trees that each value of a chunk rules out. Sets of values are whole numbers, a bit per value."""
@@ -116,10 +126,10 @@ class Filter:
 
         def nothing(position: int) -> int:
             """For which values the tree below a branch is known to lead to nothing."""
-            reference = int(self._program.branches.array[position])
-            if not reference & NODE:
-                return everything if reference == NOTHING else 0
-            field, first = self._program.node(reference)
+            branch = self._cells[position]
+            if branch < NODE:
+                return everything if branch == NOTHING else 0
+            field, first = Program.node(branch)
             if field in values:
                 possible = range(self._sizes[field])
                 out = sum(mask for value, mask in enumerate(values[field]) if value not in possible)

@@ -270,11 +270,7 @@ class ActionProgram(Program):
         effects = self.effects
         if cut := int(effects.cut.array[row]):
             return Cut(effects.bounds[cut - 1])
-        after = [int(w) & int(k) | int(p) for w, k, p in zip(words, effects.keep.array[row], effects.put.array[row], strict=True)]
-        for copy in range(int(effects.first_copy.array[row]), int(effects.first_copy.array[row + 1])):
-            word, shift, mask, to, to_shift = map(int, effects.copies.array[copy])
-            after[to] |= (int(words[word]) >> shift & mask) << to_shift
-        return tuple(after)
+        return effects.after(row, words)
 
 
 class InvariantProgram(Program):

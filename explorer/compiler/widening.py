@@ -3,7 +3,8 @@
 A walk through a tree makes one test after the other, and each waits for the one before. Where a sample of states shows that walks come by
 often, the tests that they make most there, of some ten bits together, become one *wide node*: an index gathered from the state, and an
 entry for each index. An entry is the branch where the tests lead, another wide node, or a *jump* to the tree itself, where a path
-is unknown yet or walks seldom come by. So wide nodes stay right while trees grow, and lose only some of their use.
+is unknown yet or walks seldom come by. So wide nodes stay right while trees grow, and lose only some of their use. Every walk begins
+at a wide node, if need be at one without tests, so that all walks make their first step alike.
 """
 
 from __future__ import annotations
@@ -32,20 +33,21 @@ class Widened:
     """The arrays that the kernel reads.
 
     Attributes:
-        roots: per tree, the entry to begin with.
-        nodes: per wide node, the word and the mask of the low part of its index, those of the high part, where the high part goes, and
-            where the node's entries begin.
+        nodes: per wide node, how the index is gathered, see `explorer.compiler.filters.gathering`, and where its entries begin. The
+            walks of tree i begin at node i.
         entries: the entries.
     """
 
-    roots: np.ndarray
     nodes: np.ndarray
     entries: np.ndarray
 
 
 def not_widened(trees: int) -> Widened:
     """Every walk goes through the trees themselves."""
-    return Widened(np.arange(max(1, trees), dtype=np.uint32) | np.uint32(JUMPS), np.zeros((1, 6), np.uint64), np.zeros(1, np.uint32))
+    count = max(1, trees)
+    return Widened(
+        np.array([(*gathering(()), tree) for tree in range(count)], np.uint64), np.arange(count, dtype=np.uint32) | np.uint32(JUMPS)
+    )
 
 
 def widened(program: Program, states: np.ndarray) -> Widened:
@@ -81,27 +83,36 @@ class _Widening:
         self._cells = program.branches.cells
         self._trees = len(program.instances)
         self._visits = {position: count for position, count in visits.items() if count >= FEWEST_VISITS}
-        self._nodes = [[0] * 6]
-        self._tables: list[np.ndarray] = [np.zeros(1, np.uint32)]
-        self._entries = 1
+        self._nodes = [(0,) * 4] * max(1, self._trees)
+        self._tables: list[np.ndarray] = []
+        self._entries = 0
 
     def result(self) -> Widened:
-        roots = np.array([self._entry(tree) for tree in range(max(1, self._trees))], np.uint32)
-        return Widened(roots, np.array(self._nodes, np.uint64), np.concatenate(self._tables))
+        for tree in range(len(self._nodes)):
+            entry = self._entry(tree, tree)
+            if entry != WIDENS | tree:
+                self._place(tree, [], np.full(1, entry, np.uint32))
+        return Widened(np.array(self._nodes, np.uint64), np.concatenate(self._tables))
 
-    def _entry(self, position: int) -> int:
-        """What stands for a branch of the trees."""
+    def _place(self, number: int, fields: list[Field], table: np.ndarray) -> None:
+        """Make a wide node the one of that number."""
+        self._nodes[number] = (*gathering(fields), self._entries)
+        self._tables.append(table.reshape(-1))
+        self._entries += table.size
+
+    def _entry(self, position: int, number: int | None = None) -> int:
+        """What stands for a branch of the trees; if it is a wide node, that of a number if one is given."""
         branch = self._cells[position]
         if branch < NODE:
             return JUMPS | position if branch in (UNKNOWN, PENDING) else branch
         fields = self._fields(position) if position in self._visits else []
-        if len(fields) < 2 or self._entries > MOST_ENTRIES:
+        if not fields or self._entries > MOST_ENTRIES:
             return JUMPS | position
-        number = len(self._nodes)
-        self._nodes.append([*gathering(fields), self._entries])
         table = np.zeros([1 << width for _, _, width in reversed(fields)], np.uint32)  # the first field's values lie side by side
-        self._tables.append(table.reshape(-1))
-        self._entries += table.size
+        if number is None:
+            number = len(self._nodes)
+            self._nodes.append((0,) * 4)
+        self._place(number, fields, table)
         axes: dict[Field | None, int] = {field: -1 - place for place, field in enumerate(fields)}
         ahead: list[tuple[int, tuple[Any, ...]]] = [(position, (slice(None),) * len(fields))]
         while ahead:
@@ -117,7 +128,7 @@ class _Widening:
         return WIDENS | number
 
     def _fields(self, position: int) -> list[Field]:
-        """The fields that walks from a position on test most, as many as fit, in the order of their bits; none if one test is all."""
+        """The fields that walks from a position on test most, as many as fit, in the order of their bits; none if not even one does."""
         weights: Counter[Field] = Counter()
         ahead = [position]
         while ahead:
@@ -129,4 +140,4 @@ class _Widening:
         for field, _ in weights.most_common():
             if fits(chosen | {field}):
                 chosen.add(field)
-        return sorted(chosen)
+        return sorted(chosen) if fits(chosen) else []

@@ -11,7 +11,7 @@ DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
 CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
 
 # Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
-FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, EXPANDED, GENERATED, AT_REST, STOPPED_AT_BOUND, COUNTS = range(10)
+FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, EXPANDED, AT_REST, STOPPED_AT_BOUND, COUNTS = range(9)
 
 ROWS_BEYOND_SLOTS = 1 << 16  # row numbers may exceed the number of slots by less than this: what threads have reserved and not used
 
@@ -27,14 +27,13 @@ class Trees(NamedTuple):
 
     Attributes:
         branches: the trees, see `explorer.compiler.program`.
-        roots, nodes, entries: the wide nodes, see `explorer.compiler.widening`.
+        nodes, entries: the wide nodes, see `explorer.compiler.widening`.
         chunks: per chunk, how its index is gathered, see `explorer.compiler.filters.gathering`.
         candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
             holds the trees that lead anywhere at all.
     """
 
     branches: Any
-    roots: Any
     nodes: Any
     entries: Any
     chunks: Any
@@ -44,10 +43,8 @@ class Trees(NamedTuple):
 class EffectArrays(NamedTuple):
     """What steps do, see `explorer.compiler.effects.Effects`."""
 
-    keep: Any
-    put: Any
+    writes: Any
     copies: Any
-    first_copy: Any
     cut: Any
 
 
@@ -81,11 +78,13 @@ class Work(NamedTuple):
 
     Attributes:
         counts: the batch at hand, the reserved rows, and totals.
-        enabled, cut_steps: successors per tree; cut steps per set of bounds.
-        words: the batch's states.
+        enabled: successors per tree.
+        steps: how many steps happened, then how many each set of bounds has cut.
+        words, left: the batch's states, and the trees that the filter leaves for them.
         hit_state, hit_tree, hit_effect: the walks of the batch, then those that hit.
         position, branch, walking: where each walk stands, and which go on.
         made, hashes, slots: the successors, their hashes, and where to go on looking for each.
+        recent: see `explorer.kernels.recent`.
         orbits: how many states each state of the batch stands for.
         moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
         pair, broken: one step's words; per step property, whether a step has violated it.
@@ -94,8 +93,9 @@ class Work(NamedTuple):
 
     counts: Any
     enabled: Any
-    cut_steps: Any
+    steps: Any
     words: Any
+    left: Any
     hit_state: Any
     hit_tree: Any
     hit_effect: Any
@@ -105,6 +105,7 @@ class Work(NamedTuple):
     made: Any
     hashes: Any
     slots: Any
+    recent: Any
     orbits: Any
     moves: Any
     pair: Any

@@ -8,6 +8,7 @@ import numpy as np
 
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING, PENDING
+from explorer.kernels.batches import filter_all
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.rows import read_row
 from explorer.kernels.trees import candidates_of, first_of, walk, without_first
@@ -16,42 +17,49 @@ _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.u
 
 
 @kernel
-def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: Any, words: Any, misses: Any, units: Any) -> int:
+def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: Any, words: Any, left: Any, misses: Any, units: Any) -> int:
     """Walk the wanted invariants' trees for the rows begin..end, and count in `violations` the rows that violate each.
+
+    Args:
+        words, left: room for a batch of states, and for the trees that the filter leaves for them.
 
     Returns:
         0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses. Unless it is 0, all must be
         checked again once the trees have grown.
     """
     missed, waiting = 0, False
-    for row in range(begin, end):
-        read_row(rows, row, words, 0, units)
-        for group in range(len(wanted)):
-            left = candidates_of(words, 0, group, trees) & wanted[group]
-            while left:
-                tree = np.int64(first_of(left)) + 64 * group
-                left = without_first(left)
-                branch, position = walk(words, 0, tree, trees.branches)
-                if branch == _NOTHING:
-                    continue
-                if branch >= _FIRST_EFFECT:
-                    violations[tree] += 1
-                elif branch == _PENDING:
-                    waiting = True
-                elif missed < len(misses):
-                    trees.branches[position] = _PENDING
-                    misses[missed, 0] = row
-                    misses[missed, 1] = tree
-                    missed += 1
+    for first in range(begin, end, len(words)):
+        states = min(end - first, len(words))
+        for at in range(states):
+            read_row(rows, first + at, words, at, units)
+        filter_all(states, words, trees, left, units)
+        for at in range(states):
+            for group in range(len(wanted)):
+                candidates = left[at, group] & wanted[group]
+                while candidates:
+                    tree = np.int64(first_of(candidates)) + 64 * group
+                    candidates = without_first(candidates)
+                    branch, position = walk(words, at, tree, trees.branches)
+                    if branch == _NOTHING:
+                        continue
+                    if branch >= _FIRST_EFFECT:
+                        violations[tree] += 1
+                    elif branch == _PENDING:
+                        waiting = True
+                    elif missed < len(misses):
+                        trees.branches[position] = _PENDING
+                        misses[missed, 0] = first + at
+                        misses[missed, 1] = tree
+                        missed += 1
     return -1 if waiting and missed == 0 else missed
 
 
 @part
-def violates(words: Any, wanted: Any, trees: Any) -> bool:
+def violates(words: Any, wanted: Any, trees: Any, units: Any) -> bool:
     """Whether `words[0]` violates any of the wanted invariants. All walks are known."""
     found = False
     for group in range(len(wanted)):
-        left = candidates_of(words, 0, group, trees) & wanted[group]
+        left = candidates_of(words, 0, group, trees, units) & wanted[group]
         while left and not found:
             tree = np.int64(first_of(left)) + 64 * group
             left = without_first(left)
@@ -64,5 +72,5 @@ def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, tre
     """Mark the rows begin..end that violate any of the wanted invariants. Their walks are all known."""
     for row in range(begin, end):
         read_row(rows, row, words, 0, units)
-        if violates(words, wanted, trees):
+        if violates(words, wanted, trees, units):
             marks[row] = 1

@@ -23,9 +23,10 @@ from explorer.kernels.arrays import (
     ROWS_FULL,
     STOPPED_AT_BOUND,
 )
+from explorer.kernels.batches import list_hits
 from explorer.kernels.check import violates
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.expand import apply_hits, list_hits
+from explorer.kernels.expand import apply_hits, count_steps
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import is_row, next_slot, read_row, write_row
 from explorer.kernels.steps import breaks, check_steps
@@ -89,7 +90,7 @@ def successors(
         counts[FIRST] = first
         for at in range(last - first):
             read_row(rows, first + at, work.words, at, units)
-        hits, resolved = list_hits(first, last - first, True, trees, work)
+        hits, resolved = list_hits(first, last - first, True, trees, work, units)
         if not resolved:
             return MISSED, taken
         if taken + hits > len(parents):
@@ -102,22 +103,19 @@ def successors(
         work.moves[: last - first] = 0
         for at in range(last - first):
             work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
-        count = apply_hits(hits, effects, symmetry, table, work, units)
+        count = count_steps(hits, effects, work)
+        apply_hits(count, effects, symmetry, work, units)
         for number in range(count):
             work.slots[number] = slot_of(owner_hash(work.made, number, units), len(table))
             prefetch(table, work.slots[number])
-        number = 0
-        for hit in range(hits):
-            if effects.cut[work.hit_effect[hit]]:
-                continue
+        for number in range(count):
             slot = find_slot(made, table, work.made, number, work.slots[number], units)
             if table[slot] == _FREE:
                 write_row(made, taken, work.made, number, units)
-                parents[taken] = first + work.hit_state[hit]
-                actions[taken] = work.hit_tree[hit]
+                parents[taken] = first + work.hit_state[number]
+                actions[taken] = work.hit_tree[number]
                 taken += 1
                 table[slot] = np.uint32(taken)
-            number += 1
         for at in range(last - first):
             counts[EXPANDED] += work.orbits[at]
             if work.moves[at] == 0:
@@ -222,7 +220,7 @@ def first_breaking(rows: Any, count: int, wanted: Any, trees: Any, steps: Any, e
     """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, work.words, 0, units)
-        hits, _ = list_hits(row, 1, True, trees, work)
+        hits, _ = list_hits(row, 1, True, trees, work, units)
         for hit in range(hits):
             if breaks(hit, wanted, effects, steps, work, units):
                 return row
@@ -234,7 +232,7 @@ def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, 
     """The first row that violates any of the wanted invariants, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, words, 0, units)
-        if violates(words, wanted, trees):
+        if violates(words, wanted, trees, units):
             return row
     return -1
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from explorer.kernels.arrays import MISSES
+from explorer.kernels.batches import list_hits
 from explorer.kernels.compiling import kernel
-from explorer.kernels.expand import list_hits
 from explorer.kernels.rows import find_row, read_row
 from explorer.kernels.steps import breaks
-from explorer.kernels.symmetry import make_representative
+from explorer.kernels.symmetry import make_representative, representative
 from explorer.kernels.trees import apply
 
 
@@ -26,7 +26,7 @@ def mark_predecessors(
         last = min(end, first + len(work.moves))
         for at in range(last - first):
             read_row(rows, first + at, work.words, at, units)
-        hits, resolved = list_hits(first, last - first, True, trees, work)
+        hits, resolved = list_hits(first, last - first, True, trees, work, units)
         if not resolved:
             return work.counts[MISSES]
         for hit in range(hits):
@@ -34,7 +34,7 @@ def mark_predecessors(
             if effects.cut[effect] or marks[first + at]:
                 continue
             apply(work.words, at, effect, effects, work.made, 0, units)
-            make_representative(work.made, 0, symmetry, units)
+            representative(work.made, symmetry, units)
             found = find_row(rows, table, work.made, 0, units)
             if end <= found < next_end and marks[found]:
                 marks[first + at] = 1
@@ -46,7 +46,7 @@ def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: 
     """Mark the rows begin..end without successors and without cut steps. Their walks are all known."""
     for row in range(begin, end):
         read_row(rows, row, work.words, 0, units)
-        hits, resolved = list_hits(row, 1, True, trees, work)
+        hits, resolved = list_hits(row, 1, True, trees, work, units)
         if hits == 0 and resolved:
             marks[row] = 1
 
@@ -58,7 +58,7 @@ def mark_breaking(
     """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all known."""
     for row in range(begin, end):
         read_row(rows, row, work.words, 0, units)
-        hits, _ = list_hits(row, 1, True, trees, work)
+        hits, _ = list_hits(row, 1, True, trees, work, units)
         for hit in range(hits):
             if breaks(hit, wanted, effects, steps, work, units):
                 marks[row] = 1
@@ -80,7 +80,7 @@ def mark_reaching(
         if marks[row]:
             continue
         read_row(rows, row, work.words, 0, units)
-        hits, resolved = list_hits(row, 1, True, trees, work)
+        hits, resolved = list_hits(row, 1, True, trees, work, units)
         if not resolved:
             return -work.counts[MISSES]
         for hit in range(hits):

@@ -14,7 +14,7 @@ import numpy as np
 
 from explorer.kernels.arrays import ROWS_BEYOND_SLOTS
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.intrinsics import load, prefetch
+from explorer.kernels.intrinsics import load, prefetch, swap_if
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -111,7 +111,10 @@ def probe(table: Any, hashed: int, bits: int) -> tuple[int, int]:
 
 @kernel
 def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
-    """Enter rows that are known to differ into a table. `hashes` is room for a batch, whose memory is asked for before it is used."""
+    """Enter rows that are known to differ into a table, while other threads may enter other rows.
+
+    `hashes` is room for a batch, whose memory is asked for before it is used.
+    """
     bits = row_bits(len(table))
     for first in range(begin, end, len(hashes)):
         batch = min(end - first, len(hashes))
@@ -121,9 +124,9 @@ def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: 
             prefetch(table, home_slot(hashes[number], len(table)))
         for number in range(batch):
             slot = home_slot(hashes[number], len(table))
-            while table[slot] != _FREE:
+            entry = entry_of(first + number, hashes[number], bits)
+            while swap_if(table, slot, _FREE, entry) != _FREE:
                 slot = next_slot(slot, len(table))
-            table[slot] = entry_of(first + number, hashes[number], bits)
 
 
 @part

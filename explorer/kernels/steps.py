@@ -9,7 +9,7 @@ import numpy as np
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING, PENDING
 from explorer.kernels.compiling import part
-from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
+from explorer.kernels.trees import ANY_LENGTH, apply, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
@@ -39,7 +39,7 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
             continue
         put_step(work.words, at, effect, effects, work.made, work.pair, units)
         for group in range(trees.candidates.shape[2]):
-            left = candidates_of(work.pair, 0, group, trees)
+            left = candidates_of(work.pair, 0, group, trees, ANY_LENGTH)
             while left:
                 tree = np.int64(first_of(left)) + 64 * group
                 left = without_first(left)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from explorer.compiler.effects import COPY_FIELD
+from explorer.compiler.filters import GATHER_FIELD
 from explorer.compiler.program import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
 from explorer.compiler.widening import JUMP, KIND_AT, WIDE
 from explorer.kernels.compiling import part
@@ -19,9 +21,17 @@ _WIDTH_AT = np.uint64(WORD_FIELD + SHIFT_FIELD)
 _BRANCHES_AT = np.uint64(BRANCHES_FIELD)
 _NOT_NODE = np.uint64(NODE - 1)
 _TOP = np.uint64(63)
-_KIND_AT, _INSIDE = np.uint64(KIND_AT), np.uint64((1 << KIND_AT) - 1)
-_JUMP, _WIDE = np.uint64(JUMP), np.uint64(WIDE)
+_KIND_AT, _INSIDE = np.uint32(KIND_AT), np.uint32((1 << KIND_AT) - 1)
+_JUMP, _WIDE = np.uint32(JUMP), np.uint32(WIDE)
+_GATHER, _2_GATHER = np.uint64(GATHER_FIELD), np.uint64(2 * GATHER_FIELD)
+_GATHER_MASK = np.uint64((1 << GATHER_FIELD) - 1)
+_COPY, _2_COPY, _3_COPY, _4_COPY = (np.uint64(place * COPY_FIELD) for place in (1, 2, 3, 4))
+_COPY_MASK = np.uint64((1 << COPY_FIELD) - 1)
+_HALF, _64, _LOW, _ALL = np.uint64(32), np.uint64(64), np.uint64(2**32 - 1), np.uint64(2**64 - 1)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+
+ANY_LENGTH = (0,) * 5
+"""In place of a row's units, for words that may be of any number."""
 
 
 @part
@@ -48,18 +58,21 @@ def inside(entry: int) -> int:
 
 
 @part
-def gather(words: Any, at: int, gatherings: Any, number: int) -> int:
-    """An index made of bits of a state."""
-    low = pext(words[at, gatherings[number, 0]], gatherings[number, 1])
-    high = pext(words[at, gatherings[number, 2]], gatherings[number, 3])
-    return low | high << gatherings[number, 4]
+def gather(words: Any, at: int, low: int, high: int, where: int, units: Any) -> int:
+    """An index made of bits of a state, see `explorer.compiler.filters.gathering`."""
+    if len(units) <= 2:
+        return pext(words[at, 0], low)
+    if len(units) <= 4:
+        return pext(words[at, 0], low) | pext(words[at, 1], high) << (where & _GATHER_MASK)
+    below = pext(words[at, where >> _GATHER & _GATHER_MASK], low)
+    return below | pext(words[at, where >> _2_GATHER], high) << (where & _GATHER_MASK)
 
 
 @part
-def follow_wide(words: Any, at: int, entry: int, trees: Any) -> int:
+def follow_wide(words: Any, at: int, node: int, trees: Any, units: Any) -> int:
     """The entry that a state takes at a wide node."""
-    node = inside(entry)
-    return np.uint64(trees.entries[trees.nodes[node, 5] + gather(words, at, trees.nodes, node)])
+    index = gather(words, at, trees.nodes[node, 0], trees.nodes[node, 1], trees.nodes[node, 2], units)
+    return trees.entries[trees.nodes[node, 3] + index]
 
 
 @part
@@ -79,12 +92,13 @@ def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
 
 
 @part
-def candidates_of(words: Any, at: int, group: int, trees: Any) -> int:
+def candidates_of(words: Any, at: int, group: int, trees: Any, units: Any) -> int:
     """The trees 64 * group .. 64 * group + 63 that may lead to something for a state, one bit each."""
     last = len(trees.chunks)
     left = trees.candidates[last, 0, group]
     for chunk in range(last):
-        left &= trees.candidates[chunk, gather(words, at, trees.chunks, chunk), group]
+        index = gather(words, at, trees.chunks[chunk, 0], trees.chunks[chunk, 1], trees.chunks[chunk, 2], units)
+        left &= trees.candidates[chunk, index, group]
     return left
 
 
@@ -101,8 +115,12 @@ def without_first(candidates: int) -> int:
 @part
 def apply(words: Any, at: int, effect: int, effects: Any, made: Any, into: int, units: Any) -> None:
     """Put the state after an effect on `words[at]` into `made[into]`."""
-    for word in range((len(units) + 1) // 2):
-        made[into, word] = (words[at, word] & effects.keep[effect, word]) | effects.put[effect, word]
-    for copy in range(effects.first_copy[effect], effects.first_copy[effect + 1]):
-        value = (words[at, effects.copies[copy, 0]] >> effects.copies[copy, 1]) & effects.copies[copy, 2]
-        made[into, effects.copies[copy, 3]] |= value << effects.copies[copy, 4]
+    length = (len(units) + 1) // 2
+    for word in range(length):
+        made[into, word] = (words[at, word] & effects.writes[effect, word]) | effects.writes[effect, length + word]
+    copies = effects.writes[effect, 2 * length]
+    for number in range(copies >> _HALF, copies & _LOW):
+        copy = effects.copies[number]
+        width = copy >> _2_COPY & _COPY_MASK
+        value = words[at, copy & _COPY_MASK] >> (copy >> _COPY & _COPY_MASK) & (_ALL >> (_64 - width))
+        made[into, copy >> _3_COPY & _COPY_MASK] |= value << (copy >> _4_COPY)

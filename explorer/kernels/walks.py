@@ -75,11 +75,11 @@ def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
 
 
 @part
-def list_hits(trees: Any, walker: Any) -> int:
+def list_hits(trees: Any, walker: Any, units: Any) -> int:
     """List the steps of the walk's state, cut ones too; -1 where a branch is missing."""
     hits = 0
     for group in range(trees.candidates.shape[2]):
-        left = candidates_of(walker.words, 0, group, trees)
+        left = candidates_of(walker.words, 0, group, trees, units)
         while left:
             tree = np.int64(first_of(left)) + 64 * group
             left = without_first(left)
@@ -156,7 +156,7 @@ def walk_on(
             if place[STEP] >= depth:
                 place[AT_DEPTH] += 1
                 break
-            hits = list_hits(trees, walker)
+            hits = list_hits(trees, walker, units)
             if hits < 0:
                 return MISSED_ACTION
             enabled = 1

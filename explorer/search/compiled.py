@@ -48,9 +48,9 @@ class Compiled:
     def effect_arrays(self) -> EffectArrays:
         """The effects as the kernels read them."""
         effects = self.effects
-        return EffectArrays(effects.keep.array, effects.put.array, effects.copies.array, effects.first_copy.array, effects.cut.array)
+        return EffectArrays(effects.writes.array, effects.copies.array, effects.cut.array)
 
 
 def as_arrays(program: Program, found: Filter, wide: Widened) -> Trees:
     """A program as the kernels read it."""
-    return Trees(program.branches.array, wide.roots, wide.nodes, wide.entries, found.chunks, found.candidates)
+    return Trees(program.branches.array, wide.nodes, wide.entries, found.chunks, found.candidates)

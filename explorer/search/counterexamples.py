@@ -13,7 +13,6 @@ import numpy as np
 
 from explorer.kernels import doors as kernels
 from explorer.search.engine import Engine, mask_of
-from explorer.search.store import MOST_MISSES
 from explorer.system import judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
@@ -26,7 +25,7 @@ def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Vio
         return []
     begin, end = engine.store.level_ends[level : level + 2]
     wanted = mask_of(instance.of.name not in known for instance in invariants)
-    counts = sum(engine.spread(lambda first, last: _count(engine, wanted, first, last), begin, end))
+    counts = sum(engine.spread(lambda first, last: engine.count_violations(engine.invariants, wanted, first, last), begin, end))
     names = {instance.of.name: None for instance, count in zip(invariants, counts.tolist(), strict=True) if count}
     return in_order(engine, (_violation(engine, name, level) for name in names))
 
@@ -49,18 +48,6 @@ def deadlock_in(engine: Engine, level: int) -> Violation | None:
     marks = np.zeros(end, np.uint8)
     kernels.mark_at_rest(engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units)
     return violation_at(engine.system, None, first_trace(engine, marks, level)) if marks.any() else None
-
-
-def _count(engine: Engine, wanted: np.ndarray, begin: int, end: int) -> np.ndarray:
-    """How many of the rows violate each of the wanted invariants."""
-    room, misses = np.zeros((1, engine.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
-    while True:
-        found = np.zeros(len(engine.system.invariants), np.int64)
-        trees = engine.trees(engine.invariants)
-        missed = kernels.check(engine.store.rows, begin, end, wanted, found, trees, room, misses, engine.store.units)
-        if not missed:
-            return found
-        engine.learn(engine.invariants, misses[: max(0, missed)])  # or waits there for the thread that learns
 
 
 def _violation(engine: Engine, name: str, level: int) -> Violation:

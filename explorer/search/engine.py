@@ -16,13 +16,14 @@ from explorer.compiler.widening import not_widened, widened
 from explorer.kernels import doors as kernels
 from explorer.kernels.arrays import SPARE, Trees
 from explorer.search.compiled import Compiled, as_arrays
-from explorer.search.store import Store, make_work
+from explorer.search.store import BATCH, MOST_MISSES, Store, make_work
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget
 
 ROWS_AT_ONCE = 1 << 14
 ROWS_WORTH_A_FILTER = 1 << 14
+FILTERS_LAST_UNTIL = 24  # times as many rows
 SAMPLE = 64
 WIDE_SAMPLE = 1024
 
@@ -42,25 +43,35 @@ class Engine(Compiled):
         self.permutations = permutations_of(system, layout) if symmetry else []
         super().__init__(system, layout, audit, self.permutations if families else ())
         self.symmetry = tabulate(layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(layout)
-        self.store = Store(layout, budget)
-        self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self.store = Store(layout, budget, self.spread)
+        self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self._filters = {program: Filter(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))
         self._widened = {self.actions: self._not_widened}
-        self._filtered_at = ROWS_WORTH_A_FILTER // 8
+        self._next_filter_at = ROWS_WORTH_A_FILTER
 
     def total(self, position: int) -> int:
         """One of the counts of `explorer.kernels.arrays`, of all threads together."""
         return sum(int(work.counts[position]) for work in self.works)
 
+    @property
+    def generated(self) -> int:
+        """How many steps happened."""
+        return sum(int(work.steps[0]) for work in self.works)
+
     def cut_steps(self) -> Counter[frozenset[str]]:
         """How many steps each set of bounds has cut."""
-        return Counter({bounds: sum(int(work.cut_steps[n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)})
+        return Counter({bounds: sum(int(work.steps[1 + n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)})
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
         return as_arrays(program, self._filters[program], self._widened.get(program, self._not_widened))
+
+    def forget_recent(self) -> None:
+        """Begin with nothing but the first row in what threads have met just before."""
+        for work in self.works:
+            work.recent[:] = self.store.words(0)
 
     def learn(self, program: Program, misses: np.ndarray) -> None:
         """Grow trees by the (row, tree) pairs that a kernel missed. Only one thread does at a time."""
@@ -76,10 +87,10 @@ class Engine(Compiled):
                 self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
 
     def renew_filters(self) -> None:
-        """Choose filters and wide nodes by samples of the states, each time their number has grown eightfold."""
-        if self.store.count < 8 * self._filtered_at:
+        """Choose filters and wide nodes by samples of the states, each time there are some times as many."""
+        if self.store.count < self._next_filter_at:
             return
-        self._filtered_at = self.store.count
+        self._next_filter_at = FILTERS_LAST_UNTIL * self.store.count
         sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
         steps = [(*words, *after) for words in sample for after in self.actions.known_successors(words)] if self.steps.instances else []
         samples = {self.actions: sample, self.invariants: sample, self.steps: steps, self.prospects: sample}
@@ -96,6 +107,17 @@ class Engine(Compiled):
         parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
         spread = self.pool.map if self.pool and len(parts) > 1 else map
         return list(spread(lambda part: function(*part), parts))
+
+    def count_violations(self, program: Program, wanted: np.ndarray, begin: int, end: int) -> np.ndarray:
+        """How many of the rows violate each of a program's invariants that are wanted; all walks are known then."""
+        words, left = np.zeros((BATCH, self.layout.words), np.uint64), np.zeros((BATCH, len(wanted)), np.uint64)
+        misses = np.zeros((MOST_MISSES, 2), np.int64)
+        while True:
+            found = np.zeros(len(program.instances), np.int64)
+            missed = kernels.check(self.store.rows, begin, end, wanted, found, self.trees(program), words, left, misses, self.store.units)
+            if not missed:
+                return found
+            self.learn(program, misses[: max(0, missed)])  # or waits there for the thread that learns
 
     def states_in(self, begin: int, end: int) -> int:
         """How many states the rows begin..end stand for."""

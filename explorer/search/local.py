@@ -129,6 +129,7 @@ class _Search:
         try:
             if not self.resumed:
                 self.store.add_initial(self.engine.representative(state) for state in self.engine.system.initial)
+            self.engine.forget_recent()
             while self.resumed or self._end_level():
                 self.resumed = False
                 if self.violations and not self.keep_going:
@@ -264,7 +265,7 @@ class _Search:
                 depth=self.store.depth,
                 frontier=ends[-1] - ends[-2],
                 stored_states=self.store.count,
-                generated=self.engine.total(codes.GENERATED),
+                generated=self.engine.generated,
                 compiled_paths=self.engine.paths,
                 seconds=time.perf_counter() - self.started,
                 memory=self.store.bytes_taken,
@@ -286,7 +287,7 @@ class _Search:
             reason=reason,
             violations=tuple(self.violations),
             levels=tuple(self.level_sizes),
-            generated=engine.total(codes.GENERATED),
+            generated=engine.generated,
             enabled=dict(enabled),
             bounds_cut=dict(sorted(bounds_cut.items())),
             deadlocks=engine.total(codes.AT_REST),

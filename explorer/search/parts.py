@@ -20,7 +20,6 @@ from explorer.kernels.arrays import SPARE
 from explorer.memory import reserve
 from explorer.search.checkpoint import fingerprint
 from explorer.search.engine import Engine, mask_of
-from explorer.search.store import MOST_MISSES
 from explorer.system import System
 from explorer.verdict import Budget
 
@@ -95,7 +94,7 @@ class PartEngine:
     def trees(self) -> dict[str, Any]:
         """All that was learned so far, as arrays."""
         effects = self.engine.effects
-        columns = {name: getattr(effects, name) for name in ("keep", "put", "copies", "first_copy", "cut")}
+        columns = {name: getattr(effects, name) for name in ("writes", "copies", "cut")}
         columns |= {name: getattr(self.engine, name).branches for name in PROGRAMS}
         return {"bounds": list(effects.bounds)} | {name: column.array[: column.length].copy() for name, column in columns.items()}
 
@@ -103,7 +102,7 @@ class PartEngine:
         """Begin with what was learned elsewhere. Only an engine that has learned nothing can."""
         effects = self.engine.effects
         effects.bounds[:] = trees["bounds"]
-        for name in ("keep", "put", "copies", "first_copy", "cut"):
+        for name in ("writes", "copies", "cut"):
             _fill(getattr(effects, name), trees[name])
         for name in PROGRAMS:
             _fill(getattr(self.engine, name).branches, trees[name])
@@ -201,13 +200,13 @@ class PartEngine:
         """What was counted since the last time, and the first row at rest of the last part or -1."""
         work, totals = self._work, self._work.counts
         counts = Counts(
-            int(totals[codes.GENERATED]),
+            self.engine.generated,
             int(totals[codes.AT_REST]),
             int(totals[codes.STOPPED_AT_BOUND]),
             tuple(work.enabled[: len(self.system.actions)].tolist()),
             self.engine.cut_steps(),
         )
-        for array in (totals, work.enabled, work.cut_steps):
+        for array in (totals, work.enabled, work.steps):
             array[:] = 0
         return counts, int(self._at_rest[0])
 
@@ -232,19 +231,11 @@ class PartEngine:
         if all(instance.of.name in known for instance in invariants) or not len(rows):
             return {}
         self._use(rows)
-        found = self._count_violations(rows, mask_of(instance.of.name not in known for instance in invariants))
+        found = self.engine.count_violations(
+            self.engine.invariants, mask_of(instance.of.name not in known for instance in invariants), 0, self._count(rows)
+        )
         names = {instance.of.name for instance, count in zip(invariants, found.tolist(), strict=True) if count}
         return {name: self._first_violating(rows, name) for name in sorted(names)}
-
-    def _count_violations(self, rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-        misses = np.zeros((MOST_MISSES, 2), np.int64)
-        while True:
-            found = np.zeros(len(self.system.invariants), np.int64)
-            trees = self.engine.trees(self.engine.invariants)
-            missed = kernels.check(rows, 0, self._count(rows), wanted, found, trees, self._words, misses, self.units)
-            if not missed:
-                return found
-            self.engine.learn(self.engine.invariants, misses[: max(0, missed)])
 
     def _first_violating(self, rows: np.ndarray, name: str) -> int:
         wanted = mask_of(instance.of.name == name for instance in self.system.invariants)

@@ -11,11 +11,9 @@ from collections.abc import Container
 
 import numpy as np
 
-from explorer.compiler.program import InvariantProgram
 from explorer.kernels import doors as kernels
 from explorer.search.counterexamples import first_trace, in_order
 from explorer.search.engine import Engine, mask_of
-from explorer.search.store import MOST_MISSES
 from explorer.trace import violation_at
 from explorer.verdict import Violation
 from model.declarations import Instance
@@ -56,13 +54,8 @@ def _lost(engine: Engine, number: int, prospect: Instance) -> Violation | None:
 def _reached(engine: Engine, number: int) -> np.ndarray:
     """The rows where a prospect is reality, marked."""
     store, end = engine.store, engine.store.level_ends[-1]
-    room, misses = np.zeros((1, engine.layout.words), np.uint64), np.zeros((MOST_MISSES, 2), np.int64)
     wanted = mask_of(each == number for each in range(len(engine.system.prospects)))
-    program: InvariantProgram = engine.prospects
-    while missed := kernels.check(
-        store.rows, 0, end, wanted, np.zeros(len(engine.system.prospects), np.int64), engine.trees(program), room, misses, store.units
-    ):
-        engine.learn(program, misses[:missed])
-    marks = np.zeros(end, np.uint8)
-    kernels.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(program), room, store.units)
+    engine.count_violations(engine.prospects, wanted, 0, end)  # so that all walks are known
+    marks, room = np.zeros(end, np.uint8), np.zeros((1, engine.layout.words), np.uint64)
+    kernels.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(engine.prospects), room, store.units)
     return 1 - marks

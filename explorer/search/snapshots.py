@@ -35,7 +35,7 @@ class Snapshots:
         snapshot = self._checkpoint.read(store.rows)
         store.restore(snapshot.level_ends)
         counts = snapshot.counts
-        work.counts[codes.GENERATED] = counts.generated
+        work.steps[0] = counts.generated
         work.counts[codes.AT_REST] = counts.at_rest
         work.counts[codes.STOPPED_AT_BOUND] = counts.stopped_at_bound
         work.enabled[:] = counts.enabled
@@ -46,8 +46,7 @@ class Snapshots:
         """Remember the search as it is now, at the end of a level."""
         engine = self._engine
         enabled = sum(work.enabled for work in engine.works).tolist()
-        totals = map(engine.total, (codes.GENERATED, codes.AT_REST, codes.STOPPED_AT_BOUND))
-        counts = Counted(*totals, enabled, self.cut_steps())
+        counts = Counted(engine.generated, engine.total(codes.AT_REST), engine.total(codes.STOPPED_AT_BOUND), enabled, self.cut_steps())
         self._whole_levels = Snapshot(list(engine.store.level_ends), list(level_sizes), counts)
 
     def write(self, at_once: bool) -> None:

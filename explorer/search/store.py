@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +23,7 @@ MOST_ROWS = 2**31 - 2
 FIRST_TABLE = 1 << 14
 SMALLEST_BUDGET = 1 << 20
 RESERVED_ROWS = 256
+RECENT = 1 << 12
 
 
 class Stopped(Exception):
@@ -43,11 +45,13 @@ class Store:
         level_ends: the number of rows at the end of each level, after a first 0.
     """
 
-    def __init__(self, layout: Layout, budget: Budget) -> None:
+    def __init__(self, layout: Layout, budget: Budget, spread: Callable[[Callable[[int, int], None], int, int], Any]) -> None:
+        """No states yet. `spread` calls a function for the parts of a range of rows, by all threads."""
         self.units = (0,) * layout.units
         self._layout = layout
         self._row = 4 * layout.units
         self._budget = budget
+        self._spread = spread
         self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
@@ -139,8 +143,12 @@ class Store:
             raise Stopped("memory")
         self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
         self.table = reserve((slots,), np.uint32)
-        kernels.enter_rows(self.rows, 0, self.count, self.table, self._room, np.zeros(BATCH, np.uint64), self.units)
+        self._spread(self._enter, 0, self.count)
         self._set_capacity()
+
+    def _enter(self, begin: int, end: int) -> None:
+        room, hashes = np.zeros((1, self._layout.words), np.uint64), np.zeros(BATCH, np.uint64)
+        kernels.enter_rows(self.rows, begin, end, self.table, room, hashes, self.units)
 
     def watch_memory(self) -> None:
         """Leave room for what the process takes besides rows and visited set: trees, filters, machine code."""
@@ -194,17 +202,19 @@ def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
     return Work(
         counts=np.zeros(COUNTS, np.int64),
         enabled=np.zeros(max(1, trees), np.int64),
-        cut_steps=np.zeros(MOST_CUTS, np.int64),
+        steps=np.zeros(1 + MOST_CUTS, np.int64),
         words=np.zeros((batch, layout.words), np.uint64),
-        hit_state=np.zeros(hits, np.int32),
-        hit_tree=np.zeros(hits, np.int32),
-        hit_effect=np.zeros(hits, np.int32),
+        left=np.zeros((batch, -(-max(1, trees) // 64)), np.uint64),
+        hit_state=np.zeros(hits, np.uint32),
+        hit_tree=np.zeros(hits, np.uint32),
+        hit_effect=np.zeros(hits, np.uint32),
         position=np.zeros(hits, np.uint64),
-        branch=np.zeros(hits, np.uint64),
-        walking=np.zeros(hits, np.int32),
+        branch=np.zeros(hits, np.uint32),
+        walking=np.zeros(hits, np.uint32),
         made=np.zeros((hits + SPARE, layout.words), np.uint64),
         hashes=np.zeros(hits, np.uint64),
         slots=np.zeros(hits, np.uint64),
+        recent=np.zeros((RECENT, layout.words), np.uint64),
         orbits=np.ones(batch, np.int64),
         moves=np.zeros(batch, np.uint8),
         pair=np.zeros((1, 2 * layout.words), np.uint64),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from explorer.kernels import doors, intrinsics, rows, trees
+from explorer.compiler.effects import COPY_FIELD
+from explorer.kernels import doors, intrinsics, recent, rows, trees
 from explorer.kernels.arrays import EffectArrays
 
 WORD = st.integers(0, 2**64 - 1)
@@ -122,14 +123,66 @@ def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tupl
     target = 0xFF << to
     kept = (keep[0], keep[1] & ~target)
     put = (~kept[0] & 0x0F0F, 0)
-    arrays = EffectArrays(
-        np.array([kept], np.uint64),
-        np.array([put], np.uint64),
-        np.array([[0, shift, 0xFF, 1, to]], np.uint64),
-        np.array([0, 1], np.int64),
-        np.zeros(1, np.int32),
-    )
+    copy = sum(part << place * COPY_FIELD for place, part in enumerate((0, shift, 8, 1, to)))
+    arrays = EffectArrays(np.array([[*kept, *put, 1]], np.uint64), np.array([copy], np.uint64), np.zeros(1, np.uint32))
     made = np.zeros((1, 2), np.uint64)
     applied(np.array([words], np.uint64), arrays, made)
     expected = [words[0] & kept[0] | put[0], words[1] & kept[1] | (words[0] >> shift & 0xFF) << to]
     assert made[0].tolist() == expected
+
+
+def test_a_copy_may_be_a_whole_word() -> None:
+    copy = sum(part << place * COPY_FIELD for place, part in enumerate((0, 0, 64, 1, 0)))
+    arrays = EffectArrays(np.array([[2**64 - 1, 0, 0, 0, 1]], np.uint64), np.array([copy], np.uint64), np.zeros(1, np.uint32))
+    made = np.zeros((1, 2), np.uint64)
+    applied(np.array([[2**64 - 3, 5]], np.uint64), arrays, made)
+    assert made[0].tolist() == [2**64 - 3] * 2
+
+
+class Met(NamedTuple):
+    """What of a thread's room is used to drop what it has met just before."""
+
+    made: Any
+    hashes: Any
+    recent: Any
+
+
+@njit
+def dropped(met: Any, states: Any, units: Any) -> int:
+    for number in range(len(states)):
+        met.made[number] = states[number]
+        met.hashes[number] = rows.hash_of(states, number, units)
+    return recent.drop_recent(len(states), met, units)
+
+
+@settings(deadline=None)
+@given(batches=st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=30), min_size=1, max_size=6))
+def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[int, int]]]) -> None:
+    """What is kept is in order, with its hashes; what is dropped was kept before, or is the first row; what came last is dropped."""
+    units, first = (0,) * 4, (3, 1)
+    met = Met(np.zeros((30, 2), np.uint64), np.zeros(30, np.uint64), np.zeros((8, 2), np.uint64))
+    forgotten(np.array([first[0], 0, first[1], 0], np.uint32), met.recent, units)
+    known = {first}
+    for batch in batches:
+        kept = dropped(met, np.array(batch, np.uint64), units)
+        left = list(map(tuple, met.made[:kept].tolist()))
+        among = iter(batch)
+        assert all(state in among for state in left)
+        assert met.hashes[:kept].tolist() == [hashed(state) for state in left]
+        known |= set(left)
+        assert set(batch) <= known
+    assert dropped(met, np.array(batches[-1][-1:], np.uint64), units) == 0
+
+
+@njit
+def forgotten(space: Any, met: Any, units: Any) -> None:
+    recent.forget_recent(space, met, units)
+
+
+def hashed(state: tuple[int, ...]) -> int:
+    return int(hash_of(np.array([state], np.uint64)))
+
+
+@njit
+def hash_of(words: Any) -> int:
+    return rows.hash_of(words, 0, (0, 0, 0, 0))

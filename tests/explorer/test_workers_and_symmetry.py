@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.compiler.effects import Effects
-from explorer.compiler.filters import Filter
+from explorer.compiler.filters import GATHER_FIELD, Filter
 from explorer.compiler.images import Image, permuted
 from explorer.compiler.layout import Layout
 from explorer.compiler.program import NODE, NOTHING, ActionProgram, InvariantProgram
-from explorer.compiler.widening import JUMP, KIND_AT, WIDE, Widened, widened
+from explorer.compiler.widening import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import doors as kernels
 from explorer.kernels.arrays import SPARE
 from explorer.search import engine, local, oracle, store
@@ -288,9 +288,8 @@ def test_a_filter_rules_out_only_what_leads_to_nothing(model: str, name: str, ch
 def candidates(found: Filter, state: tuple[int, ...]) -> list[bool]:
     """What the kernel does with a filter, in plain Python."""
     left = [int(group) for group in found.candidates[-1, 0]]
-    for chunk, (low, low_mask, high, high_mask, place) in enumerate(found.chunks.tolist()):
-        index = gathered(state[low], low_mask) + (gathered(state[high], high_mask) << place)
-        left = [group & int(ruled) for group, ruled in zip(left, found.candidates[chunk, index], strict=True)]
+    for chunk, gathering in enumerate(found.chunks.tolist()):
+        left = [group & int(ruled) for group, ruled in zip(left, found.candidates[chunk, index(state, *gathering)], strict=True)]
     return [bool(group >> tree & 1) for group in left for tree in range(64)]
 
 
@@ -317,10 +316,10 @@ def test_wide_nodes_lead_where_the_trees_lead(model: str, name: str, choices: An
 
 def wide_walk(found: Widened, program: ActionProgram, tree: int, state: tuple[int, ...]) -> int:
     """What the kernel does with wide nodes, in plain Python."""
-    entry = int(found.roots[tree])
+    entry = WIDENS | tree
     while entry >> KIND_AT == WIDE:
-        low, low_mask, high, high_mask, place, first = map(int, found.nodes[entry & (1 << KIND_AT) - 1])
-        entry = int(found.entries[first + gathered(state[low], low_mask) + (gathered(state[high], high_mask) << place)])
+        *gathering, first = found.nodes[entry ^ WIDENS].tolist()
+        entry = int(found.entries[first + index(state, *gathering)])
     if entry >> KIND_AT != JUMP:
         return entry
     position = entry & (1 << KIND_AT) - 1
@@ -328,6 +327,12 @@ def wide_walk(found: Widened, program: ActionProgram, tree: int, state: tuple[in
         (word, shift, width), first = program.node(branch)
         position = first + (state[word] >> shift & (1 << width) - 1)
     return branch
+
+
+def index(state: tuple[int, ...], low: int, high: int, where: int) -> int:
+    """What `explorer.compiler.filters.gathering` means."""
+    place, low_word, high_word = (where >> GATHER_FIELD * number & (1 << GATHER_FIELD) - 1 for number in range(3))
+    return gathered(state[low_word], low) + (gathered(state[high_word], high) << place)
 
 
 def gathered(word: int, mask: int) -> int:

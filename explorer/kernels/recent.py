@@ -1,0 +1,40 @@
+"""What a thread has met just before. A third of all successors were made shortly before by a neighbour of their parent.
+
+A thread keeps some states that it knows to be in the visited set, each in the place that its hash gives: few enough that they stay in the
+processor's cache, where those of the visited set do not. A successor that is among them needs no look-up.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explorer.kernels.compiling import part
+from explorer.kernels.rows import read_row
+
+_SHIFT, _ONE = np.uint64(20), np.uint64(1)
+
+
+@part
+def drop_recent(successors: int, work: Any, units: Any) -> int:
+    """Keep the successors, and their hashes, that are not among those met just before, and remember them; how many."""
+    kept, mask = 0, np.uint64(len(work.recent)) - _ONE
+    for number in range(successors):
+        hashed = work.hashes[number]
+        place = hashed >> _SHIFT & mask
+        known = True
+        for word in range((len(units) + 1) // 2):
+            value = work.made[number, word]
+            known &= work.recent[place, word] == value
+            work.recent[place, word] = work.made[kept, word] = value
+        work.hashes[kept] = hashed
+        kept += not known
+    return kept
+
+
+@part
+def forget_recent(rows: Any, recent: Any, units: Any) -> None:
+    """Remember nothing but the first row, in all places: it is known, too."""
+    for place in range(len(recent)):
+        read_row(rows, 0, recent, place, units)
