@@ -16,12 +16,11 @@ from explorer.compiler.widening import not_widened, widened
 from explorer.kernels import doors as kernels
 from explorer.kernels.arrays import SPARE, Trees
 from explorer.search.compiled import Compiled, as_arrays
-from explorer.search.store import BATCH, MOST_MISSES, Store, make_work
+from explorer.search.store import Store, make_work, spread
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget
 
-ROWS_AT_ONCE = 1 << 14
 ROWS_WORTH_A_FILTER = 1 << 14
 FILTERS_LAST_UNTIL = 24  # times as many rows
 SAMPLE = 64
@@ -44,7 +43,7 @@ class Engine(Compiled):
         super().__init__(system, layout, audit, self.permutations if families else ())
         self.symmetry = tabulate(layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(layout)
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        self.store = Store(layout, budget, self.spread)
+        self.store = Store(layout, budget, self.pool)
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self._filters = {program: Filter(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))
@@ -104,14 +103,12 @@ class Engine(Compiled):
 
     def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
         """What a function gives for the parts of a range of rows, by all threads."""
-        parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
-        spread = self.pool.map if self.pool and len(parts) > 1 else map
-        return list(spread(lambda part: function(*part), parts))
+        return spread(self.pool, function, begin, end)
 
     def count_violations(self, program: Program, wanted: np.ndarray, begin: int, end: int) -> np.ndarray:
         """How many of the rows violate each of a program's invariants that are wanted; all walks are known then."""
-        words, left = np.zeros((BATCH, self.layout.words), np.uint64), np.zeros((BATCH, len(wanted)), np.uint64)
-        misses = np.zeros((MOST_MISSES, 2), np.int64)
+        words, misses = np.zeros_like(self.works[0].words), np.zeros_like(self.works[0].misses)
+        left = np.zeros((len(words), len(wanted)), np.uint64)
         while True:
             found = np.zeros(len(program.instances), np.int64)
             missed = kernels.check(self.store.rows, begin, end, wanted, found, self.trees(program), words, left, misses, self.store.units)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,18 @@ FIRST_TABLE = 1 << 14
 SMALLEST_BUDGET = 1 << 20
 RESERVED_ROWS = 256
 RECENT = 1 << 12
+ROWS_AT_ONCE = 1 << 14
 
 
 class Stopped(Exception):
     """A budget ran out; says which."""
+
+
+def spread(pool: Executor | None, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
+    """What a function gives for the parts of a range of rows, by all threads of a pool if there is one."""
+    parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
+    each = pool.map if pool and len(parts) > 1 else map
+    return list(each(lambda part: function(*part), parts))
 
 
 class Store:
@@ -45,13 +54,12 @@ class Store:
         level_ends: the number of rows at the end of each level, after a first 0.
     """
 
-    def __init__(self, layout: Layout, budget: Budget, spread: Callable[[Callable[[int, int], None], int, int], Any]) -> None:
-        """No states yet. `spread` calls a function for the parts of a range of rows, by all threads."""
+    def __init__(self, layout: Layout, budget: Budget, pool: Executor | None) -> None:
         self.units = (0,) * layout.units
         self._layout = layout
         self._row = 4 * layout.units
         self._budget = budget
-        self._spread = spread
+        self._pool = pool
         self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
@@ -143,7 +151,7 @@ class Store:
             raise Stopped("memory")
         self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
         self.table = reserve((slots,), np.uint32)
-        self._spread(self._enter, 0, self.count)
+        spread(self._pool, self._enter, 0, self.count)
         self._set_capacity()
 
     def _enter(self, begin: int, end: int) -> None:

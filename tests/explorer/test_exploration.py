@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +13,7 @@ import pytest
 
 from explorer.memory import process_memory
 from explorer.search import local, oracle, store
+from explorer.search.engine import Engine
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from model.declarations import Action, Invariant, Witness, action, invariant
@@ -674,6 +677,20 @@ def test_a_memory_budget_that_runs_out_leaves_the_verdict_open(odometer: System,
     assert outcome.memory <= spare
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_engine_gives_its_memory_back_without_the_collector(odometer: System, workers: int) -> None:
+    """Each reserves most of the machine's memory, and a process that holds on to several cannot start another one."""
+    gc.collect()
+    gc.disable()
+    try:
+        engine = Engine(odometer, Budget(), audit=0, workers=workers, symmetry=True)
+        rows = weakref.ref(engine.store)
+        del engine
+        assert rows() is None
+    finally:
+        gc.enable()
+
+
 def test_enough_memory_changes_nothing(odometer: System) -> None:
     outcome = local.explore(odometer, Budget(memory=process_memory() + 100_000_000))
     assert outcome.levels == tuple(simplices())
@@ -691,6 +708,7 @@ def test_the_size_of_batches_and_tables_changes_nothing(
     monkeypatch.setattr(store, "BATCH", batch)
     monkeypatch.setattr(store, "MOST_MISSES", misses)
     monkeypatch.setattr(store, "FIRST_TABLE", table)
+    monkeypatch.setattr(store, "RECENT", table)
     system = system_of([IDLE], BROKEN_LOCK, [mutual_exclusion])
     ours, theirs = local.explore(system, keep_going=True), oracle.explore(system, keep_going=True)
     assert (ours.levels, ours.generated, ours.enabled) == (theirs.levels, theirs.generated, theirs.enabled)
