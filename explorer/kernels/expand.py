@@ -38,7 +38,7 @@ from explorer.kernels.arrays import (
 from explorer.kernels.batches import list_hits
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
-from explorer.kernels.recent import drop_recent, forget_recent
+from explorer.kernels.recent import drop_recent
 from explorer.kernels.rows import (
     entry_of,
     hash_of,
@@ -188,7 +188,6 @@ def expand(
             entered = entered and insert(number, rows, table, shared, capacity, block, work, units)
         fetch_add(shared, _CLAIMED, -hits)
         if not entered:
-            forget_recent(rows, work.recent, units)
             fetch_add(shared, _STOP, 1)
             return ROWS_FULL
 

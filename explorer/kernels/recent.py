@@ -2,6 +2,9 @@
 
 A thread keeps some states that it knows to be in the visited set, each in the place that its hash gives: few enough that they stay in the
 processor's cache, where those of the visited set do not. A successor that is among them needs no look-up.
+
+Successors are remembered before they are entered. Where there is no room to enter all of them, what is remembered is not true any more, and
+the search must end.
 """
 
 from __future__ import annotations
@@ -11,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from explorer.kernels.compiling import part
-from explorer.kernels.rows import read_row
 
 _SHIFT, _ONE = np.uint64(20), np.uint64(1)
 
@@ -31,10 +33,3 @@ def drop_recent(successors: int, work: Any, units: Any) -> int:
         work.hashes[kept] = hashed
         kept += not known
     return kept
-
-
-@part
-def forget_recent(rows: Any, recent: Any, units: Any) -> None:
-    """Remember nothing but the first row, in all places: it is known, too."""
-    for place in range(len(recent)):
-        read_row(rows, 0, recent, place, units)

@@ -67,8 +67,8 @@ class Engine(Compiled):
         """A program as the kernels read it."""
         return as_arrays(program, self._filters[program], self._widened.get(program, self._not_widened))
 
-    def forget_recent(self) -> None:
-        """Begin with nothing but the first row in what threads have met just before."""
+    def remember_first(self) -> None:
+        """Let all that threads have met just before be the first row."""
         for work in self.works:
             work.recent[:] = self.store.words(0)
 

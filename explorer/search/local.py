@@ -129,7 +129,7 @@ class _Search:
         try:
             if not self.resumed:
                 self.store.add_initial(self.engine.representative(state) for state in self.engine.system.initial)
-            self.engine.forget_recent()
+            self.engine.remember_first()
             while self.resumed or self._end_level():
                 self.resumed = False
                 if self.violations and not self.keep_going:

@@ -158,10 +158,9 @@ def dropped(met: Any, states: Any, units: Any) -> int:
 @settings(deadline=None)
 @given(batches=st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=30), min_size=1, max_size=6))
 def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[int, int]]]) -> None:
-    """What is kept is in order, with its hashes; what is dropped was kept before, or is the first row; what came last is dropped."""
+    """What is kept is in order, with its hashes; what is dropped was kept before, or is what is remembered at first; what came last is dropped."""
     units, first = (0,) * 4, (3, 1)
-    met = Met(np.zeros((30, 2), np.uint64), np.zeros(30, np.uint64), np.zeros((8, 2), np.uint64))
-    forgotten(np.array([first[0], 0, first[1], 0], np.uint32), met.recent, units)
+    met = Met(np.zeros((30, 2), np.uint64), np.zeros(30, np.uint64), np.full((8, 2), first, np.uint64))
     known = {first}
     for batch in batches:
         kept = dropped(met, np.array(batch, np.uint64), units)
@@ -172,11 +171,6 @@ def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[i
         known |= set(left)
         assert set(batch) <= known
     assert dropped(met, np.array(batches[-1][-1:], np.uint64), units) == 0
-
-
-@njit
-def forgotten(space: Any, met: Any, units: Any) -> None:
-    recent.forget_recent(space, met, units)
 
 
 def hashed(state: tuple[int, ...]) -> int:
