@@ -84,7 +84,7 @@ class Work(NamedTuple):
         hit_state, hit_tree, hit_effect: the walks of the batch, then those that hit.
         position, branch, walking: where each walk stands, and which go on.
         made, hashes, slots: the successors, their hashes, and where to go on looking for each.
-        recent: see `explorer.kernels.recent`.
+        recent: a power of two of states, see `explorer.kernels.recent`.
         orbits: how many states each state of the batch stands for.
         moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
         pair, broken: one step's words; per step property, whether a step has violated it.

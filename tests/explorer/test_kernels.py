@@ -158,7 +158,7 @@ def dropped(met: Any, states: Any, units: Any) -> int:
 @settings(deadline=None)
 @given(batches=st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=30), min_size=1, max_size=6))
 def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[int, int]]]) -> None:
-    """What is kept is in order, with its hashes; what is dropped was kept before, or is what is remembered at first; what came last is dropped."""
+    """What is kept is in order, with its hashes; what is dropped was remembered, or kept before; what came last is dropped."""
     units, first = (0,) * 4, (3, 1)
     met = Met(np.zeros((30, 2), np.uint64), np.zeros(30, np.uint64), np.full((8, 2), first, np.uint64))
     known = {first}
