@@ -2,7 +2,7 @@
 
 The visited set is a shard per partition on an executor's disk, rebuilt from committed levels where it is missing, rather than a join
 with all levels: a level then costs what it has itself. With 9,985,570 states, `local[2]` and a machine of its own, a plain `left_anti` join
-with Parquet took 93 s where this took 20.5 s; its last levels, of a few rows, took 3.7 to 5.1 s, and these 0.3 to 0.5 s.
+with Parquet took 77 s where this took 15 s; its last levels, of a few rows, took 2.8 to 2.9 s, and these 0.3 to 0.4 s.
 `docs/spark.md` has more figures, and the other choices that were tried.
 """
 
