@@ -10,8 +10,7 @@ from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.program import NOTHING, PENDING, UNKNOWN
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.compiling import part
-from explorer.kernels.intrinsics import lowest_bit
-from explorer.kernels.trees import follow, follow_wide, gather, inside, is_jump, is_node, is_wide, without_first
+from explorer.kernels.trees import first_of, follow, follow_wide, gather, inside, is_jump, is_node, is_wide, without_first
 
 _UNKNOWN, _NOTHING, _PENDING = np.uint32(UNKNOWN), np.uint32(NOTHING), np.uint32(PENDING)
 _FIRST_EFFECT = np.uint32(FIRST_EFFECT)
@@ -40,7 +39,7 @@ def begin_walks(states: int, trees: Any, work: Any, units: Any) -> tuple[int, in
         for group in range(work.left.shape[1]):
             left = work.left[at, group]
             while left:
-                tree = lowest_bit(left) + np.uint64(64 * group)
+                tree = first_of(left) + np.uint64(64 * group)
                 left = without_first(left)
                 branch = follow_wide(work.words, at, tree, trees, units)
                 work.hit_state[listed] = at
