@@ -24,11 +24,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from explorer.search.local import explore
+from explorer.verdict import Outcome
 from highwater.specs.resolving import build_system, resolve_model
 from model.catalogue import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 SMALL, LARGE = (3, 2, 2, 2), (3, 2, 2, 3)
+PROPERTIES = ("weak_isr", "strong_isr")
 DISTINCT = {SMALL: 737_794, LARGE: 9_985_570}
 
 
@@ -38,17 +40,39 @@ def system(sizes: tuple[int, ...], check: list[str]):
     return build_system(definition, protocol, bounds_object, properties)
 
 
-def in_process(sizes: tuple[int, ...], check: list[str], runs: int, workers: int, symmetry: bool) -> None:
-    searched = "up to symmetry" if symmetry else "every state"
-    checked = f"checking {', '.join(check)}" if check != ["no_deadlock"] else "no property"
-    seconds = []
+Configuration = tuple[int, bool, tuple[str, ...]]
+"""How to search: threads, whether up to symmetry, and which properties are checked."""
+
+
+def in_turn(sizes: tuple[int, ...], runs: int, processors: int) -> None:
+    """All configurations in turn, as often as asked for, so that what disturbs the machine disturbs all of them."""
+    ways: list[Configuration] = [(1, False, ()), (processors, False, ()), (processors, True, ()), (processors, True, PROPERTIES)]
+    outcomes: dict[Configuration, list[Outcome]] = {way: [] for way in ways}
     for _ in range(runs):
-        outcome = explore(system(sizes, check), workers=workers, symmetry=symmetry)
-        assert outcome.distinct_states == DISTINCT[sizes], outcome
-        seconds.append(outcome.seconds)
-    median = statistics.median(seconds)
+        for way in outcomes:
+            workers, symmetry, check = way
+            outcomes[way].append(explore(system(sizes, list(check) or ["no_deadlock"]), workers=workers, symmetry=symmetry))
+    for way, found in outcomes.items():
+        report(sizes, way, found)
+    pairs = zip(outcomes[ways[0]], outcomes[ways[1]], strict=True)
+    ratios = sorted(one.seconds / many.seconds for one, many in pairs)
+    told = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     print(
-        f"{sizes} {searched}, {workers} threads, {checked}: median {median:.2f} s of {runs} ({min(seconds):.2f}..{max(seconds):.2f});"
+        f"{sizes} every state: {processors} threads are {statistics.median(ratios):.2f} times as fast as 1, median of pairs ({told})",
+        flush=True,
+    )
+
+
+def report(sizes: tuple[int, ...], way: Configuration, outcomes: list[Outcome]) -> None:
+    workers, symmetry, check = way
+    searched = "up to symmetry" if symmetry else "every state"
+    checked = f"checking {', '.join(check)}" if check else "no property"
+    seconds = [outcome.seconds for outcome in outcomes]
+    assert {outcome.distinct_states for outcome in outcomes} == {DISTINCT[sizes]}, outcomes
+    median, outcome = statistics.median(seconds), outcomes[-1]
+    print(
+        f"{sizes} {searched}, {workers} threads, {checked}:"
+        f" median {median:.2f} s of {len(seconds)} ({min(seconds):.2f}..{max(seconds):.2f});"
         f" {outcome.distinct_states:,} states, {outcome.stored_states:,} stored, {outcome.generated:,} generated, depth {outcome.depth};"
         f" {outcome.distinct_states / median:,.0f} states/s, {median / outcome.generated * 1e9:.0f} ns per generated successor;"
         f" {outcome.memory / outcome.stored_states:.1f} bytes per stored state of {outcome.bits} bits;"
@@ -93,12 +117,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="how often each row is run (default 3)")
     parser.add_argument("--tlc", metavar="COMMAND", help="another checker's command line, to pair with")
     arguments = parser.parse_args()
-    explore(system((2, 2, 2, 1), ["weak_isr"]))  # loads or compiles the kernel
+    explore(system(SMALL, list(PROPERTIES)))  # loads or compiles the kernels
     processors = os.cpu_count() or 1
     for sizes in (SMALL,) if arguments.small else (SMALL, LARGE):
-        for workers, symmetry in dict.fromkeys(((1, False), (processors, False), (processors, True))):
-            in_process(sizes, ["no_deadlock"], arguments.runs, workers, symmetry)
-        in_process(sizes, ["weak_isr", "strong_isr"], arguments.runs, processors, True)
+        in_turn(sizes, arguments.runs, processors)
     if arguments.tlc:
         paired(arguments.tlc, arguments.runs)
 

@@ -21,8 +21,8 @@ from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget
 
-ROWS_WORTH_A_FILTER = 1 << 14
-FILTERS_LAST_UNTIL = 24  # times as many rows
+ROWS_WORTH_A_FILTER = 1 << 15
+FILTERS_LAST_UNTIL = 64  # times as many rows
 SAMPLE = 64
 WIDE_SAMPLE = 1024
 

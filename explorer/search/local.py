@@ -22,7 +22,8 @@ from explorer.search.symmetry import refuse_unless_sound
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
 
-ROWS_BETWEEN_REPORTS = 1 << 18
+ROWS_BETWEEN_REPORTS = 1 << 18  # at first
+SECONDS_BETWEEN_REPORTS = 0.5
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
 LEVELS_TRIED, CALLS_TRIED = 12, 5000
 
@@ -84,7 +85,8 @@ class _Search:
         on_progress: Callable[[Progress], None],
         coverage: bool,
     ) -> None:
-        self.started = time.perf_counter()
+        self.started = self.reported_at = time.perf_counter()
+        self.rows_between_reports = ROWS_BETWEEN_REPORTS
         self.engine = engine
         self.store = engine.store
         self.budget = budget
@@ -191,7 +193,7 @@ class _Search:
     def _expand_level(self) -> None:
         begin, end = self.store.begin_level()
         works = self.engine.works if end - begin >= ROWS_WORTH_A_SECOND_THREAD else self.engine.works[:1]
-        pause_at = begin + ROWS_BETWEEN_REPORTS
+        pause_at = begin + self.rows_between_reports
         while True:
             self.store.resume()
             statuses = self._run_all(works, end, pause_at)
@@ -203,8 +205,17 @@ class _Search:
             if codes.TABLE_FULL in statuses:
                 self.store.grow_table()
             if codes.PAUSED in statuses and self.store.shared[codes.CURSOR] >= pause_at:
-                pause_at += ROWS_BETWEEN_REPORTS
+                self._keep_pace()
+                pause_at += self.rows_between_reports
                 self._report(level_ended=False)
+
+    def _keep_pace(self) -> None:
+        """Let threads pause less often the faster they are: each time all wait for the last one, and then for Python."""
+        seconds = time.perf_counter() - self.reported_at
+        if seconds < SECONDS_BETWEEN_REPORTS / 2:
+            self.rows_between_reports *= 2
+        elif seconds > SECONDS_BETWEEN_REPORTS * 2:
+            self.rows_between_reports = max(ROWS_WORTH_A_SECOND_THREAD, self.rows_between_reports // 2)
 
     def _run_all(self, works: list[Work], end: int, pause_at: int) -> list[int]:
         if self.engine.pool is None or len(works) == 1:
@@ -272,6 +283,7 @@ class _Search:
                 level_ended=level_ended,
             )
         )
+        self.reported_at = time.perf_counter()
 
     def _outcome(self, reason: str) -> Outcome:
         engine = self.engine
