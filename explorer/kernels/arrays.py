@@ -11,7 +11,7 @@ DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
 CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
 
 # Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
-FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, EXPANDED, AT_REST, STOPPED_AT_BOUND, COUNTS = range(9)
+FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, AT_REST, STOPPED_AT_BOUND, COUNTS = range(8)
 
 ROWS_BEYOND_SLOTS = 1 << 16  # row numbers may exceed the number of slots by less than this: what threads have reserved and not used
 

@@ -20,7 +20,6 @@ from explorer.kernels.arrays import (
     CLAIMED,
     CURSOR,
     DONE,
-    EXPANDED,
     FIRST,
     LAST,
     LAST_ROW,
@@ -192,7 +191,6 @@ def expand(
             return ROWS_FULL
 
         for at in range(last - first):
-            counts[EXPANDED] += work.orbits[at]
             if work.moves[at] == 0:
                 counts[AT_REST] += work.orbits[at]
             elif work.moves[at] == 1:

@@ -18,9 +18,9 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-# Positions in a block, see `explorer.kernels.compiling`: what numba returns and what it says of exceptions, how many results there are, the
-# results, and the arguments.
-RETURNED, EXCEPTION, RESULTS, FIRST_ARGUMENT = 0, 1, 2, 5
+# Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how many results there are
+# and the results, and the arguments.
+EXCEPTION, RESULTS, FIRST_ARGUMENT = 1, 2, 5
 
 Function = Callable[[int, int, int], int]
 """A door: takes the addresses of what it returns, of what it says of exceptions, and of a block; gives 0 unless there was an exception."""

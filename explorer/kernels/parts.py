@@ -14,7 +14,6 @@ from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.arrays import (
     AT_REST,
     DONE,
-    EXPANDED,
     FIRST,
     MISSED,
     MISSED_STEPS,
@@ -117,7 +116,6 @@ def successors(
                 taken += 1
                 table[slot] = np.uint32(taken)
         for at in range(last - first):
-            counts[EXPANDED] += work.orbits[at]
             if work.moves[at] == 0:
                 counts[AT_REST] += work.orbits[at]
                 if rest[0] < 0:

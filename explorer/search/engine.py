@@ -86,7 +86,7 @@ class Engine(Compiled):
                 self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
 
     def renew_filters(self) -> None:
-        """Choose filters and wide nodes by samples of the states, each time there are some times as many."""
+        """Choose filters and wide nodes by samples of the states, each time there are `FILTERS_LAST_UNTIL` times as many."""
         if self.store.count < self._next_filter_at:
             return
         self._next_filter_at = FILTERS_LAST_UNTIL * self.store.count

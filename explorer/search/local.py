@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Future, wait
@@ -15,6 +14,7 @@ from explorer.kernels.arrays import Work
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.coverage import unreached
 from explorer.search.engine import Engine
+from explorer.search.pace import Pace
 from explorer.search.prospects import hopeless_states
 from explorer.search.snapshots import Snapshots
 from explorer.search.store import RESERVED_ROWS, Stopped
@@ -22,8 +22,6 @@ from explorer.search.symmetry import refuse_unless_sound
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
 
-ROWS_BETWEEN_REPORTS = 1 << 18  # at first
-SECONDS_BETWEEN_REPORTS = 0.5
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
 LEVELS_TRIED, CALLS_TRIED = 12, 5000
 
@@ -85,14 +83,12 @@ class _Search:
         on_progress: Callable[[Progress], None],
         coverage: bool,
     ) -> None:
-        self.started = self.reported_at = time.perf_counter()
-        self.rows_between_reports = ROWS_BETWEEN_REPORTS
         self.engine = engine
         self.store = engine.store
         self.budget = budget
         self.check_deadlock = check_deadlock
         self.keep_going = keep_going
-        self.on_progress = on_progress
+        self.pace = Pace(engine, on_progress)
         self.violations: list[Violation] = []
         self.level_sizes: list[int] = []
         self.snapshots: Snapshots | None = None
@@ -159,7 +155,7 @@ class _Search:
         self._size_levels()
         self._try_symmetry()
         self.violations += violations_in(self.engine, self.store.depth, {violation.property for violation in self.violations})
-        self._report(level_ended=True)
+        self.pace.report(level_ended=True)
         return True
 
     def _size_levels(self) -> None:
@@ -193,7 +189,7 @@ class _Search:
     def _expand_level(self) -> None:
         begin, end = self.store.begin_level()
         works = self.engine.works if end - begin >= ROWS_WORTH_A_SECOND_THREAD else self.engine.works[:1]
-        pause_at = begin + self.rows_between_reports
+        pause_at = begin + self.pace.rows_between_reports
         while True:
             self.store.resume()
             statuses = self._run_all(works, end, pause_at)
@@ -205,17 +201,9 @@ class _Search:
             if codes.TABLE_FULL in statuses:
                 self.store.grow_table()
             if codes.PAUSED in statuses and self.store.shared[codes.CURSOR] >= pause_at:
-                self._keep_pace()
-                pause_at += self.rows_between_reports
-                self._report(level_ended=False)
-
-    def _keep_pace(self) -> None:
-        """Let threads pause less often the faster they are: each time all wait for the last one, and then for Python."""
-        seconds = time.perf_counter() - self.reported_at
-        if seconds < SECONDS_BETWEEN_REPORTS / 2:
-            self.rows_between_reports *= 2
-        elif seconds > SECONDS_BETWEEN_REPORTS * 2:
-            self.rows_between_reports = max(ROWS_WORTH_A_SECOND_THREAD, self.rows_between_reports // 2)
+                self.pace.adapt()
+                pause_at += self.pace.rows_between_reports
+                self.pace.report(level_ended=False)
 
     def _run_all(self, works: list[Work], end: int, pause_at: int) -> list[int]:
         if self.engine.pool is None or len(works) == 1:
@@ -268,23 +256,6 @@ class _Search:
 
     # Telling
 
-    def _report(self, level_ended: bool) -> None:
-        self.store.watch_memory()
-        ends = self.store.level_ends
-        self.on_progress(
-            Progress(
-                depth=self.store.depth,
-                frontier=ends[-1] - ends[-2],
-                stored_states=self.store.count,
-                generated=self.engine.generated,
-                compiled_paths=self.engine.paths,
-                seconds=time.perf_counter() - self.started,
-                memory=self.store.bytes_taken,
-                level_ended=level_ended,
-            )
-        )
-        self.reported_at = time.perf_counter()
-
     def _outcome(self, reason: str) -> Outcome:
         engine = self.engine
         verdict = Verdict.after(bool(self.violations), reason)
@@ -306,7 +277,7 @@ class _Search:
             stopped_at_bound=engine.total(codes.STOPPED_AT_BOUND),
             stored_states=self.store.count,
             compiled_paths=engine.paths,
-            seconds=time.perf_counter() - self.started,
+            seconds=self.pace.seconds,
             memory=self.store.bytes_taken,
             words=engine.layout.words,
             bits=engine.layout.bits,

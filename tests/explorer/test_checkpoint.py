@@ -71,7 +71,6 @@ def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
 
 RUN = """
 import sys
-import types
 from pathlib import Path
 sys.path.insert(0, {tests!r})
 from explorer.search import local, snapshots

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from explorer.memory import process_memory
-from explorer.search import local, oracle, store
+from explorer.search import local, oracle, pace, store
 from explorer.search.engine import Engine
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
@@ -595,7 +595,7 @@ def test_progress_is_told_after_each_level(explore: Explore, odometer: System) -
 def test_progress_is_told_within_wide_levels_without_changing_what_is_found(
     explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(local, "ROWS_BETWEEN_REPORTS", 300)
+    monkeypatch.setattr(pace, "ROWS_BETWEEN_REPORTS", 300)
     monkeypatch.setattr(oracle, "STATES_BETWEEN_REPORTS", 300)
     told_of: list[Progress] = []
     outcome = explore(odometer, Budget(max_depth=40), on_progress=told_of.append)
@@ -622,7 +622,7 @@ def test_an_interrupt_ends_with_what_was_learned_so_far(explore: Explore, odomet
 
 
 def test_an_interrupt_within_a_level_keeps_its_part(explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "ROWS_BETWEEN_REPORTS", 300)
+    monkeypatch.setattr(pace, "ROWS_BETWEEN_REPORTS", 300)
     monkeypatch.setattr(oracle, "STATES_BETWEEN_REPORTS", 300)
 
     def interrupt(progress: Progress) -> None:

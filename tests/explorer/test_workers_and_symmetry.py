@@ -20,7 +20,7 @@ from explorer.compiler.program import NODE, NOTHING, ActionProgram, InvariantPro
 from explorer.compiler.widening import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import doors as kernels
 from explorer.kernels.arrays import SPARE
-from explorer.search import engine, local, oracle, store
+from explorer.search import engine, local, oracle, pace, store
 from explorer.search.symmetry import _generators, permutations_of, refuse_unless_sound, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
@@ -62,7 +62,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
         (local, "RESERVED_ROWS", 4),
         (local, "ROWS_WORTH_A_SECOND_THREAD", 2),
         (engine, "ROWS_WORTH_A_FILTER", 16),
-        (local, "ROWS_BETWEEN_REPORTS", 100),
+        (pace, "ROWS_BETWEEN_REPORTS", 100),
     ):
         monkeypatch.setattr(module, name, value)
 
