@@ -10,6 +10,7 @@ from model.language.registration import CatalogueByClass
 PROPERTIES: MutableMapping[type, tuple[Invariant | StepProperty | Prospect, ...]] = CatalogueByClass(
     {
         "model.reference.state:Cluster": "invariants.reference:CLUSTER",
+        "model.kraft_reference.state:Cluster": "invariants.kraft_reference:KRAFT",
         "model.partition.state:Partition": "invariants.partition.catalogue:PARTITION",
         "model.reference.async_isr:Agreement": "invariants.reference:AGREEMENT",
         "model.controller.state:Cluster": "invariants.controller.catalogue:CONTROLLER",

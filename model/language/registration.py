@@ -44,6 +44,7 @@ def _place(key: Any) -> str:
 MODELS: MutableMapping[str, Model] = Catalogue(
     {
         "reference": "model.reference.protocols:REFERENCE",
+        "kraft-reference": "model.kraft_reference.definition:KRAFT_REFERENCE",
         "partition": "model.partition.definition:PARTITION",
         "controller": "model.controller.definition:CONTROLLER",
     }

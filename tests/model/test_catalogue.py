@@ -21,7 +21,7 @@ def test_a_model_is_called_what_the_catalogue_calls_it(name: str) -> None:
 
 
 def test_properties_are_found_by_the_class_of_a_state() -> None:
-    assert [each.__qualname__ for each in PROPERTIES] == ["Cluster", "Partition", "Agreement", "Cluster"]
+    assert [each.__qualname__ for each in PROPERTIES] == ["Cluster", "Cluster", "Partition", "Agreement", "Cluster"]
     assert all(PROPERTIES[state] for state in PROPERTIES)
     assert PROPERTIES[Cluster][0].name == "weak_isr"
     assert (int in PROPERTIES, PROPERTIES.get(int, "none")) == (False, "none")
