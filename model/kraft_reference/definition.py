@@ -119,7 +119,8 @@ def initial_states(bounds: KraftBounds) -> list[Cluster]:
 
 def define(protocol: KraftProtocol) -> Definition:
     """The transition system of one specification."""
-    return Definition(bounds_of(protocol), Cluster, initial_states, (*COMMON, *SHUTDOWNS[protocol.variant]))
+    actions = (*COMMON, *SHUTDOWNS[protocol.variant])
+    return Definition(bounds_of(protocol), Cluster, initial_states, actions, properties="invariants.kraft_reference:KRAFT")
 
 
 KRAFT_REFERENCE = Model(

@@ -14,12 +14,12 @@ from explorer.system import ModelError, System, successor
 from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.claims.tables import Wrong
+from model.catalogue import MODELS
 from model.kraft_reference.definition import bounds_of
 from model.kraft_reference.messages import Answer
 from model.kraft_reference.protocol import KraftProtocol, Variant
 from model.kraft_reference.state import Cluster, Registering
 from model.language.domain import evolve
-from model.language.registration import MODELS
 
 FILE = Path(__file__).with_name("kraft_tlc_answers.csv")
 ROWS = list(csv.DictReader(line for line in FILE.read_text().splitlines() if not line.startswith("#")))
