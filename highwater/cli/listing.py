@@ -21,10 +21,16 @@ from model.language.definition import Definition, Model
 
 
 def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
-    """The protocols of a model by name, each with what the model is under it: its presets, or the choices of its only toggle."""
+    """The protocols of a model by name, each with what the model is under it.
+
+    They are its presets, or the choices of the only toggle that has to be given.
+    """
     attrs.resolve_types(model.protocol)
     named = model.presets or {
-        member.value: model.protocol(**{field.name: member}) for field in attrs.fields(model.protocol) for member in field.type
+        member.value: model.protocol(**{field.name: member})
+        for field in attrs.fields(model.protocol)
+        if field.default is attrs.NOTHING
+        for member in field.type
     }
     for name, protocol in named.items():
         yield name, protocol, model.define(protocol)
