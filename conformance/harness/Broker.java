@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledFuture;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
@@ -42,6 +43,8 @@ final class Broker {
     private static final Class<?> CACHE = Reflect.type("kafka.server.metadata.KRaftMetadataCache", "org.apache.kafka.metadata.KRaftMetadataCache");
     private static final Class<?> PURGATORY = Reflect.type("kafka.server.DelayedOperationPurgatory", "org.apache.kafka.server.purgatory.DelayedOperationPurgatory");
     private static final Class<?> REPLICA_STATE = Reflect.type("kafka.cluster.ReplicaState", "org.apache.kafka.server.replica.ReplicaState");
+
+    private static final Object NEVER = Reflect.proxy(ScheduledFuture.class, (name, arguments) -> null);
 
     final int id;
     final Clock clock;
@@ -138,6 +141,7 @@ final class Broker {
                 boolean once = name.equals("schedule") && (Long) arguments[2] == 0 && (Long) arguments[3] < 0;
                 if (now || once)
                     ((Runnable) arguments[1]).run();
+                return NEVER;
             }
             return null;
         });

@@ -71,6 +71,7 @@ public final class Harness {
         } catch (Reflect.Missing e) {
             throw e;
         } catch (Exception e) {
+            if (System.getenv("DBG") != null) e.printStackTrace();
             result.put("error", e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage()));
         }
         Map<String, Object> seen = new LinkedHashMap<>();
