@@ -49,6 +49,17 @@ def differences(partition: Partition, seen: Mapping[str, Any], protocol: Any, bo
     return found
 
 
+def both_sides(partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any) -> dict[str, list[Difference]]:
+    """All fields of some brokers as the two sides have them, by broker."""
+    return {
+        f"b{broker}": [
+            Difference(field, _shown(model), _shown(kafka))
+            for field, model, kafka in _compared(partition.replicas[int(broker)], int(broker), real, protocol, bounds)
+        ]
+        for broker, real in seen.items()
+    }
+
+
 def _shown(value: Any) -> str:
     return "none" if value is None else str(value)
 

@@ -112,7 +112,9 @@ def _resolved(release: str) -> tuple[str, ...]:
         found = Path(folder, "classpath")
         if done.returncode or not found.exists():
             lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
-            raise KafkaError(f"--kafka {release}: Maven cannot resolve org.apache.kafka:kafka_2.13:{release}: {(lines or ['no reason'])[0]}")
+            raise KafkaError(
+                f"--kafka {release}: Maven cannot resolve org.apache.kafka:kafka_2.13:{release}: {(lines or ['no reason'])[0]}"
+            )
         kept.write_text(found.read_text())
     return tuple(kept.read_text().strip().split(os.pathsep))
 

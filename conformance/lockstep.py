@@ -43,6 +43,7 @@ class Divergence:
     Attributes:
         trace: the model's steps up to it, the state before it last; where the model refuses the step, its own state does not change.
         action: the step.
+        expected: the model's state after it.
         refused: whether the model refuses it.
         differences: the fields that differ.
         executed: the real calls and what came of them.
@@ -50,6 +51,7 @@ class Divergence:
 
     trace: tuple[Step, ...]
     action: Instance
+    expected: Any
     refused: bool
     differences: tuple[Difference, ...]
     executed: Executed
@@ -198,7 +200,7 @@ class LockStep:
         calls = tuple({key: value for key, value in each.items() if key not in ("see", "view")} for each in operations)
         errors = tuple(each["error"] for each in answers if "error" in each)
         executed = Executed(calls, errors, answers[-1]["brokers"] if answers else {})
-        divergence = Divergence(tuple(steps), self._actions[move.number], move.refused, tuple(found), executed)
+        divergence = Divergence(tuple(steps), self._actions[move.number], self._state(move.after), move.refused, tuple(found), executed)
         self.findings.counts[divergence.kind] += 1
         if self.findings.counts[divergence.kind] == 1:
             self.findings.divergences.append(divergence)

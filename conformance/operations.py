@@ -198,7 +198,7 @@ MAPPED: Mapping[str, Step] = {
     "serve_fetch": _fetching("serve"),
 }  # fmt: skip
 
-REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch", "learn_isr")
+REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch")
 """Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard may be wrong."""
 
 UNMAPPED: Mapping[str, str] = {

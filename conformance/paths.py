@@ -1,8 +1,8 @@
 """What to execute: runs from an initial state that together take every reachable path of every mapped action.
 
-A path is one way through an action's decision tree that ends in a step: the same fields read, with the same values. Paths that differ by
-broker names only are one. Every path was learned on a reachable state; shortest traces to those states form a tree, each of whose
-branches is executed once, and each run goes on as long as it meets paths that are not taken yet.
+A path is one way through an action's decision tree that ends in a step: the same fields read, with the same values. Actions of brokers
+that may be exchanged share one tree. Every path was learned on a reachable state; shortest traces to those states form a tree, each of
+whose branches is executed once, and each run goes on as long as it meets paths that are not taken yet.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 import random
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from typing import Any
 
 import attrs
 import numpy as np
 
+from explorer.compiler.images import Image, renamed
 from explorer.kernels import doors as kernels
 from explorer.search.engine import Engine
 from explorer.search.local import reach
@@ -72,13 +72,18 @@ class Paths:
         self._mapped = {number for number, each in enumerate(system.actions) if each.of.name in mapped}
         self._refusable = {number for number, each in enumerate(system.actions) if each.of.name in refusable}
         self._random = random.Random(seed)
+        numbers = {renamed(instance, {}): number for number, instance in enumerate(system.actions)}
+        self._images = [
+            (Image.under(permutation, self.engine.layout), [numbers[renamed(instance, permutation)] for instance in system.actions])
+            for permutation in self.engine.permutations[1:]
+        ]
         self.reachable: dict[int, str] = {}
         self._rows: dict[int, int] = {}
         for number, words in list(self.program.examples):
             result = self.program.evaluate(number, words) if number in self._mapped else None
             if result is None or isinstance(result, Cut):
                 continue
-            leaf = self.program.leaf(number, words)
+            leaf = self._path(number, words)
             if leaf not in self.reachable:
                 self.reachable[leaf] = system.actions[number].of.name
                 self._rows[leaf] = self.engine.store.find(words)
@@ -101,7 +106,6 @@ class Paths:
         """The runs through one node of the tree. Deeper nodes come first: their runs may take what is wanted here."""
         stack = [(words, so_far)]
         pending: list[tuple[Words, tuple[Move, ...], int]] = []
-        leaves: list[tuple[Words, tuple[Move, ...]]] = []
         while stack:
             words, so_far = stack.pop()
             row = self._row(words)
@@ -113,12 +117,14 @@ class Paths:
                 stack.append((move.after, (*so_far, move)))
             if targets.get(row):
                 pending.append((words, so_far, row))
-            elif not wanted:
-                leaves.append((words, so_far))
         for words, so_far, row in sorted(pending, key=lambda each: -len(each[1])):
+            first, learned_at = start, self.engine.store.words(row)
+            if words != learned_at:
+                first, so_far = self._renamed(start, so_far, learned_at)
+                words = learned_at
             for move in self.steps(words):
                 if move.path in targets[row] and move.path not in taken:
-                    yield self._extended(start, (*so_far, move), taken)
+                    yield self._extended(first, (*so_far, move), taken)
 
     def _extended(self, start: Words, moves: tuple[Move, ...], taken: set[int]) -> Run:
         """A run that goes on while it meets mapped paths that are not taken yet."""
@@ -153,8 +159,21 @@ class Paths:
         for number in range(len(self.system.actions)):
             after = self.program.evaluate(number, words)
             if isinstance(after, tuple):
-                found.append(Move(number, words, after, self.program.leaf(number, words)))
+                found.append(Move(number, words, after, self._path(number, words)))
         return found
+
+    def _renamed(self, words: Words, moves: tuple[Move, ...], wanted: Words) -> tuple[Words, tuple[Move, ...]]:
+        """A start and steps from it, with brokers exchanged so that they end in the wanted state."""
+        for image, targets in self._images:
+            if tuple(image.of_state(moves[-1].after)) == wanted:
+                renamed = ((targets[m.number], tuple(image.of_state(m.before)), tuple(image.of_state(m.after))) for m in moves)
+                found = tuple(Move(number, before, after, self._path(number, before)) for number, before, after in renamed)
+                return tuple(image.of_state(words)), found
+        raise AssertionError("unreachable: the wanted state stands for the one where the steps end")
+
+    def _path(self, number: int, words: Words) -> int:
+        self.program.learn(number, words)
+        return self.program.leaf(number, words)
 
     def _with_refused(self, moves: Sequence[Move]) -> Iterator[Move]:
         for move in moves:

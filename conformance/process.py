@@ -110,5 +110,5 @@ class Harness:
         code = self._process.wait()
         self._log.seek(0)
         lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line.strip() and not line.startswith("SLF4J")]
-        last = f"; it said last: " + chr(10).join(lines[-40:]) if lines else ""
+        last = f"; it said last: {lines[-1]}" if lines else ""
         return KafkaError(f"Kafka {self.distribution.release}: the Java process ended with code {code}{last}")

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from highwater import commands
+from highwater.conform_command import conform
 from highwater.options import MET, PATH, USAGE, Interruptible, budgets, complain, model_path
 from highwater.states import states
 from highwater.viewer.command import trace
@@ -105,7 +106,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
     sys.exit(USAGE if wrong else MET)
 
 
-for command in (trace, states, commands.graph, commands.init, commands.mutate, commands.simulate):
+for command in (trace, states, conform, commands.graph, commands.init, commands.mutate, commands.simulate):
     main.add_command(command)
 
 

@@ -11,12 +11,13 @@ import networkx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOORS = ("model", "invariants", "explorer", "spark", "highwater")
+FLOORS = ("model", "invariants", "explorer", "spark", "conformance", "highwater")
 MAY_IMPORT = {
     "model": {"model"},
     "invariants": {"invariants", "model"},
     "explorer": {"explorer", "model.domain", "model.declarations"},
     "spark": {"spark", "explorer", "model.domain", "model.declarations"},
+    "conformance": {"conformance", "explorer", "model"},
     "highwater": set(FLOORS),
 }
 ONLY_IMPORTER = {

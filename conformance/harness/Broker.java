@@ -1,10 +1,8 @@
 import java.io.File;
 import java.io.IOException;
-import java.nio.ByteBuffer;
 import java.io.RandomAccessFile;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
-import java.nio.file.Files;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -208,6 +206,8 @@ final class Broker {
             try (RandomAccessFile file = new RandomAccessFile(segment, "rw")) {
                 file.setLength(position);
             }
+        for (Object lock : Scala.collection(Reflect.read(logManager, "dirLocks")))
+            Reflect.call(lock, "destroy");
         stop();
     }
 
@@ -235,10 +235,7 @@ final class Broker {
         follower.reset();
     }
 
-    void restart(long brokerEpoch) throws IOException {
-        // the old process held the folder's lock; this is another process
-        File lock = new File(folder, ".lock");
-        Files.deleteIfExists(lock.toPath());
+    void restart(long brokerEpoch) {
         epoch = brokerEpoch;
         start();
     }

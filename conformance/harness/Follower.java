@@ -2,7 +2,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import org.apache.kafka.common.errors.FencedLeaderEpochException;
+import org.apache.kafka.common.errors.NotLeaderOrFollowerException;
 import org.apache.kafka.common.errors.OffsetOutOfRangeException;
+import org.apache.kafka.common.errors.UnknownLeaderEpochException;
 
 /**
  * The follower's half of a fetch, restated from kafka.server.AbstractFetcherThread and ReplicaFetcherThread: where to fetch from, what to
@@ -43,7 +46,7 @@ final class Follower {
         fetch = null;
     }
 
-    /** A whole fetch: what was on its way before comes first, then request and answer. An answer "out of range" waits to be handled. */
+    /** A whole fetch: request and answer. An answer "out of range" waits to be handled. */
     void fetch(Broker asked) {
         ask(asked);
         if (fetch != null && !fetch.get("stage").equals("out of range"))
@@ -58,8 +61,6 @@ final class Follower {
 
     /** Build the request. Source: kafka.server.RemoteLeaderEndPoint#buildFetch. */
     void send() {
-        if (fetch != null && !fetch.get("stage").equals("request"))
-            receive();
         Object log = broker.log();
         fetch = new LinkedHashMap<>();
         fetch.put("stage", "request");
@@ -99,6 +100,8 @@ final class Follower {
             records = Kafka.copied(Reflect.get(Reflect.get(read, "fetchedData"), "records"));
         } catch (OffsetOutOfRangeException e) {
             answer.put("stage", "out of range");
+        } catch (NotLeaderOrFollowerException | FencedLeaderEpochException | UnknownLeaderEpochException e) {
+            return;  // the follower backs off and asks again
         }
         fetch = answer;
     }

@@ -156,6 +156,14 @@ final class Reflect {
         throw new Missing("no field " + name + " in " + type.getName());
     }
 
+    static Object read(Object target, String name) {
+        try {
+            return field(target.getClass(), name).get(target);
+        } catch (IllegalAccessException e) {
+            throw new Missing("field " + name + " of " + target.getClass().getName() + ": " + e.getMessage());
+        }
+    }
+
     /** What a public field or an accessor without arguments gives: classes became records over the releases. */
     static Object get(Object target, String name) {
         try {

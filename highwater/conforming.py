@@ -1,0 +1,260 @@
+"""Conformance of a spec with running Kafka: what was executed, which paths that covers, and where the two sides part."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from conformance.abstraction import NOT_SHOWN
+from conformance.distribution import Distribution, KafkaError, find
+from conformance.lockstep import Divergence, Findings, LockStep
+from conformance.operations import MAPPED, REFUSABLE, UNMAPPED
+from conformance.paths import Move, Paths, Run
+from conformance.process import Harness
+from explorer.compiler.layout import Layout
+from explorer.system import ModelError, System
+from explorer.verdict import Budget
+from highwater.mutate import Change
+from highwater.reports.replaying import read_report, replay
+from highwater.reports.results import ReportError, as_data, steps_as_data
+from highwater.specs.positions import readable
+from highwater.specs.resolving import define, find_model, toggles_of, with_preset
+from highwater.specs.spec import Spec, SpecError
+from highwater.specs.tables import Wrong, structure
+
+FORMAT, VERSION = "highwater-conformance", 1
+MODEL = "partition"
+
+
+@attrs.frozen
+class Wanted:
+    """How much to execute.
+
+    Attributes:
+        max_states: how many states to explore for paths at most.
+        walks, depth, seed: random walks beside the planned runs.
+    """
+
+    max_states: int = 100_000
+    walks: int = 0
+    depth: int = 40
+    seed: int = 0
+
+
+@attrs.frozen
+class Conformance:
+    """What came of holding a spec against running Kafka.
+
+    Attributes:
+        spec: the claim whose states and steps were executed.
+        kafka: the release, as its jars say.
+        reachable: by action, how many paths were learned on reachable states.
+        executed: by action, how many of them were executed, both sides agreeing.
+        complete: whether all states of the spec were seen.
+        findings: steps, runs, divergences.
+    """
+
+    spec: Spec
+    kafka: str
+    reachable: dict[str, int]
+    executed: dict[str, int]
+    complete: bool
+    findings: Findings
+
+    @property
+    def divergences(self) -> list[Divergence]:
+        return self.findings.divergences
+
+    @property
+    def unmapped(self) -> dict[str, str]:
+        """The spec's actions that no call on the brokers stands for, and why."""
+        names = dict.fromkeys(action.name for action in self.spec.definition.actions)
+        return {name: UNMAPPED[name] for name in names if name in UNMAPPED}
+
+    @property
+    def agrees(self) -> bool:
+        return not self.divergences
+
+
+def with_another_preset(spec: Spec, preset: str | None) -> Spec:
+    """The spec under another preset, with its own toggles on top.
+
+    Raises:
+        SpecError: there is no such preset.
+    """
+    if preset is None:
+        return spec
+    model = find_model(spec.file.model)
+    try:
+        protocol = structure(with_preset(model, preset, spec.file.protocol), model.protocol, "protocol")
+        return attrs.evolve(
+            spec, file=attrs.evolve(spec.file, preset=preset), protocol=protocol, definition=define(model, protocol)
+        )  # fmt: skip
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{spec.path}: {problem}" for problem in wrong.problems)) from None
+
+
+def refuse_unless_mapped(spec: Spec) -> None:
+    """Refuse a spec of which nothing can be executed.
+
+    Raises:
+        SpecError: it is of another model, or of releases before KRaft.
+    """
+    if spec.file.model != MODEL:
+        raise SpecError(f'{spec.path}: model: "{spec.file.model}" has no counterpart in running code yet; allowed is {MODEL}')
+    if spec.protocol.by_zookeeper or not spec.protocol.cutting.fetches_name_epochs:
+        presets = "kafka-3.0 and newer"
+        raise SpecError(f"{spec.path}: preset: leaders write to ZooKeeper, or followers ask where to truncate; allowed are {presets}")
+
+
+class Session:
+    """One Java process that specs are held against, one after the other."""
+
+    def __init__(self, harness: Harness) -> None:
+        self._harness = harness
+
+    def conform(self, spec: Spec, wanted: Wanted, on_progress: Callable[[str], None] = lambda line: None) -> Conformance:
+        """Execute every path of every mapped action of a spec, and random walks if they are wanted.
+
+        Raises:
+            SpecError: the model is wrong in itself, or not mapped.
+            KafkaError: the Java side died, or lacks what is called.
+        """
+        refuse_unless_mapped(spec)
+        on_progress("exploring")
+        try:
+            system = without_interleavings(spec.system())
+            paths = Paths(system, MAPPED, REFUSABLE, Budget(max_states=wanted.max_states), wanted.seed)
+        except ModelError as error:
+            raise SpecError(f"{spec.path}: {error}") from error
+        lockstep = LockStep(self._harness, system.actions, paths.engine.layout, spec.protocol, spec.bounds)
+
+        def tell(found: Findings) -> None:
+            done = len(found.executed & paths.reachable.keys())
+            on_progress(f"{done:,} of {len(paths.reachable):,} paths  {found.steps:,} steps  {len(found.divergences)} divergences")
+
+        lockstep.execute(paths.runs(), tell)
+        if wanted.walks:
+            lockstep.execute(paths.walks(wanted.walks, wanted.depth, lockstep.findings.executed), tell)
+        executed = Counter(paths.reachable[path] for path in lockstep.findings.executed if path in paths.reachable)
+        reachable = Counter(paths.reachable.values())
+        return Conformance(spec, self._harness.distribution.release, dict(reachable), dict(executed), paths.complete, lockstep.findings)
+
+    def replay(self, spec: Spec, system: System, run: Run) -> Conformance:
+        """Execute one trace."""
+        lockstep = LockStep(self._harness, system.actions, Layout(system.domain), spec.protocol, spec.bounds)
+        return Conformance(spec, self._harness.distribution.release, {}, {}, True, lockstep.execute([run]))
+
+    def mutations(self, spec: Spec, changes: list[Change], wanted: Wanted) -> Iterator[tuple[Change, Conformance | None]]:
+        """Each change of a toggle, and what the running code says to the changed protocol; None where the model refuses it."""
+        model = find_model(spec.file.model)
+        for change in changes:
+            protocol = attrs.evolve(spec.protocol, **{change.rule: change.value})
+            try:
+                changed = attrs.evolve(spec, protocol=protocol, definition=define(model, protocol))
+                refuse_unless_mapped(changed)
+                yield change, self.conform(changed, wanted)
+            except (Wrong, SpecError):
+                yield change, None
+
+
+def without_interleavings(system: System) -> System:
+    """The system without steps between a leader's two looks at a follower: both are inside one call of Partition#maybeExpandIsr."""
+
+    def guarded(action: Any) -> Any:
+        if action.of.name == "propose_expansion":
+            return action
+
+        def apply(state: Any) -> Any:
+            for replica in state.replicas:
+                if replica.leadership is not None and replica.leadership.candidate is not None:
+                    return None
+            return action.apply(state)
+
+        return attrs.evolve(action, apply=apply)
+
+    if not any(action.of.name == "find_in_sync" for action in system.actions):
+        return system
+    return attrs.evolve(system, actions=tuple(map(guarded, system.actions)))
+
+
+def run_of_trace(path: Path) -> tuple[Spec, System, Run]:
+    """The trace of a report's only counterexample, as a run.
+
+    Raises:
+        ReportError: the report has no trace, or several, or it does not replay.
+        SpecError: the report names a spec that is wrong.
+    """
+    entries = [entry for entry in read_report(path) if entry.get("trace")]
+    if len(entries) != 1:
+        raise ReportError(f"{path}: has {len(entries)} counterexamples; one is needed")
+    entry = entries[0]
+    system, violation = replay(entry)
+    layout = Layout(system.domain)
+    words = [tuple(layout.pack(step.state)) for step in violation.trace]
+    moves = tuple(
+        Move(system.actions.index(step.action), before, after, 0)
+        for step, before, after in zip(violation.trace[1:], words, words[1:], strict=False)
+    )
+    from highwater.specs.spec import make_spec
+
+    keys = {key: entry[key] for key in ("model", "protocol", "bounds", "check")}
+    return make_spec(entry["name"], keys), system, Run(words[0], moves)
+
+
+def open_session(where: str) -> tuple[Distribution, Harness]:
+    """Kafka's classes and a harness for them, not started yet."""
+    distribution = find(where)
+    return distribution, Harness(distribution)
+
+
+def as_json(found: Conformance) -> dict[str, Any]:
+    """What was found, as `--json` writes it; `docs/conform.md` describes the keys."""
+    spec, made = found.spec, found.findings
+    system = spec.system()
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": readable(spec.name),
+        "file": readable(spec.path),
+        "model": spec.file.model,
+        "preset": spec.file.preset,
+        "protocol": toggles_of(spec.protocol),
+        "bounds": as_data(spec.bounds),
+        "kafka": found.kafka,
+        "paths_reachable": sum(found.reachable.values()),
+        "paths_executed": sum(found.executed.values()),
+        "paths": {name: {"reachable": count, "executed": found.executed.get(name, 0)} for name, count in sorted(found.reachable.items())},
+        "all_states": found.complete,
+        "runs": made.runs,
+        "steps": made.steps,
+        "refused_steps": made.refused,
+        "seconds": round(made.seconds, 3),
+        "steps_per_second": round(made.steps / max(made.seconds, 1e-9)),
+        "divergences": [_divergence(system, each, made.counts[each.kind]) for each in made.divergences],
+        "unmapped": found.unmapped,
+        "not_shown": dict(NOT_SHOWN),
+    }
+
+
+def _divergence(system: System, each: Divergence, count: int) -> dict[str, Any]:
+    return {
+        "action": each.action.of.name,
+        "arguments": dict(each.action.shown),
+        "refused_by_model": each.refused,
+        "times": count,
+        "after": len(each.trace) - 1,
+        "differences": [attrs.asdict(difference) for difference in each.differences],
+        "calls": list(each.executed.operations),
+        "errors": list(each.executed.errors),
+        "trace": steps_as_data(system, each.trace),
+        "kafka": json.loads(json.dumps(each.executed.seen)),
+    }
+
+
+__all__ = ["Conformance", "KafkaError", "Session", "Wanted", "as_json", "open_session", "run_of_trace", "with_another_preset"]
