@@ -15,7 +15,7 @@ from conformance.paths import Move, Run, Words
 from conformance.process import Harness, Operation
 from explorer.compiler.layout import Layout
 from explorer.verdict import Step
-from model.declarations import Instance
+from model.language.declarations import Instance
 
 OPERATIONS_AT_ONCE = 400
 BATCHES_AHEAD = 2

@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterator, Sequence
 import attrs
 import numpy as np
 
-from explorer.compiler.images import Image, renamed
-from explorer.kernels import doors as kernels
+from explorer.compiler.permutations import Image, renamed
+from explorer.kernels import entry_points
+from explorer.search.breadth_first import reach
 from explorer.search.engine import Engine
-from explorer.search.local import reach
 from explorer.system import Cut, System
 from explorer.verdict import Budget
 
@@ -194,7 +194,7 @@ class Paths:
         for level in range(len(ends) - 3, -1, -1):
             begin, end, next_end = ends[level : level + 3]
             for among in (1, 0):
-                while missed := kernels.note_parents(
+                while missed := entry_points.note_parents(
                     engine.store.rows, engine.store.table, begin, end, next_end, marks, among, parents, engine.trees(engine.actions),
                     engine.effect_arrays(), engine.symmetry, engine.works[0], engine.store.units,
                 ):  # fmt: skip

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from highwater.options import MET, PATH, UNKNOWN, UNMET, USAGE, complain, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, complain, model_path
 
 if TYPE_CHECKING:
     from highwater.conforming import Conformance
@@ -45,13 +45,13 @@ def conform(
     Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
     2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
     """
+    from highwater.claims.mutation import changes_of
+    from highwater.claims.spec import SpecError, load_spec
+    from highwater.cli.outputs import try_out
     from highwater.conformance_views import page, show, show_mutations
     from highwater.conforming import KafkaError, Session, Wanted, as_json, open_session, run_of_trace, with_another_preset
-    from highwater.mutate import changes_of
-    from highwater.reports.outputs import try_out
     from highwater.reports.results import ReportError, write_json, write_text
     from highwater.reports.terminal import Live, make_console
-    from highwater.specs.spec import SpecError, load_spec
 
     console, errors = make_console(), make_console(stderr=True)
     try:

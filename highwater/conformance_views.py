@@ -10,8 +10,8 @@ from rich.text import Text
 
 from conformance.abstraction import NOT_SHOWN, both_sides
 from conformance.lockstep import Divergence
+from highwater.claims.mutation import Change
 from highwater.conforming import Conformance
-from highwater.mutate import Change
 from highwater.reports.terminal import short, show_trace, trace_rows
 from highwater.viewer.pages import render
 from highwater.visible import visible

@@ -19,13 +19,13 @@ from conformance.process import Harness
 from explorer.compiler.layout import Layout
 from explorer.system import ModelError, System
 from explorer.verdict import Budget
-from highwater.mutate import Change
+from highwater.claims.mutation import Change
+from highwater.claims.positions import readable
+from highwater.claims.resolving import define, find_model, toggles_of, with_preset
+from highwater.claims.spec import Spec, SpecError
+from highwater.claims.tables import Wrong, structure
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import ReportError, as_data, steps_as_data
-from highwater.specs.positions import readable
-from highwater.specs.resolving import define, find_model, toggles_of, with_preset
-from highwater.specs.spec import Spec, SpecError
-from highwater.specs.tables import Wrong, structure
 
 FORMAT, VERSION = "highwater-conformance", 1
 MODEL = "partition"
@@ -201,7 +201,7 @@ def run_of_trace(path: Path) -> tuple[Spec, System, Run]:
         Move(system.actions.index(step.action), before, after, 0)
         for step, before, after in zip(violation.trace[1:], words, words[1:], strict=False)
     )
-    from highwater.specs.spec import make_spec
+    from highwater.claims.spec import make_spec
 
     keys = {key: entry[key] for key in ("model", "protocol", "bounds", "check")}
     return make_spec(entry["name"], keys), system, Run(words[0], moves)

@@ -10,8 +10,8 @@ import attrs
 import pytest
 
 from conformance.abstraction import NOT_SHOWN, both_sides, differences
-from highwater.specs.spec import Spec
-from model.domain import ArrayOf, Maybe, SequenceOf, Struct, domain_of
+from highwater.claims.spec import Spec
+from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct, domain_of
 from model.partition.state import Partition
 
 Claim = Callable[..., Spec]

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from conformance import distribution
 from conformance.distribution import KafkaError, find, java
-from highwater.cli import main
+from highwater.cli.main import main
 
 SPEC = "specs/partition/truncation/truncating_on_fetch_keeps_committed_records.toml"
 

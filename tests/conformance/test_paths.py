@@ -12,7 +12,7 @@ from conformance.operations import MAPPED, REFUSABLE, UNMAPPED
 from conformance.paths import Paths
 from explorer.system import successor
 from explorer.verdict import Budget
-from highwater.specs.spec import Spec
+from highwater.claims.spec import Spec
 from model.partition.definition import PARTITION
 
 Claim = Callable[..., Spec]
