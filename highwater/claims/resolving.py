@@ -13,18 +13,10 @@ from explorer.system import RAISED, ModelError, System, blaming_the_model, line_
 from explorer.verdict import DEADLOCK
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
-from invariants.catalogue import PROPERTIES
+from model.catalogue import MODELS
 from model.language.declarations import Invariant, Prospect, StepProperty
-from model.language.definition import Definition, Model
+from model.language.definition import Definition, Model, Property
 from model.language.domain import domain_of
-from model.language.registration import MODELS
-
-Property = Invariant | StepProperty | Prospect
-
-
-def properties_of(definition: Definition) -> tuple[Property, ...]:
-    """The properties that speak of a model's states: those of the catalogue, and those that it brings along."""
-    return (*PROPERTIES.get(definition.state, ()), *definition.properties)
 
 
 def find_model(name: str) -> Model:
@@ -43,7 +35,7 @@ def define(model: Model, protocol: Any) -> Definition:
         Wrong: the model refuses it.
     """
     try:
-        return model.define(protocol)
+        return attrs.evolve(model.define(protocol), module=getattr(model.define, "__module__", ""))
     except RAISED as error:
         raise Wrong(f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()) from error
 
@@ -84,7 +76,7 @@ def resolve_model(
     findings.raise_if_any()  # bounds and properties depend on the protocol
     definition = define(model, chosen)
     sizes = findings.get(structure, bounds, definition.bounds, "bounds")
-    known = {each.name: each for each in properties_of(definition)}
+    known = {each.name: each for each in definition.known_properties}
     names = list(check)
     if not names:
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
@@ -122,6 +114,9 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
         prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
         interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
+        protocol=protocol,
+        bounds=bounds,
+        modules=(definition.module,) if definition.module else (),
     )
 
 

@@ -12,9 +12,9 @@ from click.testing import CliRunner
 
 from conformance.distribution import KafkaError, find
 from conformance.process import Harness
+from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
 from highwater.cli.main import main
-from highwater.conforming import Session, Wanted
 from tests.conformance.conftest import NEWEST, harness_of
 
 Claim = Callable[..., Spec]

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import attrs
 
-from conformance.abstraction import NOT_SHOWN
-from conformance.distribution import Distribution, KafkaError, find
 from conformance.lockstep import Divergence, Findings, LockStep
 from conformance.operations import MAPPED, REFUSABLE, UNMAPPED
-from conformance.paths import Move, Paths, Run
+from conformance.paths import Paths, Run
 from conformance.process import Harness
 from explorer.compiler.layout import Layout
 from explorer.system import ModelError, System
 from explorer.verdict import Budget
 from highwater.claims.mutation import Change
-from highwater.claims.positions import readable
-from highwater.claims.resolving import define, find_model, toggles_of, with_preset
+from highwater.claims.resolving import define, find_model, with_preset
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong, structure
-from highwater.reports.replaying import read_report, replay
-from highwater.reports.results import ReportError, as_data, steps_as_data
 
-FORMAT, VERSION = "highwater-conformance", 1
 MODEL = "partition"
 
 
@@ -107,7 +99,7 @@ def refuse_unless_mapped(spec: Spec) -> None:
     """
     if spec.file.model != MODEL:
         raise SpecError(f'{spec.path}: model: "{spec.file.model}" has no counterpart in running code yet; allowed is {MODEL}')
-    if spec.protocol.by_zookeeper or not spec.protocol.cutting.fetches_name_epochs:
+    if spec.protocol.by_zookeeper or not spec.protocol.truncation_rules.fetches_name_epochs:
         presets = "kafka-3.0 and newer"
         raise SpecError(f"{spec.path}: preset: leaders write to ZooKeeper, or followers ask where to truncate; allowed are {presets}")
 
@@ -181,80 +173,3 @@ def without_interleavings(system: System) -> System:
     if not any(action.of.name == "find_in_sync" for action in system.actions):
         return system
     return attrs.evolve(system, actions=tuple(map(guarded, system.actions)))
-
-
-def run_of_trace(path: Path) -> tuple[Spec, System, Run]:
-    """The trace of a report's only counterexample, as a run.
-
-    Raises:
-        ReportError: the report has no trace, or several, or it does not replay.
-        SpecError: the report names a spec that is wrong.
-    """
-    entries = [entry for entry in read_report(path) if entry.get("trace")]
-    if len(entries) != 1:
-        raise ReportError(f"{path}: has {len(entries)} counterexamples; one is needed")
-    entry = entries[0]
-    system, violation = replay(entry)
-    layout = Layout(system.domain)
-    words = [tuple(layout.pack(step.state)) for step in violation.trace]
-    moves = tuple(
-        Move(system.actions.index(step.action), before, after, 0)
-        for step, before, after in zip(violation.trace[1:], words, words[1:], strict=False)
-    )
-    from highwater.claims.spec import make_spec
-
-    keys = {key: entry[key] for key in ("model", "protocol", "bounds", "check")}
-    return make_spec(entry["name"], keys), system, Run(words[0], moves)
-
-
-def open_session(where: str) -> tuple[Distribution, Harness]:
-    """Kafka's classes and a harness for them, not started yet."""
-    distribution = find(where)
-    return distribution, Harness(distribution)
-
-
-def as_json(found: Conformance) -> dict[str, Any]:
-    """What was found, as `--json` writes it; `docs/conform.md` describes the keys."""
-    spec, made = found.spec, found.findings
-    system = spec.system()
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "name": readable(spec.name),
-        "file": readable(spec.path),
-        "model": spec.file.model,
-        "preset": spec.file.preset,
-        "protocol": toggles_of(spec.protocol),
-        "bounds": as_data(spec.bounds),
-        "kafka": found.kafka,
-        "paths_reachable": sum(found.reachable.values()),
-        "paths_executed": sum(found.executed.values()),
-        "paths": {name: {"reachable": count, "executed": found.executed.get(name, 0)} for name, count in sorted(found.reachable.items())},
-        "all_states": found.complete,
-        "runs": made.runs,
-        "steps": made.steps,
-        "refused_steps": made.refused,
-        "seconds": round(made.seconds, 3),
-        "steps_per_second": round(made.steps / max(made.seconds, 1e-9)),
-        "divergences": [_divergence(system, each, made.counts[each.kind]) for each in made.divergences],
-        "unmapped": found.unmapped,
-        "not_shown": dict(NOT_SHOWN),
-    }
-
-
-def _divergence(system: System, each: Divergence, count: int) -> dict[str, Any]:
-    return {
-        "action": each.action.of.name,
-        "arguments": dict(each.action.shown),
-        "refused_by_model": each.refused,
-        "times": count,
-        "after": len(each.trace) - 1,
-        "differences": [attrs.asdict(difference) for difference in each.differences],
-        "calls": list(each.executed.operations),
-        "errors": list(each.executed.errors),
-        "trace": steps_as_data(system, each.trace),
-        "kafka": json.loads(json.dumps(each.executed.seen)),
-    }
-
-
-__all__ = ["Conformance", "KafkaError", "Session", "Wanted", "as_json", "open_session", "run_of_trace", "with_another_preset"]

@@ -1,20 +1,33 @@
-"""What people see of a conformance run: lines on a terminal, and a page with both sides of each divergence."""
+"""A conformance run on a terminal and as JSON, and a report's counterexample as a run to execute."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+import attrs
 from rich.console import Console
 from rich.text import Text
 
-from conformance.abstraction import NOT_SHOWN, both_sides
+from conformance.abstraction import NOT_SHOWN
 from conformance.lockstep import Divergence
+from conformance.paths import Move, Run
+from explorer.compiler.layout import Layout
+from explorer.system import System
+from highwater.claims.conformance import Conformance
 from highwater.claims.mutation import Change
-from highwater.conforming import Conformance
-from highwater.reports.terminal import short, show_trace, trace_rows
-from highwater.viewer.pages import render
+from highwater.claims.positions import readable
+from highwater.claims.resolving import toggles_of
+from highwater.claims.spec import Spec, make_spec
+from highwater.files import ReportError
+from highwater.reports.replaying import read_report, replay
+from highwater.reports.results import as_data, steps_as_data
+from highwater.reports.terminal import short, show_trace
 from highwater.visible import visible
+
+FORMAT, VERSION = "highwater-conformance", 1
 
 
 def show(console: Console, found: Conformance) -> None:
@@ -86,24 +99,68 @@ def score(scores: Sequence[tuple[Change, Conformance | None]]) -> tuple[int, int
     return sum(not found.agrees for found in expressible), len(expressible)
 
 
-def page(found: Conformance) -> str:
-    """The page of one run."""
-    system = found.spec.system()
-    return render("conform.html", found=found, divergences=[_told(found, system, each) for each in found.divergences], not_shown=NOT_SHOWN)
+def run_of_trace(path: Path) -> tuple[Spec, System, Run]:
+    """The trace of a report's only counterexample, as a run.
+
+    Raises:
+        ReportError: the report has no trace, or several, or it does not replay.
+        SpecError: the report names a spec that is wrong.
+    """
+    entries = [entry for entry in read_report(path) if entry.get("trace")]
+    if len(entries) != 1:
+        raise ReportError(f"{path}: has {len(entries)} counterexamples; one is needed")
+    entry = entries[0]
+    system, violation = replay(entry)
+    layout = Layout(system.domain)
+    words = [tuple(layout.pack(step.state)) for step in violation.trace]
+    moves = tuple(
+        Move(system.actions.index(step.action), before, after, 0)
+        for step, before, after in zip(violation.trace[1:], words, words[1:], strict=False)
+    )
+
+    keys = {key: entry[key] for key in ("model", "protocol", "bounds", "check")}
+    return make_spec(entry["name"], keys), system, Run(words[0], moves)
 
 
-def _told(found: Conformance, system: Any, each: Divergence) -> dict[str, Any]:
-    spec = found.spec
-    state = each.expected
-    sides = both_sides(state, each.executed.seen, spec.protocol, spec.bounds)
+def as_json(found: Conformance) -> dict[str, Any]:
+    """What was found, as `--json` writes it; `docs/conform.md` describes the keys."""
+    spec, made = found.spec, found.findings
+    system = spec.system()
     return {
-        "action": str(each.action),
-        "refused": each.refused,
+        "format": FORMAT,
+        "version": VERSION,
+        "name": readable(spec.name),
+        "file": readable(spec.path),
+        "model": spec.file.model,
+        "preset": spec.file.preset,
+        "protocol": toggles_of(spec.protocol),
+        "bounds": as_data(spec.bounds),
+        "kafka": found.kafka,
+        "paths_reachable": sum(found.reachable.values()),
+        "paths_executed": sum(found.executed.values()),
+        "paths": {name: {"reachable": count, "executed": found.executed.get(name, 0)} for name, count in sorted(found.reachable.items())},
+        "all_states": found.complete,
+        "runs": made.runs,
+        "steps": made.steps,
+        "refused_steps": made.refused,
+        "seconds": round(made.seconds, 3),
+        "steps_per_second": round(made.steps / max(made.seconds, 1e-9)),
+        "divergences": [_divergence(system, each, made.counts[each.kind]) for each in made.divergences],
+        "unmapped": found.unmapped,
+        "not_shown": dict(NOT_SHOWN),
+    }
+
+
+def _divergence(system: System, each: Divergence, count: int) -> dict[str, Any]:
+    return {
+        "action": each.action.of.name,
+        "arguments": dict(each.action.shown),
+        "refused_by_model": each.refused,
+        "times": count,
         "after": len(each.trace) - 1,
-        "times": found.findings.counts[each.kind],
-        "rows": trace_rows(system, each.trace),
-        "calls": [{"name": call["do"], "arguments": {k: v for k, v in call.items() if k != "do"}} for call in each.executed.operations],
-        "errors": each.executed.errors,
-        "lanes": sides,
-        "others": [each for each in each.differences if "." not in each.field],
+        "differences": [attrs.asdict(difference) for difference in each.differences],
+        "calls": list(each.executed.operations),
+        "errors": list(each.executed.errors),
+        "trace": steps_as_data(system, each.trace),
+        "kafka": json.loads(json.dumps(each.executed.seen)),
     }

@@ -11,7 +11,7 @@ import click
 from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, complain, model_path
 
 if TYPE_CHECKING:
-    from highwater.conforming import Conformance
+    from highwater.claims.conformance import Conformance
 
 
 @click.command()
@@ -45,13 +45,17 @@ def conform(
     Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
     2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
     """
+    from conformance.distribution import KafkaError, find
+    from conformance.process import Harness
+    from highwater.claims.conformance import Session, Wanted, with_another_preset
     from highwater.claims.mutation import changes_of
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
-    from highwater.conformance_views import page, show, show_mutations
-    from highwater.conforming import KafkaError, Session, Wanted, as_json, open_session, run_of_trace, with_another_preset
-    from highwater.reports.results import ReportError, write_json, write_text
+    from highwater.files import ReportError, write_text
+    from highwater.reports.conformance import as_json, run_of_trace, show, show_mutations
+    from highwater.reports.results import write_json
     from highwater.reports.terminal import Live, make_console
+    from highwater.viewer.conformance import page
 
     console, errors = make_console(), make_console(stderr=True)
     try:
@@ -59,8 +63,7 @@ def conform(
         try_out({"json": json_path, "html": html_path}, [path])
         wanted = Wanted(**options)
         traced = run_of_trace(trace_path) if trace_path is not None else None
-        _, harness = open_session(where)
-        with Live(errors, spec.name) as live, harness:
+        with Live(errors, spec.name) as live, Harness(find(where)) as harness:
             session = Session(harness)
             found = session.replay(*traced) if traced is not None else session.conform(spec, wanted, live.tell)
             scores = list(session.mutations(spec, changes_of(spec), wanted)) if mutate else []
