@@ -10,6 +10,7 @@ from model.language.registration import Catalogue
 MODELS: MutableMapping[str, Model] = Catalogue(
     {
         "reference": "model.reference.protocols:REFERENCE",
+        "kraft-reference": "model.kraft_reference.definition:KRAFT_REFERENCE",
         "partition": "model.partition.definition:PARTITION",
         "controller": "model.controller.definition:CONTROLLER",
     }

@@ -119,10 +119,10 @@ def _refuse_step(entry: dict[str, Any], step: int | None, length: int) -> None:
 def _headline(entry: dict[str, Any], violation: Any) -> Any:
     from rich.text import Text
 
-    from highwater.visible import visible
+    from highwater.visible import counted, visible
 
     length = violation.trace_length
-    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {length} steps")
+    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {counted(length, 'step')}")
 
 
 def _replay(entry: dict[str, Any]) -> None:
