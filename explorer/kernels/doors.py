@@ -101,6 +101,10 @@ orbit_sizes, representative = (Door("symmetry", name) for name in ("orbit_sizes"
 mark_at_rest, mark_breaking, mark_predecessors, mark_reaching = (
     Door("reach", name) for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching")
 )
+list_edges = Door("graph", "list_edges")
+judge_components, mark_held_back, mark_ways, measure = (
+    Door("components", name) for name in ("judge_components", "mark_held_back", "mark_ways", "measure")
+)
 admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, successors = (
     Door("parts", name)
     for name in ("admit", "enter", "first_breaking", "first_violating", "keep_owned", "orbits_of", "route", "successors")

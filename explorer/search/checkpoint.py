@@ -58,7 +58,9 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: dict
     return {
         "the state's layout": _hash(leaves),
         "the actions": _hash([str(action) for action in system.actions]),
-        "the properties": _hash([str(instance) for instance in (*system.invariants, *system.step_properties, *system.prospects)]),
+        "the properties": _hash(
+            [str(instance) for instance in (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)]
+        ),
         "the initial states": _hash([layout.pack(state) for state in system.initial]),
         "the model's code": _hash([hashlib.sha256(source).hexdigest() for _, source in sorted(_sources(system).items())]),
         "the options": _hash({**options, "permutations": permutations}),
@@ -70,7 +72,8 @@ def _sources(system: System) -> dict[str, bytes]:
 
     What else happens to be imported does not matter, or two processes would not agree.
     """
-    instances = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
+    properties = (*system.invariants, *system.step_properties, *system.prospects, *system.liveness, *system.premises)
+    instances = (*system.actions, *properties)
     todo = {instance.of.function.__module__ for instance in instances} | {system.domain.cls.__module__}
     packages = {name.partition(".")[0] for name in todo}
     found: dict[str, bytes] = {}

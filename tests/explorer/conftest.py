@@ -10,7 +10,7 @@ import pytest
 from explorer.search import local, oracle
 from explorer.system import System
 from explorer.verdict import Outcome
-from model.declarations import Invariant, Prospect, Quantified, StepProperty
+from model.declarations import Invariant, Liveness, Prospect, Quantified, StepProperty
 from model.domain import domain_of
 
 
@@ -36,6 +36,7 @@ def system_of() -> Callable[..., System]:
             tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
             step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
             prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
+            liveness=tuple(instance for instance in instances if isinstance(instance.of, Liveness)),
         )
 
     return build
