@@ -192,6 +192,7 @@ class Liveness(Quantified):
 
     def __attrs_post_init__(self) -> None:
         super().__attrs_post_init__()
+        self._premise = None if self.premise is None else Invariant(self.premise, self.parameters, needs=self.needs)
         listed = Counter(each.action.name for each in (*self.fair, *self.strongly_fair))
         if twice := [name for name, count in listed.items() if count > 1]:
             raise TypeError(f"{self.name}: {', '.join(twice)} is listed twice among fair and strongly_fair; strong fairness includes weak")
@@ -199,9 +200,9 @@ class Liveness(Quantified):
     def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
         """One instance per assignment of the parameters, each with its premise where there is one."""
         found = super().instances(bounds, protocol)
-        if self.premise is None:
+        if self._premise is None:
             return found
-        premises = Invariant(self.premise, self.parameters, needs=self.needs).instances(bounds, protocol)
+        premises = self._premise.instances(bounds, protocol)
         return [attrs.evolve(each, premise=premise) for each, premise in zip(found, premises, strict=True)]
 
 
