@@ -79,6 +79,19 @@ class Violation:
     def trace_length(self) -> int:
         return len(self.trace) - 1
 
+    @property
+    def length_in_words(self) -> str:
+        """How long the trace is; of a lasso, how far it is to the cycle, and how long that is."""
+        if self.back_to is None:
+            return in_steps(self.trace_length)
+        cycle = self.trace_length - self.back_to
+        return f"{in_steps(self.back_to)}, then {f'a cycle of {cycle}' if cycle else 'nothing'} for ever"
+
+
+def in_steps(count: int) -> str:
+    """A number of steps."""
+    return f"{count} step{'' if count == 1 else 's'}"
+
 
 @attrs.frozen
 class Unreached:

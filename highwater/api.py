@@ -21,10 +21,20 @@ from typing import Any
 from explorer.verdict import Budget, Verdict, Violation
 from highwater.claims import Engine, Result, Status, check_spec
 from highwater.specs import own
-from highwater.specs.resolving import Property
 from highwater.specs.spec import Spec, SpecError, find_specs, load_spec, make_spec
 from highwater.specs.tables import did_you_mean, shown
-from model.declarations import Witness, invariant, prospect, step_property
+from model.declarations import (
+    Property,
+    Witness,
+    always_eventually,
+    eventually,
+    eventually_always,
+    invariant,
+    leads_to,
+    per,
+    prospect,
+    step_property,
+)
 from model.definition import Model
 
 __all__ = [
@@ -35,10 +45,15 @@ __all__ = [
     "Verdict",
     "Violation",
     "Witness",
+    "always_eventually",
     "check",
     "check_all",
     "claim",
+    "eventually",
+    "eventually_always",
     "invariant",
+    "leads_to",
+    "per",
     "prospect",
     "step_property",
 ]

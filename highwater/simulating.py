@@ -12,7 +12,7 @@ from explorer.verdict import Verdict, Violation
 from highwater.reports.results import SIMULATION, VERSION, about_spec, about_violation
 from highwater.specs.spec import Spec, SpecError
 from highwater.specs.tables import did_you_mean
-from model.declarations import Prospect
+from model.declarations import GraphProperty
 
 
 @attrs.frozen
@@ -36,8 +36,8 @@ class Simulated:
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """The prospects that the spec names: to judge them every state must be known."""
-        return tuple(each.name for each in self.spec.properties if isinstance(each, Prospect))
+        """The prospects and liveness properties that the spec names: to judge them every state must be known."""
+        return tuple(each.name for each in self.spec.properties if isinstance(each, GraphProperty))
 
     @property
     def as_claimed(self) -> bool | None:

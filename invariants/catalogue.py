@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import MutableMapping
 
 from model.catalogue import CatalogueByClass
-from model.declarations import Invariant, Prospect, StepProperty
+from model.declarations import Property
 
-PROPERTIES: MutableMapping[type, tuple[Invariant | StepProperty | Prospect, ...]] = CatalogueByClass(
+PROPERTIES: MutableMapping[type, tuple[Property, ...]] = CatalogueByClass(
     {
         "model.reference.state:Cluster": "invariants.reference:CLUSTER",
         "model.partition.state:Partition": "invariants.partition.catalogue:PARTITION",

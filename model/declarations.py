@@ -160,7 +160,7 @@ def per(action: Action, *parameters: str) -> Per:
 class Form(Enum):
     """What a liveness property asks of a behaviour, where q is its function and p its premise, in the words of temporal logic.
 
-    EVENTUALLY is <>q, LEADS_TO is [](p => <>q), ALWAYS_EVENTUALLY is []<>q, EVENTUALLY_ALWAYS is <>[]q.
+    EVENTUALLY is <>q, LEADS_TO is [] (p => <>q), ALWAYS_EVENTUALLY is []<>q, EVENTUALLY_ALWAYS is <>[]q.
     """
 
     EVENTUALLY = "eventually"
@@ -204,6 +204,12 @@ class Liveness(Quantified):
             return found
         premises = self._premise.instances(bounds, protocol)
         return [attrs.evolve(each, premise=premise) for each, premise in zip(found, premises, strict=True)]
+
+
+GraphProperty = Prospect | Liveness
+"""What can be judged only once every state is known."""
+
+Property = Invariant | StepProperty | GraphProperty
 
 
 def action(*, actor: str, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], Action]:

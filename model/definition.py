@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.declarations import Action, Invariant, Prospect, StepProperty
+from model.declarations import Action, Property
 
 
 @attrs.frozen
@@ -29,7 +29,7 @@ class Definition:
     initial_states: Callable[[Any], Sequence[Any]]
     actions: tuple[Action, ...]
     interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
-    properties: tuple[Invariant | StepProperty | Prospect, ...] = ()
+    properties: tuple[Property, ...] = ()
 
 
 def toggle(meaning: str) -> Any:

@@ -22,7 +22,7 @@ MAY_IMPORT = {
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
     "llvmlite": ("explorer/kernels/",),
-    "networkx": ("explorer/analysis/graph.py", "explorer/search/oracle.py"),
+    "networkx": ("explorer/analysis/graph.py", "explorer/search/oracle.py", "explorer/search/plain_liveness.py"),
     "pyspark": ("spark/",),
     "pyarrow": ("spark/",),
     "click": ("highwater/",),

@@ -27,8 +27,8 @@ CUT, OUTSIDE = 2**32 - 1, 2**32 - 2  # in place of a step's target: a bound cuts
 # What becomes of a row: it is out of the question, in question, or in a fair component.
 OUT, OPEN, FAIR = range(3)
 
-# What is counted for one component, by class but for DEMAND_SEEN: in how many states all demands of the class are enabled, whether any is in
-# any state, whether one is taken; the state counted last; and how many demands are enabled there.
+# What is counted for one component, by class but for DEMAND_SEEN: in how many states all demands of the class are
+# enabled, whether any is in any state, whether one is taken; the state counted last; how many are enabled there.
 FULL, SOME, TAKEN, DEMAND_SEEN, CLASS_SEEN, NOW, TALLIED = range(7)
 
 

@@ -1,6 +1,8 @@
-"""Searching the graph of all rows: how far rows are, which strongly connected components there are, and which of them are fair.
+"""Searching the graph of all rows: how far rows are, which strongly connected components there are,
+and which of them are fair.
 
-Every step is looked at a few times at most, whatever the number of demands, but for strong ones: each may need one more turn over what is left.
+Every step is looked at a few times at most, whatever the number of demands, but for strong ones:
+each may need one more turn over what is left.
 """
 
 from __future__ import annotations
@@ -179,10 +181,11 @@ def _judge(
 
 @kernel
 def judge_components(graph: Any, fairness: Any, needed: Any, state: Any, todo: Any, named: int, room: Any, counted: Any) -> tuple[int, int]:
-    """Judge the strongly connected components of the open rows, which are among `todo`, by Tarjan's algorithm without recursion.
+    """Judge the strongly connected components of the open rows, which are among `todo`.
 
-    A component in which a weak demand is enabled everywhere and never taken is out, and so is one without a row that is needed. One in which a
-    strong demand is enabled and never taken loses the rows where it is; its others stay open, to be looked at again. The others are fair.
+    Tarjan's algorithm, without recursion. A component is out if a weak demand is enabled everywhere in it and
+    never taken, and if it has no row that is needed. If a strong demand is enabled in it and never taken, the
+    rows where it is are out; its other rows stay open, to be looked at again. Any other component is fair.
 
     Args:
         needed: by row, whether a component needs one such row; empty if none is needed.

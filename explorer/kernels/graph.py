@@ -1,7 +1,8 @@
-"""The graph of all rows: for each row its steps, as compressed rows of targets and labels, made again from the trees.
+"""The graph of all rows: for each row its steps, as compressed rows of targets and labels, made
+again from the trees.
 
-Steps that change nothing are left out. A step is kept if its target is in the region asked for, or if its action is relied on: then it
-counts as enabled wherever it leads.
+Steps that change nothing are left out. A step is kept if its target is in the region asked for, or
+if its action is relied on: then it counts as enabled wherever it leads.
 """
 
 from __future__ import annotations
@@ -52,8 +53,8 @@ def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int
 
 @kernel
 def list_edges(
-    rows: Any, table: Any, begin: int, end: int, region: Any, relied_on: Any, targets: Any, labels: Any, counts: Any, trees: Any, effects: Any,
-    symmetry: Any, work: Any, units: Any,
+    rows: Any, table: Any, begin: int, end: int, region: Any, relied_on: Any, targets: Any, labels: Any, counts: Any, trees: Any,
+    effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> tuple[int, int, int]:  # fmt: skip
     """List the steps of the rows begin..end, as far as there is room in `targets` and `labels`; rows outside the region have none.
 
@@ -63,8 +64,8 @@ def list_edges(
         counts: gets the number of steps of each row, the first for `begin`.
 
     Returns:
-        How many steps were listed, the row to go on with, and 0, or -1 where a walk waits for a branch that another thread has asked for, or
-        the number of misses.
+        How many steps were listed, the row to go on with, and 0, or -1 where a walk waits for a branch that
+        another thread has asked for, or the number of misses.
     """
     listed = 0
     for first in range(begin, end, len(work.moves)):

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import arrays as codes
 from explorer.kernels import doors as kernels
 from explorer.kernels.arrays import Graph, Work
 from explorer.memory import reserve

@@ -1,7 +1,9 @@
-"""Counterexamples to liveness: a *lasso*, which is a path to a cycle, and a cycle that a fair behaviour can go round for ever.
+"""Counterexamples to liveness: a *lasso*, which is a path to a cycle, and a cycle that a fair
+behaviour can go round for ever.
 
-All of this is plain Python, for every engine: an engine says only where a fair cycle is, and the cycle is walked here. So a lasso is in real
-names and was executed. `lasso_at` judges it once more, from the trace alone.
+All of this is plain Python, for every engine: an engine says only where a fair cycle is, and the
+cycle is walked here. So a lasso is in real names and was executed. `lasso_at` judges it once more,
+from the trace alone.
 """
 
 from __future__ import annotations
@@ -135,6 +137,22 @@ def lasso_at(system: System, of: Instance, trace: Sequence[Step], back_to: int) 
     facts = why.facts if isinstance(why, Witness) else {}
     what = f"{for_ever(trace, back_to)}; {sentence}" if sentence else for_ever(trace, back_to)
     return Violation(of.of.name, dict(of.shown), what, facts, tuple(trace), back_to)
+
+
+def is_lasso(system: System, of: Instance, trace: Sequence[Step], back_to: int | None) -> bool:
+    """Whether a trace that replays is a lasso that violates a liveness property."""
+    return back_to is not None and next(_wrongs(system, of, trace, back_to), None) is None
+
+
+def waiting(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> frozenset[int]:
+    """The steps of a lasso after which the property is owed and false for ever on, or false on the cycle where that is what breaks it."""
+    states = [step.state for step in trace]
+    false = [not judge(of, state, system.domain) for state in states]
+    if of.of.form is Form.EVENTUALLY_ALWAYS:
+        return frozenset(number for number in range(back_to, len(states)) if false[number])
+    owed = _premises(system, of, states) if of.of.form is Form.LEADS_TO else [True] * len(states)
+    for_good = (number for number, asked in enumerate(owed) if asked and all(false[min(number, back_to) :]))
+    return frozenset(range(next(for_good, len(states)), len(states)))
 
 
 def for_ever(trace: Sequence[Step], back_to: int) -> str:

@@ -1,18 +1,21 @@
-"""Liveness under fairness: whether what must happen does, on every fair behaviour, once every state is known.
+"""Liveness under fairness: whether what must happen does, on every fair behaviour, once every state
+is known.
 
-A behaviour that violates a property comes, after some prefix, to the states of one strongly connected component and stays there for ever. So the
-steps between rows are listed once for all properties; then, for each property, the rows where it waits are found, their components, and which
-of these are *fair*: going round in one, through all its states and steps, meets every demand. Where a strong demand is not met, the rows that
-owe it are left out, and what remains falls into components again. `explorer.search.plain_liveness` says the same in few lines.
+A behaviour that violates a property comes, after some prefix, to the states of one strongly
+connected component and stays there for ever. So the steps between rows are listed once for all
+properties; then, for each property, the rows where it waits are found, their components, and which
+of these are *fair*: going round in one, through all its states and steps, meets every demand. Where
+a strong demand is not met, the rows that owe it are left out, and what remains falls into
+components again. `explorer.search.plain_liveness` says the same in few lines.
 
-What a bound cuts counts as enabled: it could be taken if there were no bound. So every lasso is one of the unbounded system, too, and what waits
-where only bounds stop it is counted, not judged.
+What a bound cuts counts as enabled: it could be taken if there were no bound. So every lasso is one
+of the unbounded system, too, and what waits where only bounds stop it is counted, not judged.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
@@ -159,16 +162,17 @@ class _Judged:
         begin = np.zeros(len(self.state), np.uint8)
         begin[born[own & (levels == level)]] = 1
         trace = [*first_trace(engine, begin, level)]
-        while len(trace) <= least:
-            trace.append(self._next(trace[-1].state, lambda row, at=len(trace): bool(ways[row]) and self.distance[row] == at))
+        for at in range(len(trace), least + 1):
+            trace.append(self._next(trace[-1].state, ways, at))
         return tuple(trace)
 
-    def _next(self, state: Any, wanted: Callable[[int], bool]) -> Step:
-        """The first step to a row as wanted."""
+    def _next(self, state: Any, ways: np.ndarray, distance: int) -> Step:
+        """The first step to a marked row at a distance."""
         system = self._engine.system
         after = ((action, successor(action, state, system.domain)) for action in system.actions)
         inside = (Step(action, each) for action, each in after if isinstance(each, system.domain.cls) and each != state)
-        return next(step for step in inside if wanted(self._engine.row_of(step.state)))
+        rows = ((step, self._engine.row_of(step.state)) for step in inside)
+        return next(step for step, row in rows if ways[row] and self.distance[row] == distance)
 
     def _component(self, row: int) -> Container[int]:
         """The rows of the fair component of a row."""

@@ -1,11 +1,14 @@
-"""Liveness under fairness in plain Python, by networkx: the graph of all states, its strongly connected components, and what they allow.
+"""Liveness under fairness in plain Python, by networkx: the graph of all states, its strongly
+connected components, and what they allow.
 
-A behaviour that violates a property comes, after some prefix, to states of one strongly connected component and never leaves it. All states of
-the prefix after the property began to be owed, and all of the component, are *waiting*. A component is *fair* if going round in it, through all
-of its states and steps, meets every demand. Where a demand for strong fairness is not met, the states that owe it are left out, and what
-remains falls into components again (Emerson and Lei 1987).
+A behaviour that violates a property comes, after some prefix, to states of one strongly connected
+component and never leaves it. All states of the prefix after the property began to be owed, and all
+of the component, are *waiting*. A component is *fair* if going round in it, through all of its
+states and steps, meets every demand. Where a demand for strong fairness is not met, the states that
+owe it are left out, and what remains falls into components again (Emerson and Lei 1987).
 
-A component may have one state only: there nothing happens any more, as a behaviour may end wherever no fair step is enabled.
+A component may have one state only: there nothing happens any more, as a behaviour may end wherever
+no fair step is enabled.
 """
 
 from __future__ import annotations

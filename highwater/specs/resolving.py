@@ -15,11 +15,9 @@ from highwater.specs import own
 from highwater.specs.tables import Findings, Wrong, did_you_mean, shown, structure
 from invariants.catalogue import PROPERTIES
 from model.catalogue import MODELS
-from model.declarations import Invariant, Prospect, StepProperty
+from model.declarations import Invariant, Liveness, Property, Prospect, StepProperty
 from model.definition import Definition, Model
 from model.domain import domain_of
-
-Property = Invariant | StepProperty | Prospect
 
 
 def properties_of(definition: Definition) -> tuple[Property, ...]:
@@ -90,7 +88,7 @@ def resolve_model(
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
     choices = {**known, DEADLOCK: None}
     wanted = [
-        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect)
+        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect, Liveness)
         if own.is_reference(name)
         else findings.get(choose, name, choices, "check", "properties of this model")
         for name in names
@@ -121,6 +119,7 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
         prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
+        liveness=tuple(instance for instance in instances if isinstance(instance.of, Liveness)),
         interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
     )
 

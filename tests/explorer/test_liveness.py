@@ -1,4 +1,6 @@
-"""Liveness on classics whose verdicts are known without fairness, under weak and under strong fairness. Every engine must find these."""
+"""Liveness on classics whose verdicts are known without fairness, under weak and under strong
+fairness. Every engine must find these.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ from model.declarations import (
     leads_to,
     per,
 )
-from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, domain_of, evolve, replaced, within
+from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, evolve, replaced, within
 
 Fair = Iterable[Action | Per]
 

@@ -1,4 +1,6 @@
-"""Random systems, random promises and random fairness: every engine must find the same lassos, and the verdicts follow the definition."""
+"""Random systems, random promises and random fairness: every engine must find the same lassos, and
+the verdicts follow the definition.
+"""
 
 from __future__ import annotations
 
@@ -95,7 +97,9 @@ def systems(draw: Any) -> System:
         function.__name__ = f"promise{number}"
         fair: dict[str, list[Per]] = {"fair": [], "strongly_fair": [], "unfair": []}
         for each in actions:
-            fair[draw(st.sampled_from(["fair", "fair", "strongly_fair", "strongly_fair", "unfair"]))].append(Per(each, draw(st.sampled_from([("guest",), ()]))))
+            fair[draw(st.sampled_from(["fair", "fair", "strongly_fair", "strongly_fair", "unfair"]))].append(
+                Per(each, draw(st.sampled_from([("guest",), ()])))
+            )
         return Liveness(
             function,
             {"guest": GUEST} if of_one else {},
