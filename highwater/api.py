@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from explorer.verdict import Budget, Verdict, Violation
-from highwater.claims import Engine, Result, Status, check_spec
-from highwater.specs import own
-from highwater.specs.spec import Spec, SpecError, find_specs, load_spec, make_spec
-from highwater.specs.tables import did_you_mean, shown
-from model.declarations import (
+from highwater.claims import own
+from highwater.claims.checking import Engine, Result, Status, check_spec
+from highwater.claims.spec import Spec, SpecError, find_specs, load_spec, make_spec
+from highwater.claims.tables import did_you_mean, shown
+from model.language.declarations import (
     Property,
     Witness,
     always_eventually,
@@ -35,7 +35,7 @@ from model.declarations import (
     prospect,
     step_property,
 )
-from model.definition import Model
+from model.language.definition import Model
 
 __all__ = [
     "Result",

@@ -20,7 +20,7 @@ from explorer.search.lassos import is_lasso
 from explorer.system import RAISED, ModelError, System, judge_end, where
 from explorer.trace import element_path
 from explorer.verdict import Step
-from model.declarations import Instance, Liveness, Prospect, StepProperty, Transition
+from model.language.declarations import Instance, Liveness, Prospect, StepProperty, Transition
 
 START = 0
 

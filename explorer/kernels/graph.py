@@ -13,11 +13,11 @@ import numpy as np
 
 from explorer.kernels.arrays import CUT, MISSES, OUTSIDE
 from explorer.kernels.batches import list_hits
+from explorer.kernels.canonical import make_representative
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.expand import ask_for_rows, ask_for_slots
 from explorer.kernels.intrinsics import load
 from explorer.kernels.rows import hash_of, is_row, may_be, next_slot, read_row, row_at, row_bits
-from explorer.kernels.symmetry import make_representative
 from explorer.kernels.trees import apply
 
 _CUT, _OUTSIDE, _FREE = np.uint32(CUT), np.uint32(OUTSIDE), np.uint32(0)

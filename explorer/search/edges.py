@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import doors as kernels
+from explorer.kernels import entry_points
 from explorer.kernels.arrays import Graph, Work
 from explorer.memory import reserve
 from explorer.search.engine import Engine
@@ -68,7 +68,7 @@ class Edges:
         found = []
         while begin < end:
             counts = np.zeros(end - begin, np.uint32)
-            listed, until, missed = kernels.list_edges(
+            listed, until, missed = entry_points.list_edges(
                 store.rows, store.table, begin, end, self._region, self._relied_on, targets, labels, counts, engine.trees(engine.actions),
                 engine.effect_arrays(), engine.symmetry, work, store.units,
             )  # fmt: skip

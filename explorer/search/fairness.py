@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from explorer.system import System
-from model.declarations import Instance, Liveness, Per
+from model.language.declarations import Instance, Liveness, Per
 
 
 @attrs.frozen(eq=False)

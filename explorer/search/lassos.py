@@ -18,7 +18,7 @@ import attrs
 from explorer.search.fairness import Demand, demands_of
 from explorer.system import RAISED, Cut, ModelError, System, judge, successor, where
 from explorer.verdict import Step, Violation
-from model.declarations import Form, Instance, Witness
+from model.language.declarations import Form, Instance, Witness
 
 
 @attrs.define

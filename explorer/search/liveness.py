@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.program import InvariantProgram
-from explorer.kernels import doors as kernels
+from explorer.compiler.decision_trees import InvariantProgram
+from explorer.kernels import entry_points
 from explorer.kernels.arrays import FAIR, OPEN, TALLIED, Components, Fairness
 from explorer.memory import reserve
 from explorer.search.counterexamples import first_trace
@@ -31,7 +31,7 @@ from explorer.search.fairness import demand_numbers, demands_of
 from explorer.search.lassos import lasso_to
 from explorer.system import successor
 from explorer.verdict import Step, Violation
-from model.declarations import Form, Instance
+from model.language.declarations import Form, Instance
 
 
 def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], dict[str, int]]:
@@ -97,7 +97,7 @@ def _false_in(engine: Engine, program: InvariantProgram, number: int) -> np.ndar
     def mark(begin: int, end: int) -> None:
         engine.count_violations(program, wanted, begin, end)  # so that all walks are known
         room = np.zeros((1, engine.layout.words), np.uint64)
-        kernels.mark_violating(store.rows, begin, end, wanted, marks, engine.trees(program), room, store.units)
+        entry_points.mark_violating(store.rows, begin, end, wanted, marks, engine.trees(program), room, store.units)
 
     engine.spread(mark, 0, store.count)
     return marks
@@ -128,7 +128,7 @@ class _Judged:
         self._ends = np.array(engine.store.level_ends, np.int64)
         self._queue = reserve((rows,), np.uint32)
         self.distance = np.full(rows, -1, np.int32)
-        self._reached = kernels.measure(self._graph, self._ends, marks.allowed, marks.born, self.distance, self._queue)
+        self._reached = entry_points.measure(self._graph, self._ends, marks.allowed, marks.born, self.distance, self._queue)
         self.state = (self.distance >= 0).astype(np.uint8)
         self._demands = demands_of(engine.system, of.of)
         self._fairness = exact_fairness(engine, of)
@@ -138,7 +138,7 @@ class _Judged:
 
     def _count_held_back(self) -> int:
         marks = np.zeros(len(self.state), np.uint8)
-        return kernels.mark_held_back(self._graph, self._fairness, self.state, marks)
+        return entry_points.mark_held_back(self._graph, self._fairness, self.state, marks)
 
     def lasso(self) -> Violation | None:
         """The first of the lassos with a shortest path to the cycle."""
@@ -154,7 +154,7 @@ class _Judged:
         engine, least = self._engine, int(self.distance[fair].min())
         ways = np.zeros(len(self.state), np.uint8)
         ways[fair[self.distance[fair] == least]] = 1
-        kernels.mark_ways(self._graph, self._queue, self._reached, self.distance, ways)
+        entry_points.mark_ways(self._graph, self._queue, self._reached, self.distance, ways)
         born = np.flatnonzero(ways & self._marks.born)
         levels = np.searchsorted(self._ends, born, side="right") - 1
         own = levels == self.distance[born]
@@ -192,7 +192,7 @@ def judge_all(graph: Any, fairness: Fairness, needed: np.ndarray, state: np.ndar
     counted = np.zeros((max(1, len(fairness.classes)), TALLIED), np.int64)
     room, named = Components(*(reserve((len(state),), np.uint32) for _ in Components._fields)), 0
     while len(todo):
-        again, named = kernels.judge_components(graph, fairness, needed, state, todo, named, room, counted)
+        again, named = entry_points.judge_components(graph, fairness, needed, state, todo, named, room, counted)
         todo = np.flatnonzero(state == OPEN).astype(np.uint32) if again else todo[:0]
         room.number[todo] = 0
     return room.low

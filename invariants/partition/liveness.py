@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from invariants.partition.words import Truth, is_the_leader
-from model.declarations import Witness, always_eventually, per
+from invariants.partition.terms import Truth, is_the_leader
+from model.language.declarations import Witness, always_eventually, per
 from model.partition import (
     controlling,
     fetching,

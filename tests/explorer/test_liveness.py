@@ -11,11 +11,11 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import local
+from explorer.search import breadth_first
 from explorer.search.lassos import lasso_at
 from explorer.system import ModelError
 from explorer.verdict import Budget, Verdict
-from model.declarations import (
+from model.language.declarations import (
     Action,
     Liveness,
     Per,
@@ -27,7 +27,7 @@ from model.declarations import (
     leads_to,
     per,
 )
-from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, evolve, replaced, within
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, evolve, replaced, within
 
 Fair = Iterable[Action | Per]
 
@@ -402,16 +402,16 @@ def test_a_search_that_ended_early_does_not_judge_liveness(
 
 def test_a_search_that_goes_on_from_a_checkpoint_finds_the_same_lasso(system_of: Callable[..., Any], tmp_path: Path) -> None:
     system = system_of([BOTH_IDLE], LOCK, [gets_in(LOCK, ())])
-    local.explore(system, Budget(max_depth=2), checkpoint=tmp_path)
-    resumed = local.explore(system, checkpoint=tmp_path, resume=True)
-    assert resumed.violations == local.explore(system).violations
+    breadth_first.explore(system, Budget(max_depth=2), checkpoint=tmp_path)
+    resumed = breadth_first.explore(system, checkpoint=tmp_path, resume=True)
+    assert resumed.violations == breadth_first.explore(system).violations
     assert len(resumed.violations) == 1
 
 
 def test_a_lasso_that_is_none_is_refused(system_of: Callable[..., Any]) -> None:
     promise = gets_in(LOCK, ())
     system = system_of([BOTH_IDLE], LOCK, [promise])
-    (violation,) = local.explore(system).violations
+    (violation,) = breadth_first.explore(system).violations
     of, trace = system.liveness[0], violation.trace
     assert lasso_at(system, of, trace, 1) == violation
     with pytest.raises(ModelError, match="the last state is not the one after step 0"):

@@ -14,12 +14,12 @@ import networkx
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.search import local, oracle
+from explorer.search import breadth_first, plain_python
 from explorer.search.fairness import demands_of
 from explorer.search.lassos import lasso_at, moves_of
 from explorer.system import Cut, System, judge
-from model.declarations import Action, Form, Instance, Liveness, Per
-from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf, domain_of, evolve, replaced, within
+from model.language.declarations import Action, Form, Instance, Liveness, Per
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf, domain_of, evolve, replaced, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_WAITING = 9
@@ -123,12 +123,12 @@ def systems(draw: Any) -> System:
 @thorough_or_quick
 @given(systems())
 def test_random_promises_are_judged_as_in_plain_python(system: System) -> None:
-    theirs = oracle.explore(system)
+    theirs = plain_python.explore(system)
     event(f"{len(theirs.violations)} broken, {'some' if theirs.held_back else 'none'} held back")
     for found in theirs.violations:
         event(f"{min(4, found.trace_length - found.back_to)} round")
     for symmetry in (False, True):
-        ours = local.explore(system, symmetry=symmetry)
+        ours = breadth_first.explore(system, symmetry=symmetry)
         assert (ours.levels, ours.violations, ours.held_back) == (theirs.levels, theirs.violations, theirs.held_back)
     for found in ours.violations:
         instances = [each for each in system.liveness if each.of.name == found.property and dict(each.shown) == found.arguments]
@@ -139,7 +139,7 @@ def test_random_promises_are_judged_as_in_plain_python(system: System) -> None:
 @given(systems())
 def test_random_verdicts_follow_the_definition(system: System) -> None:
     """A set of states is where a behaviour stays for ever if its steps connect it and it owes nothing. All sets are tried."""
-    violated = {found.property for found in oracle.explore(system).violations}
+    violated = {found.property for found in plain_python.explore(system).violations}
     for name in {each.of.name for each in system.liveness}:
         ends = [can_stay(system, each) for each in system.liveness if each.of.name == name]
         if None not in ends:

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from highwater.claims import check_spec
-from highwater.cli import main
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import SpecError, load_spec
+from highwater.cli.main import main
 from highwater.reports.replaying import replay
 from highwater.reports.results import ReportError, entry_of, write_report
 from highwater.reports.terminal import plain_text
-from highwater.specs.spec import SpecError, load_spec
 from highwater.viewer.exports import EXPORTS
-from highwater.viewer.gallery import story_of
+from highwater.viewer.index import story_of
 from highwater.viewer.pages import trace_page
 
 SPECS = Path(__file__).parents[2] / "specs" / "partition" / "liveness"
