@@ -40,6 +40,8 @@ class System:
         prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
         liveness: one instance per liveness property and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
+        protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a search is.
+        modules: the modules that made it, besides those of its functions and its state.
     """
 
     domain: Struct
@@ -50,6 +52,9 @@ class System:
     step_properties: tuple[Instance, ...] = ()
     prospects: tuple[Instance, ...] = ()
     liveness: tuple[Instance, ...] = ()
+    protocol: Any = None
+    bounds: Any = None
+    modules: tuple[str, ...] = ()
 
     @property
     def premises(self) -> tuple[Instance, ...]:
