@@ -18,45 +18,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from explorer.verdict import Budget, Verdict, Violation
+from explorer.verdict import Budget
 from highwater.claims import own
-from highwater.claims.checking import Engine, Result, Status, check_spec
+from highwater.claims.checking import Engine, Result, check_spec
 from highwater.claims.spec import Spec, SpecError, find_specs, load_spec, make_spec
 from highwater.claims.tables import did_you_mean, shown
-from model.language.declarations import (
-    Property,
-    Witness,
-    always_eventually,
-    eventually,
-    eventually_always,
-    invariant,
-    leads_to,
-    per,
-    prospect,
-    step_property,
-)
-from model.language.definition import Model
-
-__all__ = [
-    "Result",
-    "Spec",
-    "SpecError",
-    "Status",
-    "Verdict",
-    "Violation",
-    "Witness",
-    "always_eventually",
-    "check",
-    "check_all",
-    "claim",
-    "eventually",
-    "eventually_always",
-    "invariant",
-    "leads_to",
-    "per",
-    "prospect",
-    "step_property",
-]
+from model.language.definition import Model, Property
 
 
 def check(

@@ -17,7 +17,7 @@ import attrs
 from explorer.system import RAISED
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.checking import Result, check_spec
-from highwater.claims.resolving import define, find_model, properties_of
+from highwater.claims.resolving import define, find_model
 from highwater.claims.spec import Expectation, Spec, SpecError
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from model.language.definition import Definition
@@ -180,7 +180,7 @@ def _text(value: Any) -> str:
 
 
 def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
-    every = attrs.evolve(spec, properties=properties_of(spec.definition))
+    every = attrs.evolve(spec, properties=spec.definition.known_properties)
     violated = {violation.property for violation in search(every, keep_going=True).outcome.violations}
     return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
 

@@ -19,9 +19,9 @@ from highwater.claims import own
 from highwater.claims.positions import may_be_spec
 from highwater.claims.resolving import build_system, choose, find_model, resolve_model, same_name, with_preset
 from highwater.claims.tables import Findings, Wrong, structure
+from model.catalogue import MODELS
 from model.language.declarations import GraphProperty, Property, Prospect
 from model.language.definition import Definition
-from model.language.registration import MODELS
 
 COUNTS = ("trace_length", "distinct_states", "depth")
 
