@@ -13,8 +13,9 @@ from click.testing import CliRunner
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import SpecError, load_spec
 from highwater.cli.main import main
+from highwater.files import ReportError
 from highwater.reports.replaying import replay
-from highwater.reports.results import ReportError, entry_of, write_report
+from highwater.reports.results import entry_of, write_report
 from highwater.reports.terminal import plain_text
 from highwater.viewer.exports import EXPORTS
 from highwater.viewer.index import story_of
