@@ -15,7 +15,7 @@ from highwater.claims.spec import SpecError, load_spec
 from highwater.cli.main import main
 from highwater.files import ReportError
 from highwater.reports.replaying import replay
-from highwater.reports.results import entry_of, write_report
+from highwater.reports.results import entry_of, report, write_json
 from highwater.reports.terminal import plain_text
 from highwater.viewer.exports import EXPORTS
 from highwater.viewer.index import story_of
@@ -97,7 +97,7 @@ def test_the_terminal_says_how_it_goes_on(lasso: dict[str, Any], tmp_path: Path)
     result = check_spec(load_spec(SPECS / f"{ENDLESS}.toml"))
     assert "violated: followers_reach_the_log_end after 9 steps, then a cycle of 2 for ever" in plain_text(result)
     assert "step 10 again, and so on for ever" in plain_text(result)
-    write_report(tmp_path / "report.json", [result])
+    write_json(tmp_path / "report.json", report([result]))
     shown = CliRunner().invoke(main, ["trace", str(tmp_path / "report.json")])
     assert shown.exit_code == 0
     assert "step 10 again" in shown.output
@@ -106,7 +106,7 @@ def test_the_terminal_says_how_it_goes_on(lasso: dict[str, Any], tmp_path: Path)
 
 
 def test_another_protocol_is_compared_step_by_step_and_not_judged(lasso: dict[str, Any], tmp_path: Path) -> None:
-    write_report(tmp_path / "report.json", [check_spec(load_spec(SPECS / f"{ENDLESS}.toml"))])
+    write_json(tmp_path / "report.json", report([check_spec(load_spec(SPECS / f"{ENDLESS}.toml"))]))
     arguments = ["trace", str(tmp_path / "report.json"), "--against", "protocol.epoch_cache_clean_at_end=true"]
     compared = CliRunner().invoke(main, arguments)
     assert compared.exit_code == 0
