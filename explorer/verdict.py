@@ -126,7 +126,7 @@ class Outcome:
         compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
         seconds: wall-clock time of the exploration.
         memory: bytes of states and visited set; 0 for the oracle.
-        words, bits: the size of a packed state; 0 for the oracle.
+        bits: the size of a packed state; 0 for the plain-Python engine.
         held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on. What such a state
             leads to is not judged.
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them; with `coverage`
@@ -146,7 +146,6 @@ class Outcome:
     compiled_paths: int = 0
     seconds: float = 0.0
     memory: int = 0
-    words: int = 0
     bits: int = 0
     unreached: tuple[Unreached, ...] = ()
     held_back: dict[str, int] = attrs.field(factory=dict)

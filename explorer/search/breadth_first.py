@@ -290,7 +290,6 @@ class _Search:
             compiled_paths=engine.paths,
             seconds=self.pace.seconds,
             memory=self.store.bytes_taken,
-            words=engine.layout.words,
             bits=engine.layout.bits,
             held_back=self.held_back,
             unreached=self._unreached() if verdict is Verdict.HOLDS and self.saw_everything else (),

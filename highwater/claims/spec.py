@@ -6,6 +6,7 @@ values that would be right.
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -108,9 +109,13 @@ class Spec:
     properties: tuple[Property, ...]
     check_deadlock: bool
 
-    def system(self) -> System:
-        """The transition system that the spec speaks of."""
+    @functools.cached_property
+    def _system(self) -> System:
         return build_system(self.definition, self.protocol, self.bounds, self.properties)
+
+    def system(self) -> System:
+        """The transition system of the spec. It is built once."""
+        return self._system
 
 
 def find_specs(paths: Iterable[Path]) -> list[Path]:

@@ -15,7 +15,7 @@ from rich.text import Text
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import SpecError, find_specs, load_spec
 from highwater.claims.tables import shown
-from highwater.visible import visible
+from highwater.visible import counted, visible
 from model.catalogue import MODELS
 from model.language.definition import Definition, Model
 
@@ -122,7 +122,7 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
         expect = spec.file.expect
         claim = expect.verdict.value
         if expect.property:
-            claim += f": {expect.property}" + (f" after {expect.trace_length} steps" if expect.trace_length is not None else "")
+            claim += f": {expect.property}" + (f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else "")
         if expect.distinct_states is not None:
             claim += f", {expect.distinct_states:,} states"
         _line(console, 0, visible(str(path)), claim)

@@ -19,7 +19,7 @@ from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository
 from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
-from highwater.visible import visible
+from highwater.visible import counted, visible
 from model.language.declarations import GraphProperty
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -164,7 +164,7 @@ def verdict_line(result: Result) -> str:
 
 def _held_back(outcome: Outcome) -> str:
     """What is not judged of liveness, as only bounds stop it."""
-    held = [f"{name} in {in_states(count)}" for name, count in outcome.held_back.items()]
+    held = [f"{name} in {counted(count, 'state')}" for name, count in outcome.held_back.items()]
     return f"; held up by bounds only: {', '.join(held)}" if held else ""
 
 
@@ -301,11 +301,6 @@ def show_summary(console: Console, results: Iterable[Result]) -> None:
     states = sum(result.outcome.distinct_states for result in results)
     claims = "claim" if len(results) == 1 else "claims"
     console.print(f"{len(results)} {claims}: {', '.join(parts)}; {states:,} states in {seconds:.1f} s")
-
-
-def in_states(count: int) -> str:
-    """A number of states."""
-    return f"{count:,} state{'' if count == 1 else 's'}"
 
 
 def short(number: float) -> str:
