@@ -14,12 +14,13 @@ import networkx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOORS = ("model", "invariants", "explorer", "spark", "highwater")
+FLOORS = ("model", "invariants", "explorer", "spark", "conformance", "highwater")
 MAY_IMPORT = {
     "model": {"model"},
     "invariants": {"invariants", "model"},
     "explorer": {"explorer", "model.language"},
     "spark": {"spark", "explorer", "model.language"},
+    "conformance": {"conformance", "explorer", "model"},
     "highwater": set(FLOORS),
 }
 ONLY_IMPORTER = {

@@ -71,6 +71,17 @@ def explore(
     return search.run()
 
 
+def reach(system: System, budget: Budget = Budget(), workers: int | None = None) -> Engine:  # noqa: B008 - frozen
+    """Explore without a verdict, and hand back all rows and trees: what is reachable, and along which paths of functions.
+
+    Raises:
+        ModelError: as `explore` says.
+    """
+    engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry=True)
+    _Search(engine, budget, False, True, lambda progress: None, False).run()
+    return engine
+
+
 class _Search:
     """One search: its levels, what ends it early, its snapshots, and what it tells."""
 
