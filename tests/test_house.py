@@ -26,7 +26,7 @@ MAY_IMPORT = {
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
     "llvmlite": ("explorer/kernels/",),
-    "networkx": ("explorer/analysis/graph.py", "explorer/search/plain_python.py"),
+    "networkx": ("explorer/analysis/graph.py", "explorer/search/plain_python.py", "explorer/search/plain_liveness.py"),
     "pyspark": ("spark/",),
     "pyarrow": ("spark/",),
     "click": ("highwater/",),

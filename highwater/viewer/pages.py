@@ -46,6 +46,7 @@ def trace_page(story: Story, index: str = "") -> str:
             if arrow.reader or arrow.message.receiver
         ],
         "reads": [sorted({step for steps in scene.reads.values() for step in steps}) for scene in story.scenes],
+        "back_to": story.violation.back_to,
         "slice": [scene.number for scene in story.scenes if scene.distance is not None],
     }
     steady = [name for name in story.properties if name not in shown]
