@@ -85,6 +85,7 @@ COMMANDS = {
     "states": ("highwater.claims.on_spark.session", ["states", "SPEC"]),
     "trace": ("highwater.reports.replaying.replay", ["trace", "--replay", "REPORT"]),
     "init": ("highwater.cli.init.write_scaffold", ["init", "FOLDER"]),
+    "conform": ("highwater.claims.spec.load_spec", ["conform", "SPEC", "--kafka", "FOLDER"]),
 }
 
 
