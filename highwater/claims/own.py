@@ -60,6 +60,11 @@ def search(folders: Iterable[Path]) -> None:
         _add_to_path(folder.resolve())
 
 
+def offer(places: Iterable[Path]) -> None:
+    """Let specs name modules in these folders and archives, which are on Python's path already."""
+    _FOLDERS.update(dict.fromkeys(str(place.resolve()) for place in places))
+
+
 def _add_to_path(folder: Path) -> None:
     if str(folder) not in sys.path[1:]:  # what stands first may be what `python -m` put there
         sys.path.append(str(folder))

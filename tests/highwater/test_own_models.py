@@ -14,6 +14,7 @@ from click.testing import Result
 
 from explorer.search import breadth_first
 from highwater import SpecError, api
+from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.scaffolding import SCAFFOLD, scaffold_files, write_scaffold
 from model.language.declarations import Witness, invariant, prospect
@@ -178,6 +179,27 @@ def test_a_distribution_offers_its_modules_by_an_entry_point(lock: Path, tmp_pat
     (information / "entry_points.txt").write_text(f"[highwater.models]\n{declared}\n", encoding="utf-8")
     ran = run()
     assert ran.returncode == 0, ran.stderr
+
+
+def test_what_spark_submit_was_told_to_send_along_may_be_named(
+    highwater: Run, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from highwater.submit import sent_along
+
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    (lock / "lock_service.py").rename(sent / "lock_service.py")
+    path = ["", str(sent), "/opt/spark/python/lib/pyspark.zip", "/opt/spark/python/lib/py4j-src.zip", str(tmp_path)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    assert sent_along() == [sent]
+    monkeypatch.setattr(own, "_FOLDERS", {})
+    monkeypatch.syspath_prepend(str(sent))
+    spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
+    assert highwater("check", spec).exit_code == 2
+    own.offer(sent_along())
+    assert highwater("check", spec).exit_code == 0
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert sent_along() == []
 
 
 def test_a_folder_of_ones_own_comes_after_what_is_installed(highwater: Run, lock: Path) -> None:
