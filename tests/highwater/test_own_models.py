@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+import highwater as api
 from explorer.search import breadth_first
-from highwater import SpecError, api
+from highwater import SpecError
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.scaffolding import SCAFFOLD, scaffold_files, write_scaffold
