@@ -113,7 +113,7 @@ def test_workers_import_nothing_from_the_folder_they_run_in(tmp_path: Path) -> N
     (tmp_path / "socket.py").write_text("open('executed', 'w')\nraise RuntimeError('this is not socket')\n", encoding="utf-8")
     ran = subprocess.run(
         [sys.executable, "-P", "-c", PROBE], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True, text=True, timeout=300, check=False,
+        capture_output=True, text=True, timeout=900, check=False,
     )  # fmt: skip
     assert ran.stdout.strip() == "[True]", ran.stderr
     assert not (tmp_path / "executed").exists()
