@@ -20,7 +20,7 @@ from model.partition.logs import (
     without_records_below,
 )
 from model.partition.messages import Fetch, Stage
-from model.partition.protocol import PartitionProtocol
+from model.partition.protocol import FetchResponseChecks, PartitionProtocol
 from model.partition.state import Follower, Partition, Replica
 
 
@@ -110,14 +110,19 @@ def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -
 
 
 def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:
-    """What is left of a fetch whose follower lives in another leader epoch by now. A request will still be served.
+    """What is left of a fetch once its follower has learned of another leader epoch. A request will still be served.
 
-    A response is recognised by its epoch and dropped; or else it depends on what it says (see `received`): where to cut is obeyed.
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.1, KAFKA-7786; 2.8.1, KAFKA-13207; 3.0, KAFKA-13266).
+    Until KAFKA-18991 a follower compares no epochs: see `is_expected` for records, and `may_cut` for where to truncate.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.0 to 4.0.0; 4.0.1 and 4.1.0, KAFKA-18991).
     """
-    if fetch is None or fetch.stage is Stage.REQUEST:
+    if fetch is None or fetch.stage is Stage.REQUEST or response_checks(protocol) is not FetchResponseChecks.LEADER_EPOCH:
         return fetch
-    return None if protocol.fetch_response_checks else fetch
+    return None
+
+
+def response_checks(protocol: PartitionProtocol) -> FetchResponseChecks:
+    """What must still be so for a follower to act on a fetch response."""
+    return protocol.fetch_response_checks
 
 
 def is_expected(replica: Replica, response: Fetch) -> bool:
@@ -128,17 +133,27 @@ def is_expected(replica: Replica, response: Fetch) -> bool:
     return replica.leader == response.leader and response.offset == replica.log_end_offset and not replica.truncating
 
 
-def received(partition: Partition, follower: int, response: Fetch, protocol: PartitionProtocol) -> Partition:
-    """The state after a follower has handled a response, which is thereby off the way.
+def may_cut(replica: Replica, response: Fetch, protocol: PartitionProtocol) -> bool:
+    """Whether a follower that has read where to truncate still does so: it looks for divergence first, and truncates under the lock again.
 
-    Where the high watermark is raised first, cutting is a step of its own, which asks no more whether the broker still follows.
+    In between it may have learned of another leader epoch. In 2.8.0 it truncates whatever it is by then.
+    Source: kafka.server.AbstractFetcherThread#maybeTruncateToEpochEndOffsets (2.8.0; 2.8.1 to 4.1.0, KAFKA-13207).
+    """
+    return response_checks(protocol) is FetchResponseChecks.NONE or replica.leader == response.leader
+
+
+def received(partition: Partition, follower: int, response: Fetch, protocol: PartitionProtocol) -> Partition:
+    """The state after a follower has handled a response.
+
+    Finding divergence and truncating are two looks at the same response, under a lock each. They are two steps only if the first one
+    raises the high watermark.
     Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8 to 3.8),
     ReplicaFetcherThread#processPartitionData.
     """
     replica = evolve(partition.replicas[follower], fetch=None)
     high_watermark = bounded(response.high_watermark, replica)
     cuts = response.stage is Stage.TRUNCATE or (response.stage is Stage.DIVERGING and not protocol.high_watermark_before_truncation)
-    if not cuts and not is_expected(replica, response):
+    if not (may_cut(replica, response, protocol) if cuts else is_expected(replica, response)):
         return partition.with_replica(follower, replica)
     if response.stage is Stage.RECORD:
         replica = appended(replica, response.record, protocol)

@@ -77,6 +77,18 @@ class OutOfRangeBehind(Enum):
     KEEP = "keep"
 
 
+class FetchResponseChecks(Enum):
+    """What must still be so for a follower to act on a fetch response.
+
+    Nothing more once it has read where to truncate; that it still follows who sent the response; or that it does so in the leader epoch of
+    its request, too.
+    """
+
+    NONE = "none"
+    LEADER = "leader"
+    LEADER_EPOCH = "leader-epoch"
+
+
 class Flush(Enum):
     """What a lossy crash leaves of a log: any prefix, or all of it."""
 
@@ -195,7 +207,7 @@ class PartitionProtocol:
     out_of_range_policy: OutOfRange = toggle("what a follower ahead of its leader does: KAFKA-3410, KAFKA-7414")
     out_of_range_when_behind: OutOfRangeBehind = toggle("what it does once the leader has passed it: KAFKA-2143")
     high_watermark_before_truncation: bool = toggle("a diverging answer raises the high watermark before the log is cut: KAFKA-14704")
-    fetch_response_checks: bool = toggle("a fetch response of an earlier leader epoch is dropped: KAFKA-13207, KAFKA-13266, KAFKA-7786")
+    fetch_response_checks: FetchResponseChecks = toggle("which late fetch responses a follower drops: KAFKA-13207, KAFKA-18991")
 
     fence_fetch: bool = toggle("records go to followers in the leader's epoch only: KIP-320")
     fence_truncation: bool = toggle("only a leader in the follower's epoch says where to truncate: KIP-320")

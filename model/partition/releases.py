@@ -19,6 +19,7 @@ from model.partition.protocol import (
     AlterError,
     CasConflict,
     CheckpointCovers,
+    FetchResponseChecks,
     Flush,
     FollowerReset,
     HighWatermarkCheckpoint,
@@ -43,7 +44,7 @@ KAFKA_0_8_0 = PartitionProtocol(
     out_of_range_policy=OutOfRange.EXIT,
     out_of_range_when_behind=OutOfRangeBehind.TRUNCATE_ALL,
     high_watermark_before_truncation=False,
-    fetch_response_checks=False,
+    fetch_response_checks=FetchResponseChecks.LEADER,
     fence_fetch=False,
     fence_truncation=False,
     fence_high_watermark=False,
@@ -97,7 +98,6 @@ KAFKA_2_1 = attrs.evolve(
     epoch_entry_on_election=True,
     truncation_skip=TruncationSkip.SAME_LEADER_NEXT_EPOCH,
     out_of_range_policy=OutOfRange.TRUNCATE,
-    fetch_response_checks=True,
     fence_fetch=True,
     fence_truncation=True,
     fence_high_watermark=True,
@@ -111,7 +111,7 @@ KAFKA_2_8_0 = attrs.evolve(
     truncation=Truncation.ON_FETCH,
     epoch_cache_clean_at_end=True,
     high_watermark_before_truncation=True,
-    fetch_response_checks=False,
+    fetch_response_checks=FetchResponseChecks.NONE,
     diverging_fetch_updates_leo=True,
     isr_path=IsrPath.ALTER_PARTITION,
     high_watermark_set=HighWatermarkSet.MAXIMAL,
@@ -122,7 +122,7 @@ KAFKA_2_8_0 = attrs.evolve(
 KAFKA_3_0 = attrs.evolve(
     KAFKA_2_8_0,
     truncation_skip=TruncationSkip.NEVER,
-    fetch_response_checks=True,
+    fetch_response_checks=FetchResponseChecks.LEADER,
     diverging_fetch_updates_leo=False,
     newer_isr_restarts_epoch=True,
     isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.ALWAYS,
@@ -150,7 +150,13 @@ KAFKA_3_7 = attrs.evolve(
     high_watermark_requires_min_isr=True,
     isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.NEVER,
 )
-KAFKA_4_1 = attrs.evolve(KAFKA_3_7, elr=True, isr_may_be_empty=True, unclean_shutdown_removes_from_elr=True)
+KAFKA_4_1 = attrs.evolve(
+    KAFKA_3_7,
+    fetch_response_checks=FetchResponseChecks.LEADER_EPOCH,
+    elr=True,
+    isr_may_be_empty=True,
+    unclean_shutdown_removes_from_elr=True,
+)
 
 REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH)
 

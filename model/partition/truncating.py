@@ -46,13 +46,17 @@ def ask_where_to_truncate(partition: Partition, follower: int, protocol: Partiti
     """A follower asks its leader where its newest epoch ends there, and cuts its log accordingly.
 
     Actor: the follower.
-    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch.
+    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch. No fetch of it is on
+        its way to the same leader: one thread does both, and waits for the response.
     Effect: its log ends where the two part as far as one answer tells; it asks again if that is not known yet.
     Abstracts: the lookup's way there and back.
-    Source: kafka.server.AbstractFetcherThread#maybeTruncate (0.11.0.2; 2.0.1), kafka.cluster.Partition#lastOffsetForLeaderEpoch (2.1).
+    Source: kafka.server.AbstractFetcherThread#doWork (0.11.0.2; 2.1), #maybeTruncate (0.11.0.2; 2.0.1),
+        kafka.cluster.Partition#lastOffsetForLeaderEpoch (2.1).
     """
     replica = partition.replicas[follower]
     if not replica.truncating or not replica.is_up or replica.leader is None or not partition.leads(replica.leader):
+        return None
+    if replica.fetch is not None and replica.fetch.leader == replica.leader:
         return None
     leader = partition.replicas[replica.leader]
     if protocol.fence_truncation and leader.leader_epoch != replica.leader_epoch:

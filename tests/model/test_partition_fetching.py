@@ -67,7 +67,39 @@ ROWS = [
         {"leader_moves": 2},
     ),
     Row(
-        "AbstractFetcherThread#processFetchRequest (2.8.1): neither after the correction",
+        "AbstractFetcherThread#maybeTruncateToEpochEndOffsets (2.8.1): who leads does not cut its log after the correction (KAFKA-13207)",
+        PRESETS["kafka-3.0"],
+        f"{DIVERGED}, receive_fetch b0, move_leadership b0, learn_leadership b0 e2, receive_fetch b0",
+        {"b0.leader": 0, "b0.log": (0,), "b0.fetch": None},
+        {"leader_moves": 2},
+    ),
+    *(
+        Row(
+            f"AbstractFetcherThread#processFetchRequest ({release}): who follows the same leader again cuts by what it was told before",
+            PRESETS[f"kafka-{release}"],
+            f"{DIVERGED}, move_leadership b0, move_leadership b1, learn_leadership b0 e3, receive_fetch b0",
+            {"b0.leader": 1, "b0.leader_epoch": 3, "b0.log": ()},
+            {"leader_moves": 3},
+        )
+        for release in ("3.5", "3.7")
+    ),
+    Row(
+        "AbstractFetcherThread#processFetchRequest (4.0.1): unless it was told in another leader epoch (KAFKA-18991)",
+        PRESETS["kafka-4.1"],
+        f"{DIVERGED}, move_leadership b0, move_leadership b1, learn_leadership b0 e3, not receive_fetch b0",
+        {"b0.leader": 1, "b0.leader_epoch": 3, "b0.log": (0,), "b0.fetch": None},
+        {"leader_moves": 3},
+    ),
+    Row(
+        "AbstractFetcherThread#doWork (2.1): who waits for a response of its leader asks that leader nothing else",
+        PRESETS["kafka-2.1"],
+        "fetch b1, move_leadership b1, move_leadership b0, learn_leadership b0 e2, learn_leadership b1 e2, not ask_where_to_truncate b1,"
+        "receive_fetch b1, ask_where_to_truncate b1",
+        {"b1.leader": 0, "b1.leader_epoch": 2, "b1.fetch": None, "b1.truncating": False},
+        {"leader_moves": 2},
+    ),
+    Row(
+        "AbstractFetcherThread#processFetchRequest (4.0.1): nor where it leads by then",
         REPAIRED,
         f"{DIVERGED}, move_leadership b0, learn_leadership b0 e2, not receive_fetch b0",
         {"b0.leader": 0, "b0.log": (0,), "b0.fetch": None},

@@ -91,7 +91,7 @@ shrink_spares_caught_up                 False           False           False   
 isr_shrink_bumps_leader_epoch           by-controller   by-controller   by-controller   by-controller   by-controller
 cas_conflict                            skip            reread          reread          reread          reread
 out_of_range_policy                     exit            exit            exit            exit            truncate
-fetch_response_checks                   False           False           False           False           True
+fetch_response_checks                   leader          leader          leader          leader          leader
 
                                         2.2             2.8.0           3.0             3.3             3.5
 truncation                              epoch-279       on-fetch        on-fetch        on-fetch        on-fetch
@@ -107,7 +107,7 @@ shrink_spares_caught_up                 True            True            True    
 isr_shrink_bumps_leader_epoch           by-controller   by-controller   always          always          always
 newer_isr_restarts_epoch                -               False           True            False           False
 leader_checks                           -               nothing         nothing         standing        broker-epoch
-fetch_response_checks                   True            False           True            True            True
+fetch_response_checks                   leader          none            leader          leader          leader
 inflight_cleared_by_leader_and_isr      -               True            False           False           False
 high_watermark_requires_min_isr         False           False           False           False           False
 
@@ -117,6 +117,7 @@ leader_checks                           broker-epoch    broker-epoch
 controller_checks_broker_epoch          True            True
 leader_snapshot_atomic                  True            True
 high_watermark_requires_min_isr         True            True
+fetch_response_checks                   leader          leader-epoch
 elr                                     False           True
 """
 
