@@ -12,7 +12,7 @@ from typing import Any
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
 from explorer.compiler.views import has_rules_of_its_own
 from explorer.system import Cut
-from model.domain import build, classes_in
+from model.language.domain import build, classes_in
 
 MOST_REMEMBERED = 1 << 12
 

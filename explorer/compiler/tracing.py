@@ -13,7 +13,7 @@ import attrs
 from explorer.compiler.containers import SLOTS, SetView, TupleView
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
 from explorer.compiler.views import RecordView, TracingError, View, plain, record_view
-from model.domain import DomainError
+from model.language.domain import DomainError
 
 
 @attrs.frozen

@@ -15,8 +15,8 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from explorer.system import ModelError, is_machinery
-from model.declarations import Instance, Quantified
-from model.domain import Struct, classes_in
+from model.language.declarations import Instance, Quantified
+from model.language.domain import Struct, classes_in
 
 
 def refuse_exact_type_tests(instances: Iterable[Instance], state: Struct) -> None:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import attrs
 
 from explorer.compiler.layout import Fields, Leaf
-from model.domain import aliases_of, build
+from model.language.domain import aliases_of, build
 
 _noticed = threading.local()
 

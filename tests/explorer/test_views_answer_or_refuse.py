@@ -16,12 +16,12 @@ import attrs
 import pytest
 
 from explorer.analysis.simulate import simulate
-from explorer.search import local, oracle
-from explorer.search.parts import PartEngine
+from explorer.partitioned.worker import PartitionWorker
+from explorer.search import breadth_first, plain_python
 from explorer.system import ModelError, System
 from explorer.verdict import Verdict
-from model.declarations import Action, Invariant, action, invariant
-from model.domain import BOOLEAN, DOMAIN, ArrayOf, Integers, Limit, SequenceOf, SetOf, domain_of, evolve, within
+from model.language.declarations import Action, Invariant, action, invariant
+from model.language.domain import BOOLEAN, DOMAIN, ArrayOf, Integers, Limit, SequenceOf, SetOf, domain_of, evolve, within
 
 SystemOf = Callable[..., System]
 
@@ -71,7 +71,7 @@ def as_invariant(function: Callable[[State], bool]) -> Invariant:
 
 
 def of_both(system: System) -> tuple[Any, Any]:
-    ours, theirs = (explore(system, keep_going=True) for explore in (local.explore, oracle.explore))
+    ours, theirs = (explore(system, keep_going=True) for explore in (breadth_first.explore, plain_python.explore))
     return tuple(
         (each.verdict, each.levels, each.generated, [(found.property, found.trace_length) for found in each.violations])
         for each in (ours, theirs)
@@ -166,7 +166,7 @@ def test_a_view_gives_the_answer_of_plain_python(system_of: SystemOf, function: 
 def test_these_answers_are_not_always_the_same(system_of: SystemOf) -> None:
     """Otherwise both engines could agree by accident."""
     for name, function in ANSWERED.items():
-        outcome = oracle.explore(system_of([START], [count, mark], [as_invariant(function)]))
+        outcome = plain_python.explore(system_of([START], [count, mark], [as_invariant(function)]))
         assert outcome.verdict is Verdict.VIOLATED, name
 
 
@@ -222,7 +222,7 @@ def test_what_a_view_cannot_answer_is_refused(system_of: SystemOf, function: Any
     for audit in (8, 0):
         KEPT.clear()
         with pytest.raises(ModelError, match=why) as error:
-            local.explore(system_of([START], actions, properties), audit=audit)
+            breadth_first.explore(system_of([START], actions, properties), audit=audit)
         assert str(Path(__file__)) in str(error.value)
 
 
@@ -231,7 +231,7 @@ def test_every_path_is_compared_in_random_walks_and_on_parts_of_levels_too(syste
     system = system_of([attrs.evolve(START, number=40)], [as_action(function)])
     with pytest.raises(ModelError, match=why):
         simulate(system, walks=10, depth=3, seed=1, audit=0)
-    engine = PartEngine(system, symmetry=True, audit=0)
+    engine = PartitionWorker(system, symmetry=True, audit=0)
     with pytest.raises(ModelError, match=why):
         list(engine.expand(engine.representative_rows(system.initial), owners=1))
 
@@ -241,7 +241,7 @@ def test_a_set_that_can_change_is_no_part_of_a_state(system_of: SystemOf) -> Non
     def widen(state: State) -> State:
         return evolve(state, marks={2} | state.marks)
 
-    for explore in (local.explore, oracle.explore):
+    for explore in (breadth_first.explore, plain_python.explore):
         with pytest.raises(ModelError, match="is not a frozenset"):
             explore(system_of([START], [widen]))
 
@@ -323,7 +323,7 @@ def test_a_record_that_changes_each_time_it_is_made_is_refused(system_of: System
         return state
 
     with pytest.raises(ModelError, match="changes what it is made of"):
-        local.explore(system_of([Doubling(1)], [stay]))
+        breadth_first.explore(system_of([Doubling(1)], [stay]))
 
 
 @pytest.mark.parametrize(
@@ -392,6 +392,6 @@ def test_a_private_field_goes_by_its_public_name_on_a_view_as_on_a_record(system
     def turn(state: Odd) -> Odd:
         return evolve(state, _slot=1)
 
-    for explore in (local.explore, oracle.explore):
+    for explore in (breadth_first.explore, plain_python.explore):
         with pytest.raises(ModelError, match="_slot"):
             explore(system_of([Odd(0, 1, False, 0)], [turn]))
