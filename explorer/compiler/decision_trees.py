@@ -11,7 +11,7 @@ Trees are caches of pure functions: they may be grown in any order, anywhere, an
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,6 +27,7 @@ from explorer.system import RAISED, Cut, ModelError, failed, judge, line_of, suc
 from model.language.declarations import Instance
 
 MOST_BRANCHES = 1 << 28
+MOST_TESTED_BITS = 10
 
 UNKNOWN, NOTHING, PENDING = range(FIRST_EFFECT)
 VIOLATED = FIRST_EFFECT
@@ -69,9 +70,7 @@ class Program:
                 self._first[number] = first, image
                 self._others[first].append((number, image))
         self._moved: dict[tuple[int, Image], int] = {}
-        self._tests = {
-            leaf: NODE | leaf.word | leaf.shift << WORD_FIELD | leaf.width << WIDTH_AT for leaf in layout.root.leaves() if leaf.width
-        }
+        self._tests = {leaf: list(_tests_of(leaf)) for leaf in layout.root.leaves() if leaf.width}
         self._audits = {instance.of.name: audit for instance in instances}
         self._random = random.Random(0)
         self._plain_states = PlainStates(layout)
@@ -210,13 +209,14 @@ class Program:
         """Add a path. What a kernel may already see is written last."""
         cells, position = self.branches.cells, number
         for leaf, raw in path:
-            found, tested = cells[position], self._tests[leaf]
-            if found in (UNKNOWN, PENDING):
-                found = tested | self.branches.extend(1 << leaf.width) << BRANCHES_FIELD
-                cells[position] = found
-            elif found & TEST != tested:
-                raise self._impure(number)
-            position = ((found & ~NODE) >> BRANCHES_FIELD) + raw
+            for tested, low, width in self._tests[leaf]:
+                found = cells[position]
+                if found in (UNKNOWN, PENDING):
+                    found = tested | self.branches.extend(1 << width) << BRANCHES_FIELD
+                    cells[position] = found
+                elif found & TEST != tested:
+                    raise self._impure(number)
+                position = ((found & ~NODE) >> BRANCHES_FIELD) + (raw >> low & (1 << width) - 1)
         if cells[position] not in (UNKNOWN, PENDING, reference):
             raise self._impure(number)
         cells[position] = reference
@@ -291,6 +291,26 @@ class Program:
             return words, self._plain_states.unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
         return (packed, state) if agrees else (words, self._plain_states.unpacked(words))
+
+
+def _tests_of(leaf: Leaf) -> Iterator[tuple[int, int, int]]:
+    """The nodes that test a leaf, the highest bits first: what each tests, the lowest of its bits in the leaf, and how many they are.
+
+    A leaf of many bits takes several, as a node has a branch for every value.
+    """
+    for low in range((leaf.width - 1) // MOST_TESTED_BITS * MOST_TESTED_BITS, -1, -MOST_TESTED_BITS):
+        width = min(MOST_TESTED_BITS, leaf.width - low)
+        yield NODE | leaf.word | leaf.shift + low << WORD_FIELD | width << WIDTH_AT, low, width
+
+
+def tested_sizes(layout: Layout) -> dict[tuple[int, int, int], int]:
+    """How many values there are of what each node may test, by word, shift and width."""
+    return {
+        (leaf.word, leaf.shift + low, width): min(1 << width, (leaf.size - 1 >> low) + 1)
+        for leaf in layout.root.leaves()
+        if leaf.width
+        for _, low, width in _tests_of(leaf)
+    }
 
 
 class ActionProgram(Program):

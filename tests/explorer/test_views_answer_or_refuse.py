@@ -15,9 +15,10 @@ from typing import Any
 import attrs
 import pytest
 
+from explorer.analysis import simulate as walks_of
 from explorer.analysis.simulate import simulate
 from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first, plain_python
+from explorer.search import breadth_first, counterexamples, plain_python
 from explorer.system import ModelError, System
 from explorer.verdict import Verdict
 from model.language.declarations import Action, Invariant, action, invariant
@@ -395,3 +396,41 @@ def test_a_private_field_goes_by_its_public_name_on_a_view_as_on_a_record(system
     for explore in (breadth_first.explore, plain_python.explore):
         with pytest.raises(ModelError, match="_slot"):
             explore(system_of([Odd(0, 1, False, 0)], [turn]))
+
+
+@attrs.frozen
+class Wide:
+    clock: int = within(Integers(0, 2**20 - 1))
+    turns: int = within(Integers(0, Limit(400, "turns")))
+
+
+def test_a_scalar_of_twenty_bits_may_be_tested_in_hundreds_of_places(system_of: SystemOf) -> None:
+    """A node with a branch for each of its values takes 8 MiB."""
+
+    @action(actor="test")
+    def advance(state: Wide) -> Wide:
+        return evolve(state, turns=state.turns + 1, clock=(state.clock * 5 + 3) % 2**20)
+
+    @invariant()
+    def early(state: Wide) -> bool:
+        return not (state.turns > 390 and state.clock % 64 == 13)
+
+    ours, theirs = of_both(system_of([Wide(0, 0), Wide(2**20 - 1, 0)], [advance], [early]))
+    assert ours == theirs
+    assert ours[0] is Verdict.VIOLATED and sum(ours[1]) == 802
+
+
+# A counterexample is replayed, or there is none
+
+
+@pytest.mark.parametrize("walks", [False, True])
+def test_a_counterexample_that_plain_python_does_not_replay_is_an_error(
+    system_of: SystemOf, monkeypatch: pytest.MonkeyPatch, walks: bool
+) -> None:
+    system = system_of([START], [count], [as_invariant(lambda state: state.number == 3)])
+    for module in (counterexamples, walks_of):
+        monkeypatch.setattr(module, "successor", lambda action, state, domain: None)
+    with pytest.raises(ModelError) as error:
+        simulate(system, walks=1, depth=5, seed=1) if walks else breadth_first.explore(system)
+    assert "does not replay" in str(error.value)
+    assert "a defect of Highwater" in str(error.value)
