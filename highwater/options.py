@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +18,28 @@ PATH = click.Path(path_type=Path)
 
 
 class Interruptible(click.Group):
-    """Commands that Ctrl-C ends with an exit code of its own."""
+    """Commands that Ctrl-C and SIGTERM end with an exit code of its own."""
 
     def invoke(self, context: click.Context) -> Any:
         try:
-            return super().invoke(context)
+            with terminated_as_interrupted():
+                return super().invoke(context)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             sys.exit(INTERRUPTED)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: keep what was learned, write reports, and end."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class Memory(click.ParamType):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from explorer.search.checkpoint import CheckpointError
+from explorer.search.durable import CheckpointError
 from explorer.search.parts import PartEngine
 from explorer.system import ModelError, judge, judge_end, successor
 from explorer.trace import violation_at

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from explorer.search import local, parts
-from explorer.search.parts import Counts, PartEngine
+from explorer.search.counts import Counts
+from explorer.search.parts import PartEngine
 from explorer.search.visited import Visited
 from explorer.system import System
 from tests.small_models import tiny_system

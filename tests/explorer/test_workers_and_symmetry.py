@@ -20,7 +20,7 @@ from explorer.compiler.program import NODE, NOTHING, ActionProgram, InvariantPro
 from explorer.compiler.widening import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import doors as kernels
 from explorer.kernels.arrays import SPARE
-from explorer.search import engine, local, oracle, pace, store
+from explorer.search import engine, expansion, local, oracle, pace, store
 from explorer.search.symmetry import _generators, permutations_of, refuse_unless_sound, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
@@ -59,8 +59,8 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
         (store, "BATCH", 4),
         (store, "FIRST_TABLE", 16),
         (store, "RESERVED_ROWS", 4),
-        (local, "RESERVED_ROWS", 4),
-        (local, "ROWS_WORTH_A_SECOND_THREAD", 2),
+        (expansion, "RESERVED_ROWS", 4),
+        (expansion, "ROWS_WORTH_A_SECOND_THREAD", 2),
         (engine, "ROWS_WORTH_A_FILTER", 16),
         (pace, "ROWS_BETWEEN_REPORTS", 100),
     ):

@@ -14,7 +14,8 @@ import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.search.parts import Counts, PartEngine
+from explorer.search.counts import Counts
+from explorer.search.parts import PartEngine
 from explorer.search.visited import Visited
 from spark.level import Block, Expanded, admit_blocks, expand_part
 from spark.shard import Shard, digests_of
