@@ -2,44 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 import sys
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-MET, UNMET, USAGE, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
+MET, UNMET, USAGE, UNKNOWN = 0, 1, 2, 3
+DEFECT = 70  # sysexits.h: EX_SOFTWARE
+INTERRUPTED, NO_READER = 130, 141  # what shells show of SIGINT and SIGPIPE
 
 PATH = click.Path(path_type=Path)
-
-
-class Interruptible(click.Group):
-    """Commands that Ctrl-C and SIGTERM end with an exit code of its own."""
-
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            with terminated_as_interrupted():
-                return super().invoke(context)
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            sys.exit(INTERRUPTED)
-
-
-@contextmanager
-def terminated_as_interrupted() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: keep what was learned, write reports, and end."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
-        yield
-        return
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 class Memory(click.ParamType):
@@ -94,5 +69,6 @@ def complain(error: Exception) -> None:
     """Tell on stderr what is wrong, a line each."""
     from highwater.visible import visible
 
-    for line in str(error).split("\n"):
-        click.echo(f"highwater: {visible(line)}", err=True)
+    with suppress(OSError):  # the exit code remains
+        for line in str(error).split("\n"):
+            click.echo(f"highwater: {visible(line)}", err=True)
