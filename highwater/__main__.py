@@ -6,10 +6,10 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
-        from highwater.cli import main as commands
+        from highwater.cli.main import main as commands
     except KeyboardInterrupt:
         sys.stderr.write("interrupted\n")
-        sys.exit(130)  # highwater.options.INTERRUPTED, whose import was interrupted
+        sys.exit(130)  # highwater.cli.options.INTERRUPTED, whose import was interrupted
     commands(prog_name="highwater")
 
 

@@ -18,7 +18,7 @@ from typing import Any, TextIO
 
 import click
 
-from highwater.options import DEFECT, INTERRUPTED, MET, NO_READER, UNKNOWN, USAGE, complain
+from highwater.cli.options import DEFECT, INTERRUPTED, MET, NO_READER, UNKNOWN, USAGE, complain
 from highwater.shadowing import Shadowed, refuse_shadowed
 
 

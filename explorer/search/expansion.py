@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 
-from explorer.kernels import arrays as codes
-from explorer.kernels import doors as kernels
+from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import Work
 from explorer.search.checkpoint import Inside
 from explorer.search.engine import Engine
-from explorer.search.pace import Pace
+from explorer.search.progress import Pace
 from explorer.search.store import RESERVED_ROWS, Stopped
 
 ROWS_WORTH_A_SECOND_THREAD = 1 << 12
@@ -45,13 +44,13 @@ class Expansion:
             statuses = self._run_all(works, end, begin if self.pending else pause_at)
             self.inside = False  # while rows move
             self._store.close_holes(self._engine.works)
-            if all(status == codes.DONE for status in statuses):
+            if all(status == arrays.DONE for status in statuses):
                 return
-            if codes.ROWS_FULL in statuses:
+            if arrays.ROWS_FULL in statuses:
                 self._fill_up(works, end)
-            if codes.TABLE_FULL in statuses:
+            if arrays.TABLE_FULL in statuses:
                 self._store.grow_table()
-            if codes.PAUSED in statuses and self._store.shared[codes.CURSOR] >= pause_at:
+            if arrays.PAUSED in statuses and self._store.shared[arrays.CURSOR] >= pause_at:
                 self._pace.adapt()
                 pause_at += self._pace.rows_between_reports
                 self.inside = True
@@ -62,8 +61,8 @@ class Expansion:
     def _hand_out(self, works: list[Work]) -> None:
         """Let threads without a batch begin with one that is pending."""
         for work in works:
-            if self.pending and work.counts[codes.FIRST] == work.counts[codes.LAST]:
-                work.counts[codes.FIRST], work.counts[codes.LAST] = self.pending.pop()
+            if self.pending and work.counts[arrays.FIRST] == work.counts[arrays.LAST]:
+                work.counts[arrays.FIRST], work.counts[arrays.LAST] = self.pending.pop()
 
     def _run_all(self, works: list[Work], end: int, pause_at: int) -> list[int]:
         if self._engine.pool is None or len(works) == 1:
@@ -73,7 +72,7 @@ class Expansion:
             running += [self._engine.pool.submit(self._run_one, work, end, pause_at) for work in works]
             return [each.result() for each in running]
         except BaseException:
-            self._store.shared[codes.STOP] = 1
+            self._store.shared[arrays.STOP] = 1
             wait(running)
             raise
 
@@ -81,23 +80,23 @@ class Expansion:
         engine, store = self._engine, self._store
         try:
             while True:
-                status = kernels.expand(
+                status = entry_points.expand(
                     store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS, engine.trees(engine.actions),
                     engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, store.units,
                 )  # fmt: skip
-                if status == codes.MISSED:
-                    engine.learn(engine.actions, work.misses[: work.counts[codes.MISSES]])
-                elif status == codes.MISSED_STEPS:
-                    engine.learn_steps(work.misses[: work.counts[codes.MISSES]])
-                elif status == codes.ROWS_FULL:
+                if status == arrays.MISSED:
+                    engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
+                elif status == arrays.MISSED_STEPS:
+                    engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
+                elif status == arrays.ROWS_FULL:
                     self.inside = False  # some successors of this batch are counted, and not all are rows
                     return status
                 else:
                     return status
-                if store.shared[codes.STOP]:  # what this thread waits for may never be learned
-                    return codes.PAUSED
+                if store.shared[arrays.STOP]:  # what this thread waits for may never be learned
+                    return arrays.PAUSED
         except BaseException:
-            store.shared[codes.STOP] = 1
+            store.shared[arrays.STOP] = 1
             raise
 
     def _fill_up(self, works: list[Work], end: int) -> None:

@@ -20,8 +20,8 @@ import attrs
 from explorer.compiler.layout import Layout
 from explorer.sources import digest, files_of, sources_of
 from explorer.system import System
-from model import declarations, domain
-from model.declarations import Instance, Prospect
+from model.language import declarations, domain
+from model.language.declarations import Instance, Prospect
 
 Fingerprint = dict[str, dict[str, str]]
 """By part of a search, what there is in it, and a text or a hash of each."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from explorer.kernels import arrays as codes
+from explorer.kernels import arrays
 from explorer.search.checkpoint import Checkpoint, Inside, Snapshot
 from explorer.search.counts import Counts
 from explorer.search.durable import CheckpointError
@@ -62,8 +62,8 @@ class Snapshots:
             raise self._checkpoint.too_large(snapshot) from None
         counts = snapshot.inside.counts if snapshot.inside else snapshot.counts
         work.steps[0] = counts.generated
-        work.counts[codes.AT_REST] = counts.at_rest
-        work.counts[codes.STOPPED_AT_BOUND] = counts.stopped_at_bound
+        work.counts[arrays.AT_REST] = counts.at_rest
+        work.counts[arrays.STOPPED_AT_BOUND] = counts.stopped_at_bound
         work.enabled[:] = counts.enabled
         if snapshot.inside:
             work.broken[:] = snapshot.inside.broken
@@ -88,10 +88,10 @@ class Snapshots:
         if self._whole_levels is None or not (at_once or self._is_due()):
             return
         engine = self._engine
-        batches = ((int(work.counts[codes.FIRST]), int(work.counts[codes.LAST])) for work in engine.works)
+        batches = ((int(work.counts[arrays.FIRST]), int(work.counts[arrays.LAST])) for work in engine.works)
         ranges = (*pending, *((first, last) for first, last in batches if first < last))
         broken = tuple(sum(work.broken.astype(int) for work in engine.works).clip(max=1).tolist())
-        cursor = min(int(engine.store.shared[codes.CURSOR]), engine.store.level_ends[-1])
+        cursor = min(int(engine.store.shared[arrays.CURSOR]), engine.store.level_ends[-1])
         self._write(attrs.evolve(self._whole_levels, inside=Inside(engine.store.count, cursor, ranges, self._counts(), broken)))
 
     def _is_due(self) -> bool:
@@ -116,7 +116,7 @@ class Snapshots:
     def _counts(self) -> Counts:
         engine = self._engine
         enabled = tuple(sum(work.enabled for work in engine.works).tolist())
-        return Counts(engine.generated, engine.total(codes.AT_REST), engine.total(codes.STOPPED_AT_BOUND), enabled, self.cut_steps())
+        return Counts(engine.generated, engine.total(arrays.AT_REST), engine.total(arrays.STOPPED_AT_BOUND), enabled, self.cut_steps())
 
     def cut_steps(self) -> Counter[frozenset[str]]:
         """How many steps each set of bounds has cut, in this run and in those that it goes on from."""

@@ -17,15 +17,15 @@ import attrs
 import pytest
 
 from explorer.compiler.layout import Layout
-from explorer.search import durable, expansion, local, pace, snapshots, store
+from explorer.search import breadth_first, durable, expansion, progress, snapshots, store
 from explorer.search.checkpoint import MANIFEST
 from explorer.search.durable import LOCK, CheckpointError, Holder
 from explorer.search.fingerprint import fingerprint
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
-from highwater.specs.resolving import build_system, resolve_model
-from model.catalogue import MODELS
-from model.declarations import step_property
+from highwater.claims.resolving import build_system, resolve_model
+from model.language.declarations import step_property
+from model.language.registration import MODELS
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 ROOT = Path(__file__).parents[2]
@@ -57,16 +57,16 @@ def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(tmp_path: Path, v
     """Also where a violation, and with it a trace through levels of the run before, lies behind the cut."""
     how = {"workers": workers, "symmetry": symmetry}
     explored = system(variant)
-    expected = local.explore(explored, **how)
-    cut = local.explore(explored, Budget(max_depth=7), checkpoint=tmp_path, **how)
+    expected = breadth_first.explore(explored, **how)
+    cut = breadth_first.explore(explored, Budget(max_depth=7), checkpoint=tmp_path, **how)
     assert cut.verdict is Verdict.HOLDS_TO_DEPTH
-    assert told(local.explore(explored, checkpoint=tmp_path, resume=True, **how)) == told(expected)
+    assert told(breadth_first.explore(explored, checkpoint=tmp_path, resume=True, **how)) == told(expected)
 
 
 @pytest.mark.parametrize("most", [1, 100, 5000])
 def test_a_search_that_ran_out_of_states_goes_on_with_more(tmp_path: Path, most: int) -> None:
-    local.explore(system(), Budget(max_states=most), checkpoint=tmp_path)
-    assert told(local.explore(system(), checkpoint=tmp_path, resume=True)) == told(local.explore(system()))
+    breadth_first.explore(system(), Budget(max_states=most), checkpoint=tmp_path)
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
 
 
 def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
@@ -74,11 +74,11 @@ def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
         if progress.depth == 9:
             raise KeyboardInterrupt
 
-    outcome = local.explore(system(), checkpoint=tmp_path, on_progress=interrupt)
+    outcome = breadth_first.explore(system(), checkpoint=tmp_path, on_progress=interrupt)
     assert outcome.reason == "interrupted"
     kept = json.loads((tmp_path / MANIFEST).read_text())["data"]["snapshot"]["level_ends"]
     assert len(kept) >= 9
-    assert told(local.explore(system(), checkpoint=tmp_path, resume=True)) == told(local.explore(system()))
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
 
 
 RUN = """
@@ -99,7 +99,7 @@ print(outcome.distinct_states, outcome.generated, outcome.depth, outcome.bounds_
 
 @pytest.mark.slow
 def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
-    expected = local.explore(system(leader_epoch_max=2), symmetry=False)  # first, so that machine code is made and kept
+    expected = breadth_first.explore(system(leader_epoch_max=2), symmetry=False)  # first, so that machine code is made and kept
     code = RUN.format(tests=str(Path(__file__).parent))
     command = [sys.executable, "-c", code, str(tmp_path)]
     rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.1, 0.4) + 0.2 * attempt, attempts=60)
@@ -109,13 +109,13 @@ def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Pat
 
 @pytest.fixture
 def folder(tmp_path: Path, eager: None) -> Path:
-    local.explore(system(), Budget(max_depth=8), checkpoint=tmp_path)
+    breadth_first.explore(system(), Budget(max_depth=8), checkpoint=tmp_path)
     return tmp_path
 
 
 def refusal(folder: Path, explored: System | None = None, **how: Any) -> str:
     with pytest.raises(CheckpointError) as raised:
-        local.explore(explored or system(), checkpoint=folder, **{"resume": True, **how})
+        breadth_first.explore(explored or system(), checkpoint=folder, **{"resume": True, **how})
     return str(raised.value)
 
 
@@ -125,12 +125,12 @@ def parts(folder: Path) -> list[Path]:
 
 def test_every_level_has_its_part(folder: Path) -> None:
     assert len(parts(folder)) == 9
-    assert told(local.explore(system(), checkpoint=folder, resume=True)) == told(local.explore(system()))
+    assert told(breadth_first.explore(system(), checkpoint=folder, resume=True)) == told(breadth_first.explore(system()))
 
 
 def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
     refuse_harmed(parts(folder)[5], lambda: refusal(folder))
-    assert local.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
+    assert breadth_first.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("text", [*NO_MANIFEST, '{"data": {}, "sha256": ""}'])
@@ -181,7 +181,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_search(tmp_path: Pat
 
 def test_a_checkpoint_that_the_budget_has_no_room_for_is_refused(folder: Path) -> None:
     with pytest.raises(CheckpointError, match="for which the budget has no room"):
-        local.explore(system(), Budget(max_states=10), checkpoint=folder, resume=True)
+        breadth_first.explore(system(), Budget(max_states=10), checkpoint=folder, resume=True)
 
 
 def test_what_else_is_imported_is_no_part_of_the_models_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,8 +219,8 @@ def restless(monkeypatch: pytest.MonkeyPatch) -> None:
         (store, "RESERVED_ROWS", 4),
         (expansion, "RESERVED_ROWS", 4),
         (expansion, "ROWS_WORTH_A_SECOND_THREAD", 2),
-        (pace, "ROWS_BETWEEN_REPORTS", 30),
-        (pace.Pace, "adapt", lambda self: None),
+        (progress, "ROWS_BETWEEN_REPORTS", 30),
+        (progress.Pace, "adapt", lambda self: None),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -234,16 +234,16 @@ def test_a_search_interrupted_inside_levels_goes_on_from_there(
 ) -> None:
     """Whatever the numbers of threads, and however often: the counts and the trace are those of one run."""
     explored = system(variant)
-    expected, inside = local.explore(explored, symmetry=symmetry), 0
+    expected, inside = breadth_first.explore(explored, symmetry=symmetry), 0
     for run, reports in enumerate((23, 1, 8, 15, 40)):
         how = {"workers": workers if run % 2 == 0 else then, "symmetry": symmetry, "resume": run > 0}
-        outcome = local.explore(explored, checkpoint=tmp_path, on_progress=Stopwatch(reports), **how)
+        outcome = breadth_first.explore(explored, checkpoint=tmp_path, on_progress=Stopwatch(reports), **how)
         if outcome.reason != "interrupted":
             break
         inside += manifest(tmp_path)["snapshot"]["inside"] is not None
         assert outcome.restored <= outcome.distinct_states
     assert inside >= 2
-    assert told(local.explore(explored, checkpoint=tmp_path, resume=True, workers=then, symmetry=symmetry)) == told(expected)
+    assert told(breadth_first.explore(explored, checkpoint=tmp_path, resume=True, workers=then, symmetry=symmetry)) == told(expected)
 
 
 def manifest(folder: Path) -> dict[str, Any]:
@@ -262,22 +262,22 @@ def test_a_level_that_takes_long_is_written_while_it_is_expanded(tmp_path: Path)
             shutil.copytree(tmp_path / "kept", tmp_path / f"copy{len(copies)}")
             copies.append(tmp_path / f"copy{len(copies)}")
 
-    expected = local.explore(system(), checkpoint=tmp_path / "kept", workers=2, on_progress=copy)
+    expected = breadth_first.explore(system(), checkpoint=tmp_path / "kept", workers=2, on_progress=copy)
     assert len(copies) > 4
     for each in copies:
         assert manifest(each)["snapshot"]["inside"]["rows"] > manifest(each)["snapshot"]["level_ends"][-1]
-        assert told(local.explore(system(), checkpoint=each, resume=True)) == told(expected)
+        assert told(breadth_first.explore(system(), checkpoint=each, resume=True)) == told(expected)
 
 
 @pytest.mark.usefixtures("restless")
 def test_a_search_that_is_to_go_no_deeper_counts_whole_levels_only(tmp_path: Path) -> None:
-    local.explore(system(), checkpoint=tmp_path, on_progress=Stopwatch(40))
+    breadth_first.explore(system(), checkpoint=tmp_path, on_progress=Stopwatch(40))
     snapshot = manifest(tmp_path)["snapshot"]
     assert snapshot["inside"] is not None
     depth = len(snapshot["level_ends"]) - 2
-    cut = local.explore(system(), Budget(max_depth=depth), checkpoint=tmp_path, resume=True)
-    assert told(cut) == told(local.explore(system(), Budget(max_depth=depth)))
-    assert told(local.explore(system(), checkpoint=tmp_path, resume=True)) == told(local.explore(system()))
+    cut = breadth_first.explore(system(), Budget(max_depth=depth), checkpoint=tmp_path, resume=True)
+    assert told(cut) == told(breadth_first.explore(system(), Budget(max_depth=depth)))
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
 
 
 @pytest.mark.usefixtures("restless", "eager")
@@ -287,13 +287,13 @@ def test_a_broken_step_that_was_seen_before_the_interrupt_is_told_after_it(tmp_p
         return after.next_record_id <= 1
 
     broken = attrs.evolve(system(), step_properties=tuple(nobody_writes_twice.instances(None)))
-    expected = local.explore(broken)
+    expected = breadth_first.explore(broken)
     assert expected.verdict is Verdict.VIOLATED
     for reports in range(2, 40, 3):
         folder = tmp_path / str(reports)
-        outcome = local.explore(broken, checkpoint=folder, on_progress=Stopwatch(reports))
+        outcome = breadth_first.explore(broken, checkpoint=folder, on_progress=Stopwatch(reports))
         if outcome.reason == "interrupted":
-            assert told(local.explore(broken, checkpoint=folder, resume=True)) == told(expected)
+            assert told(breadth_first.explore(broken, checkpoint=folder, resume=True)) == told(expected)
 
 
 # --- One writer
@@ -330,7 +330,7 @@ def test_the_lock_of_a_process_that_was_killed_is_taken_over(tmp_path: Path, hol
     holder.kill()
     holder.wait()
     assert (tmp_path / LOCK).exists()
-    local.explore(system(), Budget(max_depth=2), checkpoint=tmp_path)
+    breadth_first.explore(system(), Budget(max_depth=2), checkpoint=tmp_path)
     assert not (tmp_path / LOCK).exists()
 
 
@@ -341,17 +341,17 @@ def test_a_search_holds_its_folder_and_gives_it_back(tmp_path: Path) -> None:
         if progress.depth == 3 and not said:
             said.append(refusal(tmp_path, resume=False))
 
-    local.explore(system(), Budget(max_depth=5), checkpoint=tmp_path, on_progress=second)
+    breadth_first.explore(system(), Budget(max_depth=5), checkpoint=tmp_path, on_progress=second)
     assert f"is in use by process {os.getpid()} on" in said[0]
     assert not (tmp_path / LOCK).exists()
-    assert local.explore(system(), checkpoint=tmp_path, resume=True).verdict is Verdict.HOLDS
+    assert breadth_first.explore(system(), checkpoint=tmp_path, resume=True).verdict is Verdict.HOLDS
 
 
 def test_a_search_that_is_refused_gives_the_folder_back(folder: Path) -> None:
     refusal(folder, system("kip-101"))
     refusal(folder, resume=False)
     assert not (folder / LOCK).exists()
-    assert local.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
+    assert breadth_first.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("error", [errno.ENOLCK, errno.ENOTSUP])
@@ -365,7 +365,7 @@ def test_where_the_file_system_has_no_locks_the_file_says_who_writes(
     assert f"process {holder.pid} on" in refusal(tmp_path, resume=False)
     holder.kill()
     holder.wait()
-    local.explore(system(), Budget(max_depth=2), checkpoint=tmp_path)
+    breadth_first.explore(system(), Budget(max_depth=2), checkpoint=tmp_path)
 
 
 def test_a_process_id_that_is_used_again_is_another_process() -> None:
@@ -387,14 +387,14 @@ def test_a_search_of_a_moment_leaves_a_snapshot(tmp_path: Path) -> None:
     """Also one that has seen every state, and one that found a violation, from which the other properties can be asked."""
     for variant in ("kip-320", "kip-101"):
         explored, folder = system(variant), tmp_path / variant
-        expected = local.explore(explored, checkpoint=folder)
+        expected = breadth_first.explore(explored, checkpoint=folder)
         assert MANIFEST in names(folder)
-        assert told(local.explore(explored, checkpoint=folder, resume=True)) == told(expected)
+        assert told(breadth_first.explore(explored, checkpoint=folder, resume=True)) == told(expected)
 
 
 def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
     before = names(folder)
     for name in ("manifest.json.0123456789ab.tmp", "rows-000000000000-000000000009.bin", "rows-1.bin.tmp"):
         (folder / name).write_text("")
-    local.explore(system(), Budget(max_depth=8), checkpoint=folder, resume=True)
+    breadth_first.explore(system(), Budget(max_depth=8), checkpoint=folder, resume=True)
     assert names(folder) == before

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from highwater.cli import main
-from highwater.options import DEFECT
-from highwater.specs.spec import Spec, load_spec
+from highwater.claims.spec import Spec, load_spec
+from highwater.cli.main import main
+from highwater.cli.options import DEFECT
 
 ROOT = Path(__file__).parents[2]
 QUICK = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}

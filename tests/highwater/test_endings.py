@@ -19,11 +19,11 @@ import xmlschema
 from click.testing import CliRunner, Result
 
 from explorer.verdict import Budget
-from highwater.claims import check_spec
-from highwater.cli import main
-from highwater.init import write_scaffold
-from highwater.reports.outputs import Outputs
-from highwater.specs.spec import load_spec
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import load_spec
+from highwater.cli.main import main
+from highwater.cli.outputs import Outputs
+from highwater.cli.scaffolding import write_scaffold
 
 pytest_plugins = ["pytester"]
 
@@ -77,14 +77,14 @@ def failing(message: str, otherwise: Callable[..., Any] | None = None) -> Callab
 
 
 COMMANDS = {
-    "check": ("highwater.checking.check_spec", ["check", "SPEC"]),
-    "list": ("highwater.listing.show_models", ["list", "models"]),
-    "mutate": ("highwater.mutate.mutate", ["mutate", "SPEC"]),
+    "check": ("highwater.cli.run.check_spec", ["check", "SPEC"]),
+    "list": ("highwater.cli.listing.show_models", ["list", "models"]),
+    "mutate": ("highwater.claims.mutation.mutate", ["mutate", "SPEC"]),
     "graph": ("explorer.analysis.graph.shape", ["graph", "SPEC"]),
-    "simulate": ("highwater.simulating.simulate_spec", ["simulate", "SPEC"]),
-    "states": ("highwater.on_spark.session", ["states", "SPEC"]),
+    "simulate": ("highwater.claims.simulation.simulate_spec", ["simulate", "SPEC"]),
+    "states": ("highwater.claims.on_spark.session", ["states", "SPEC"]),
     "trace": ("highwater.reports.replaying.replay", ["trace", "--replay", "REPORT"]),
-    "init": ("highwater.init.write_scaffold", ["init", "FOLDER"]),
+    "init": ("highwater.cli.scaffolding.write_scaffold", ["init", "FOLDER"]),
 }
 
 
@@ -114,7 +114,7 @@ def test_every_command_is_among_those_that_were_made_to_fail() -> None:
 
 
 def test_a_traceback_that_cannot_be_kept_is_shown(write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("highwater.checking.check_spec", failing("a fault"))
+    monkeypatch.setattr("highwater.cli.run.check_spec", failing("a fault"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     result = CliRunner().invoke(main, ["check", str(write_spec())])
     assert result.exit_code == 70
@@ -125,7 +125,7 @@ def test_a_traceback_that_cannot_be_kept_is_shown(write_spec: Write, monkeypatch
 def test_what_came_out_before_an_internal_error_is_written_and_not_called_complete(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("highwater.checking.check_spec", failing("a fault", otherwise=check_spec))
+    monkeypatch.setattr("highwater.cli.run.check_spec", failing("a fault", otherwise=check_spec))
     files = reports_in(tmp_path)
     result = highwater("check", write_spec("first.toml"), write_spec("second.toml"), *options_of(files), may_fail=True)
     assert result.exit_code == 70
@@ -181,7 +181,7 @@ def test_an_interrupted_run_is_not_complete(highwater: Run, write_spec: Write, m
     def interrupt(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("highwater.checking.check_spec", interrupt)
+    monkeypatch.setattr("highwater.cli.run.check_spec", interrupt)
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     files = reports_in(tmp_path)
@@ -315,7 +315,9 @@ def test_standard_error_that_cannot_be_written_changes_no_exit_code(write_spec: 
 # --- Ctrl-C
 
 
-@pytest.mark.parametrize("module", ["click", "highwater.options", "highwater.checking", "numpy", "highwater.specs.spec", "rich.console"])
+@pytest.mark.parametrize(
+    "module", ["click", "highwater.cli.options", "highwater.cli.run", "numpy", "highwater.claims.spec", "rich.console"]
+)
 def test_an_interrupt_while_the_program_is_loaded_exits_130(write_spec: Write, tmp_path: Path, module: str) -> None:
     """The import of one module is interrupted."""
     code = (

@@ -17,19 +17,19 @@ import pytest
 from click.testing import Result
 
 from explorer.compiler.layout import Layout
-from explorer.search import local
+from explorer.search import breadth_first
 from explorer.search.checkpoint import Checkpoint
 from explorer.search.durable import CheckpointError
 from explorer.search.fingerprint import Fingerprint, described, differences, fingerprint
 from explorer.system import System
 from explorer.verdict import Budget
-from highwater.specs import own as model_path
-from highwater.specs.resolving import build_system, properties_of, resolve_model, toggles_of
-from highwater.specs.spec import load_spec
-from highwater.specs.tables import Wrong
-from model.catalogue import MODELS
-from model.declarations import Invariant, action, invariant
-from model.domain import Integers, domain_of, within
+from highwater.claims import own as model_path
+from highwater.claims.resolving import build_system, properties_of, resolve_model, toggles_of
+from highwater.claims.spec import load_spec
+from highwater.claims.tables import Wrong
+from model.language.declarations import Invariant, action, invariant
+from model.language.domain import Integers, domain_of, within
+from model.language.registration import MODELS
 
 Run = Callable[..., Result]
 ROOT = Path(__file__).parents[2]
@@ -79,7 +79,7 @@ def model(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def refusal(model: str, tmp_path: Path) -> Callable[[System], str]:
     """What is said of going on with another system from a checkpoint of the model."""
-    local.explore(system_of(model, toggles(model), sizes(model)), Budget(max_depth=0), checkpoint=tmp_path, symmetry=False)
+    breadth_first.explore(system_of(model, toggles(model), sizes(model)), Budget(max_depth=0), checkpoint=tmp_path, symmetry=False)
 
     def refuse(system: System) -> str:
         with pytest.raises(CheckpointError, match="is a checkpoint of another search: ") as refused:
@@ -134,7 +134,7 @@ for name in sys.argv[1:]:
     system_of(name, toggles(name), sizes(name))
 print(*(name for name in set(sys.modules) if name.partition(".")[0] in ("model", "invariants")))
 """
-CATALOGUES = {"model.catalogue", "invariants.catalogue"}
+CATALOGUES = {"model.language.registration", "invariants.catalogue"}
 
 
 def test_every_module_that_a_model_loads_is_part_of_a_search(
@@ -165,9 +165,9 @@ def test_the_engine_is_part_of_a_search(model: str, refusal: Callable[[System], 
 
 MODEL = """
 import attrs
-from model.declarations import action, invariant
-from model.definition import Definition, Model, NoToggles
-from model.domain import Integers, bound, evolve, within
+from model.language.declarations import action, invariant
+from model.language.definition import Definition, Model, NoToggles
+from model.language.domain import Integers, bound, evolve, within
 from rules import may_grow
 
 @attrs.frozen
@@ -222,7 +222,7 @@ def own(tmp_path: Path) -> Path:
 
 
 def check(folder: Path, *options: Any, **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "highwater.cli", "check", folder / "claim.toml", "--model-path", folder]
+    command = [sys.executable, "-m", "highwater.cli.main", "check", folder / "claim.toml", "--model-path", folder]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **environment}
     command = [*map(str, [*command, "--checkpoint", folder / "kept", *options])]
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
