@@ -110,7 +110,7 @@ class Outcome:
         compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
         seconds: wall-clock time of the exploration.
         memory: bytes of states and visited set; 0 for the oracle.
-        words, bits: the size of a packed state; 0 for the oracle.
+        bits: the size of a packed state; 0 for the plain-Python engine.
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them; with `coverage`
             also those of actions. Nothing for the oracle, and for a search that went on from a snapshot.
         restored: how many of the distinct states a search that went on from a snapshot had found before.
@@ -130,7 +130,6 @@ class Outcome:
     compiled_paths: int = 0
     seconds: float = 0.0
     memory: int = 0
-    words: int = 0
     bits: int = 0
     unreached: tuple[Unreached, ...] = ()
     restored: int = 0

@@ -237,7 +237,6 @@ class _Search:
             compiled_paths=engine.paths,
             seconds=self.pace.seconds,
             memory=self.store.bytes_taken,
-            words=engine.layout.words,
             bits=engine.layout.bits,
             unreached=self._unreached() if verdict is Verdict.HOLDS and self.saw_everything else (),
             warnings=tuple(filter(None, [self.snapshots.warning])) if self.snapshots else (),

@@ -13,18 +13,10 @@ from explorer.system import RAISED, ModelError, System, blaming_the_model, line_
 from explorer.verdict import DEADLOCK
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
-from invariants.catalogue import PROPERTIES
+from model.catalogue import MODELS
 from model.language.declarations import Invariant, Prospect, StepProperty
-from model.language.definition import Definition, Model
+from model.language.definition import Definition, Model, Property
 from model.language.domain import domain_of
-from model.language.registration import MODELS
-
-Property = Invariant | StepProperty | Prospect
-
-
-def properties_of(definition: Definition) -> tuple[Property, ...]:
-    """The properties that speak of a model's states: those of the catalogue, and those that it brings along."""
-    return (*PROPERTIES.get(definition.state, ()), *definition.properties)
 
 
 def find_model(name: str) -> Model:
@@ -84,7 +76,7 @@ def resolve_model(
     findings.raise_if_any()  # bounds and properties depend on the protocol
     definition = define(model, chosen)
     sizes = findings.get(structure, bounds, definition.bounds, "bounds")
-    known = {each.name: each for each in properties_of(definition)}
+    known = {each.name: each for each in definition.known_properties}
     names = list(check)
     if not names:
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")

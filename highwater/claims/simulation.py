@@ -11,7 +11,6 @@ from explorer.system import ModelError, blaming_the_model
 from explorer.verdict import Verdict, Violation
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import did_you_mean
-from highwater.reports.results import SIMULATION, VERSION, about_spec, about_violation
 from model.language.declarations import Prospect
 
 
@@ -89,23 +88,3 @@ def simulate_spec(
             )
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from error
-
-
-def simulation_report(found: Simulated) -> dict[str, Any]:
-    """What was found as JSON; `highwater trace` reads it as it reads the results of `check`."""
-    spec, made = found.spec, found.simulation
-    counts = ("seed", "walks", "depth", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound", "unweighted")
-    entry = {
-        **about_spec(spec),
-        "not_judged": list(found.not_judged),
-        "as_claimed": found.as_claimed,
-        "verdict": "violated" if found.violation else "unknown",
-        "walk_length": made.violation.trace_length if made.violation else None,
-        "minimal": found.shrunk.minimal.value if found.shrunk else None,
-        "simulation": {name: getattr(made, name) for name in counts},
-        "unreached": [attrs.asdict(missed) for missed in made.unreached],
-        "compiled_paths": made.compiled_paths,
-        "seconds": round(made.seconds, 6),
-        **about_violation(spec.system(), found.violation),
-    }
-    return {"format": SIMULATION, "version": VERSION, "results": [entry]}

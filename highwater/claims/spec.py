@@ -6,6 +6,7 @@ values that would be right.
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -19,9 +20,9 @@ from highwater.claims import own
 from highwater.claims.positions import may_be_spec
 from highwater.claims.resolving import Property, build_system, choose, find_model, resolve_model, same_name, with_preset
 from highwater.claims.tables import Findings, Wrong, structure
+from model.catalogue import MODELS
 from model.language.declarations import Prospect
 from model.language.definition import Definition
-from model.language.registration import MODELS
 
 COUNTS = ("trace_length", "distinct_states", "depth")
 
@@ -108,9 +109,13 @@ class Spec:
     properties: tuple[Property, ...]
     check_deadlock: bool
 
-    def system(self) -> System:
-        """The transition system that the spec speaks of."""
+    @functools.cached_property
+    def _system(self) -> System:
         return build_system(self.definition, self.protocol, self.bounds, self.properties)
+
+    def system(self) -> System:
+        """The transition system of the spec. It is built once."""
+        return self._system
 
 
 def find_specs(paths: Iterable[Path]) -> list[Path]:

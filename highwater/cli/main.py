@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from highwater.cli import commands
+from highwater.cli.endings import Commands
 from highwater.cli.options import MET, PATH, USAGE, budgets, complain, model_path
 from highwater.cli.states import states
 from highwater.cli.trace import trace
-from highwater.endings import Commands
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})

@@ -42,8 +42,8 @@ def trace(
     OUT may be - for standard output.
     """
     from explorer.system import ModelError
+    from highwater.files import ReportError
     from highwater.reports.replaying import read_report
-    from highwater.reports.results import ReportError
 
     files = {kind: out for kind, out in outputs.items() if out is not None}
     try:
@@ -70,7 +70,7 @@ def trace(
 
 
 def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
 
     found = [entry for entry in entries if entry.get("trace") and name in (None, entry.get("name"))]
     if not found:
@@ -80,7 +80,7 @@ def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list
 
 def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step: int | None, changes: bool) -> None:
     """Refuse options that contradict each other, rather than ignore one of them."""
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
 
     asked = [name for name, given in modes.items() if given]
     if len(asked) > 1:
@@ -101,7 +101,7 @@ def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step:
 
 def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:
     from highwater.cli.outputs import refuse_overwriting
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
 
     shown = [kind for kind, out in files.items() if str(out) == "-"]
     if len(shown) > 1:
@@ -110,7 +110,7 @@ def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:
 
 
 def _refuse_step(entry: dict[str, Any], step: int | None, length: int) -> None:
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
 
     if step is not None and step >= length:
         raise ReportError(f"{entry['name']}: has no step {step}; the last is {length - 1}")
@@ -119,10 +119,10 @@ def _refuse_step(entry: dict[str, Any], step: int | None, length: int) -> None:
 def _headline(entry: dict[str, Any], violation: Any) -> Any:
     from rich.text import Text
 
-    from highwater.visible import visible
+    from highwater.visible import counted, visible
 
     length = violation.trace_length
-    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {length} steps")
+    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {counted(length, 'step')}")
 
 
 def _replay(entry: dict[str, Any]) -> None:
@@ -185,7 +185,7 @@ def _write(entry: dict[str, Any], files: dict[str, Path]) -> None:
 
 
 def _put(out: Path, text: str) -> None:
-    from highwater.reports.results import write_text
+    from highwater.files import write_text
 
     if str(out) == "-":
         click.echo(text, nl=False)
@@ -224,7 +224,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
 
 
 def _explore(entry: dict[str, Any]) -> None:
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
     from highwater.viewer.index import story_of
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():

@@ -16,7 +16,7 @@ from highwater.claims.mutation import Change, Fate, Mutation
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.reports.terminal import Live, short, show_trace, show_unreached, show_witness
-from highwater.visible import visible
+from highwater.visible import counted, visible
 from model.language.declarations import Prospect
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class LiveWalks(Live):
 
     def shrinking(self, length: int) -> None:
         """Show how short the violating walk is by now."""
-        self.tell(f"violated; made as short as {length} steps so far")
+        self.tell(f"violated; made as short as {counted(length, 'step')} so far")
 
 
 def show_advice(console: Console, advice: Advice) -> None:
@@ -85,7 +85,7 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
     console.print(Text.assemble(mark, "  ", (visible(spec.name), "bold")))
     if violation is not None:
         claimed = " (as claimed)" if found.as_claimed else ""
-        how = f" by walk {made.walk} after {made.violation.trace_length} steps" if made.violation else ""
+        how = f" by walk {made.walk} after {counted(made.violation.trace_length, 'step')}" if made.violation else ""
         console.print(f"    violated: {violation.property}{how}{claimed}{_shrunk(found)}")
     elif not made.steps:
         console.print("    no step was taken")

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository, line_of_key, readable
-from highwater.reports.results import Problem, ReportError
+from highwater.files import ReportError
+from highwater.reports.results import Problem
 from highwater.reports.terminal import bounds_line, counts_line, trace_rows, verdict_line
 
 SUMMARY = "GITHUB_STEP_SUMMARY"

@@ -18,7 +18,8 @@ from explorer.verdict import DEADLOCK, Step, Violation
 from highwater.claims.resolving import build_system, find_model, resolve_model
 from highwater.claims.spec import SpecError
 from highwater.claims.tables import Findings, Wrong, problems_of, shown
-from highwater.reports.results import FORMAT, SIMULATION, VERSION, ReportError, about_violation, from_data
+from highwater.files import ReportError
+from highwater.reports.results import FORMAT, SIMULATION, VERSION, about_violation, from_data
 from model.language.definition import Definition, Model
 
 

@@ -19,7 +19,7 @@ from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository
 from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
-from highwater.visible import visible
+from highwater.visible import counted, visible
 from model.language.declarations import Prospect
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -154,7 +154,7 @@ def verdict_line(result: Result) -> str:
     if (violation := result.violation) is not None:
         others = [f"{v.property} after {v.trace_length}" for v in outcome.violations if v is not violation]
         also = f"; also {', '.join(others)}" if others else ""
-        return f"violated: {violation.property} after {violation.trace_length} steps{also}{_cut_short(outcome)}"
+        return f"violated: {violation.property} after {counted(violation.trace_length, 'step')}{also}{_cut_short(outcome)}"
     match outcome.verdict:
         case Verdict.HOLDS:
             return f"holds within these bounds: {', '.join(result.spec.file.check)}"

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from highwater.viewer.comparison import Comparison
 from highwater.viewer.story import Delivery, Scene, Story, Strip
-from highwater.visible import visible
+from highwater.visible import counted, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -134,6 +134,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "breakable": _breakable,
+        "counted": counted,
         "linked": _linked,
         "described": described,
         "words": lambda name: name.replace("_", " "),

@@ -19,7 +19,6 @@ from highwater.reports.replaying import Subject
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
 from highwater.viewer.story import Arrow, Cell, Delivery, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling, worth_telling
-from invariants.catalogue import PROPERTIES
 from model.language.declarations import Instance, Prospect, Quantified
 from model.language.definition import Model
 from model.language.domain import ArrayOf, Maybe, Struct
@@ -141,7 +140,7 @@ def tell_steps(
 def other_properties(subject: Subject) -> list[Instance]:
     """Instances of the properties that speak of a subject's states and steps and were not checked."""
     checked = {instance.of.name for instance in (*subject.system.invariants, *subject.system.step_properties)}
-    known: Iterable[Quantified] = PROPERTIES.get(subject.definition.state, ())
+    known: Iterable[Quantified] = subject.definition.known_properties
     wanted = (found for found in known if found.name not in checked and not isinstance(found, Prospect))
     return [each for found in wanted for each in found.instances(subject.bounds, subject.protocol)]
 

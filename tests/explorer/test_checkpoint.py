@@ -24,8 +24,8 @@ from explorer.search.fingerprint import fingerprint
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.claims.resolving import build_system, resolve_model
+from model.catalogue import MODELS
 from model.language.declarations import step_property
-from model.language.registration import MODELS
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 ROOT = Path(__file__).parents[2]

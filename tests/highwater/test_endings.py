@@ -254,7 +254,7 @@ def test_a_converter_that_exits_is_no_success(tmp_path: Path) -> None:
 
 def test_processes_that_a_model_forks_may_end_as_they_do(tmp_path: Path) -> None:
     code = (
-        "import os\nfrom highwater.endings import without_ways_out\n"
+        "import os\nfrom highwater.cli.endings import without_ways_out\n"
         "with without_ways_out():\n"
         "    child = os.fork()\n"
         "    if child == 0: os._exit(7)\n"
