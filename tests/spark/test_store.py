@@ -136,7 +136,7 @@ def test_a_search_is_not_overwritten_and_none_is_not_gone_on_with(folder: Path, 
 
 def test_a_checkpoint_of_the_local_engine_is_refused(tmp_path: Path) -> None:
     breadth_first.explore(KIP_320(), Budget(max_depth=3), checkpoint=tmp_path)
-    assert "no manifest of a search with --engine spark" in refusal(tmp_path)
+    assert "was not written by this version of highwater with --engine spark" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("uri", ["nowhere://bucket/x", "s3://", "hdfs://"])
