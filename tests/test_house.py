@@ -14,18 +14,19 @@ import networkx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOORS = ("model", "invariants", "explorer", "spark", "highwater")
+FLOORS = ("model", "invariants", "explorer", "spark", "conformance", "highwater")
 MAY_IMPORT = {
     "model": {"model"},
     "invariants": {"invariants", "model"},
     "explorer": {"explorer", "model.language"},
     "spark": {"spark", "explorer", "model.language"},
+    "conformance": {"conformance", "explorer", "model"},
     "highwater": set(FLOORS),
 }
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
     "llvmlite": ("explorer/kernels/",),
-    "networkx": ("explorer/analysis/graph.py", "explorer/search/plain_python.py"),
+    "networkx": ("explorer/analysis/graph.py", "explorer/search/plain_python.py", "explorer/search/plain_liveness.py"),
     "pyspark": ("spark/",),
     "pyarrow": ("spark/",),
     "click": ("highwater/",),

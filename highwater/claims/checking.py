@@ -13,7 +13,6 @@ from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, System, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.spec import Spec, SpecError
-from highwater.visible import counted
 
 
 class Engine(Enum):
@@ -188,5 +187,5 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
 def _found(outcome: Outcome) -> str:
     if outcome.violations:
         first = outcome.violations[0]
-        return f"{first.property} is violated after {counted(first.trace_length, 'step')}"
+        return f"{first.property} is violated after {first.length_in_words}"
     return f"the verdict is {outcome.verdict.value}"

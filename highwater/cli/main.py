@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from highwater.cli import commands
+from highwater.cli.conform import conform
 from highwater.cli.endings import Commands
 from highwater.cli.options import MET, PATH, USAGE, budgets, complain, model_path
 from highwater.cli.states import states
@@ -106,7 +107,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
     sys.exit(USAGE if wrong else MET)
 
 
-for command in (trace, states, commands.graph, commands.init, commands.mutate, commands.simulate):
+for command in (trace, states, conform, commands.graph, commands.init, commands.mutate, commands.simulate):
     main.add_command(command)
 
 

@@ -8,9 +8,7 @@ from typing import Any
 
 import attrs
 
-from model.language.declarations import Action, Invariant, Prospect, StepProperty
-
-Property = Invariant | StepProperty | Prospect
+from model.language.declarations import Action, Property
 
 
 @attrs.frozen

@@ -30,7 +30,7 @@ pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[2]
 SCHEMAS = ROOT / "tests" / "schemas"
 LARGE = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 3}
-PATIENCE = 60.0  # seconds until something counts as hanging
+PATIENCE = 600.0  # seconds until something counts as hanging
 
 Write = Callable[..., Path]
 Run = Callable[..., Result]
