@@ -250,7 +250,7 @@ def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: in
     Source: KAFKA-14704; KIP-392.
     """
     replica = partition.replicas[broker]
-    if not replica.log_start <= offset < replica.high_watermark or not replica.is_up:
+    if not replica.log_start <= offset < min(replica.high_watermark, replica.log_end_offset) or not replica.is_up:
         return True
     seen = partition.clients.exposed
     if offset < len(seen) and replica.log[offset] == seen[offset]:

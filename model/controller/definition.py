@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.controller import broker_changes, failover, in_sync_replicas, leadership, reassignment, registrations, replica_manager, topics
 from model.controller.bounds import ControllerBounds
-from model.controller.protocol import PRESETS, ControllerProtocol, IsrPath
+from model.controller.protocol import LAST_RELEASES, PRESETS, RELEASES, ControllerProtocol, IsrPath
 from model.controller.state import Cluster, initial_states
 from model.declarations import Action
 from model.definition import Definition, Model
@@ -77,4 +77,6 @@ CONTROLLER = Model(
     ControllerProtocol,
     define,
     PRESETS,
+    RELEASES,
+    LAST_RELEASES,
 )
