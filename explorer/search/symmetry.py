@@ -22,11 +22,11 @@ from typing import Any, NoReturn
 import attrs
 import numpy as np
 
-from explorer.compiler.images import Image, Permutation, permuted, renamed
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
+from explorer.compiler.permutations import Image, Permutation, permuted, renamed
 from explorer.kernels.arrays import Symmetry
 from explorer.system import ModelError, System, judge, successor
-from model.declarations import Instance, Prospect, Quantified, Transition
+from model.language.declarations import Instance, Prospect, Quantified, Transition
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8

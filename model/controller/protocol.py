@@ -6,7 +6,7 @@ from enum import Enum
 
 import attrs
 
-from model.definition import Release, toggle
+from model.language.definition import Release, toggle
 
 
 class StopReplicaEpoch(Enum):

@@ -6,8 +6,8 @@ import functools
 
 import attrs
 
-from model.definition import Definition, Model
-from model.domain import evolve
+from model.language.definition import Definition, Model
+from model.language.domain import evolve
 from model.log import NO_EPOCH
 from model.partition import (
     clients,
@@ -124,10 +124,10 @@ def define(protocol: PartitionProtocol) -> Definition:
     actions = (
         *CLIENTS,
         *FETCHING,
-        *((truncating.ask_where_to_truncate,) if protocol.cutting.asks else ()),
+        *((truncating.ask_where_to_truncate,) if protocol.truncation_rules.asks else ()),
         *(BY_ZOOKEEPER if protocol.leader_writes_isr else BY_CONTROLLER),
         *(() if protocol.by_zookeeper else (leadership.learn_isr,)),
-        *((in_sync_replicas.find_in_sync,) if not protocol.leader_writes_isr and protocol.looks_twice else ()),
+        *((in_sync_replicas.find_in_sync,) if not protocol.leader_writes_isr and protocol.reads_follower_twice else ()),
         membership.outlast_lag_time,
         *CONTROL,
         *((elections.elect_uncleanly,) if protocol.unclean_election else ()),

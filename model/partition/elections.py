@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.domain import evolve
+from model.language.domain import evolve
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import elected, may_lead, published
 from model.partition.protocol import LastKnownLeader, PartitionProtocol

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import attrs
 
-from model.definition import Release
+from model.language.definition import Release
 from model.partition.protocol import (
     Acks,
     AheadOfController,

@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.declarations import Action
+from model.language.declarations import Action
 from model.partition import (
     clients,
     controlling,

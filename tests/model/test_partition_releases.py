@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 import pytest
 
-from highwater.specs.resolving import toggles_of
-from model.definition import release_number
+from highwater.claims.resolving import toggles_of
+from model.language.definition import release_number
 from model.partition.definition import PARTITION
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import PRESETS, RELEASES, REPAIRED
