@@ -120,7 +120,8 @@ class _Writer:
                 self._presence(slot, value)
 
     def clear(self, slot: Any) -> None:
-        self.cleared += [leaf for leaf in slot.leaves() if leaf.width and self._recorder.known(leaf) != 0]
+        """Write 0 to each leaf of what becomes absent, also where it is 0 already: a name that is 0 is another name in an image."""
+        self.cleared += [leaf for leaf in slot.leaves() if leaf.width]
 
     def _leaf(self, leaf: Leaf, value: Any) -> None:
         if isinstance(value, Leaf):

@@ -20,7 +20,7 @@ class Compiled:
 
     Attributes:
         system, layout: what is compiled, and its bits.
-        effects, actions, invariants, prospects, steps: the trees; those of `steps` are the step properties'.
+        effects, actions, invariants, prospects, liveness, premises, steps: the trees; those of `steps` are the step properties'.
         growing: who holds it may let trees grow.
     """
 
@@ -32,13 +32,15 @@ class Compiled:
         self.actions = ActionProgram(layout, system.actions, self.effects, audit, exchanged)
         self.invariants = InvariantProgram(layout, system.invariants, self.effects, audit, exchanged)
         self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, exchanged)
+        self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, exchanged)
+        self.premises = InvariantProgram(layout, system.premises, self.effects, audit, exchanged)
         self.steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, self.effects, audit, exchanged)
         self.growing = threading.Lock()
 
     @property
     def programs(self) -> tuple[Program, ...]:
         """All of them."""
-        return self.actions, self.invariants, self.steps, self.prospects
+        return self.actions, self.invariants, self.steps, self.prospects, self.liveness, self.premises
 
     @property
     def paths(self) -> int:

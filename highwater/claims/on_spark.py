@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from explorer.compiler.layout import Layout
-from explorer.search.checkpoint import fingerprint
+from explorer.search.fingerprint import fingerprint
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims import own
 from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
-from model.language.declarations import Prospect
+from model.language.declarations import GraphProperty, Prospect
 
 
 def system_of(
@@ -40,15 +40,16 @@ def system_of(
     return build_system(definition, chosen, sizes, properties)
 
 
-def refuse_prospects(spec: Spec) -> None:
-    """What stays possible is judged on the graph of all states, which Spark does not build.
+def refuse_graph_properties(spec: Spec) -> None:
+    """What stays possible, and what must happen, is judged on the graph of all states, which Spark does not build.
 
     Raises:
-        SpecError: the spec checks a prospect.
+        SpecError: the spec checks a prospect or a liveness property.
     """
     for each in spec.properties:
-        if isinstance(each, Prospect):
-            raise SpecError(f"{spec.path}: check: {each.name} is a prospect, which --engine spark cannot judge; leave it out, or use local")
+        if isinstance(each, GraphProperty):
+            kind = "a prospect" if isinstance(each, Prospect) else "a liveness property"
+            raise SpecError(f"{spec.path}: check: {each.name} is {kind}, which --engine spark cannot judge; leave it out, or use local")
 
 
 def recipe(spec: Spec) -> Callable[[], System]:
@@ -73,7 +74,7 @@ def explore(
     Raises:
         SpecError: Spark is not there, or gave up.
     """
-    refuse_prospects(spec)
+    refuse_graph_properties(spec)
     with_spark = session(master)
     from spark.driver.explore import explore as explore_levels
     from spark.driver.session import ClusterError
@@ -138,10 +139,9 @@ def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
     from spark.driver.states import states as decoded_states
     from spark.levels import Levels
 
-    levels, system = Levels(checkpoint), spec.system()
+    levels, system = Levels(checkpoint), build_system(spec.definition, spec.protocol, spec.bounds, ())
     layout = Layout(system.domain)
-    prints = fingerprint(system, layout, 0, {})
-    levels.refuse_unless_of({what: value for what, value in prints.items() if what not in ("the options", "the properties")})
+    levels.refuse_unless_of(fingerprint(system, layout, 0, {}), states_only=True)
     return decoded_states(with_spark, levels, layout)
 
 

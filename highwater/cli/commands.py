@@ -48,15 +48,16 @@ def mutate(
 
     \b
     Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared otherwise;
-    2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end; 130 interrupted.
+    2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end;
+    70 a defect of Highwater; 130 interrupted.
     """
     from explorer.verdict import Budget
     from highwater.claims.mutation import changes_of
     from highwater.claims.mutation import mutate as switch_off
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
+    from highwater.files import ReportError, write_text
     from highwater.reports.analyses import Mutations
-    from highwater.reports.results import ReportError, write_text
     from highwater.reports.terminal import Live, make_console
 
     errors = make_console(stderr=True)
@@ -110,8 +111,8 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
     from explorer.system import ModelError, blaming_the_model
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
+    from highwater.files import ReportError, write_text
     from highwater.reports.analyses import show_shape
-    from highwater.reports.results import ReportError, write_text
     from highwater.reports.terminal import Live, make_console
 
     try:
@@ -200,13 +201,14 @@ def simulate(
 
     \b
     Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
-    3 SPEC claims a violation that was not met, or nothing was put to the test; 130 interrupted.
+    3 SPEC claims a violation that was not met, or nothing was put to the test; 70 a defect of Highwater; 130 interrupted.
     """
-    from highwater.claims.simulation import simulate_spec, simulation_report
+    from highwater.claims.simulation import simulate_spec
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
+    from highwater.files import ReportError, write_text
     from highwater.reports.analyses import LiveWalks, show_simulation
-    from highwater.reports.results import ReportError, write_text
+    from highwater.reports.results import simulation_report
     from highwater.reports.terminal import make_console
 
     try:

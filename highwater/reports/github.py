@@ -9,7 +9,8 @@ from pathlib import Path
 
 from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository, line_of_key, readable
-from highwater.reports.results import Problem, ReportError
+from highwater.files import ReportError
+from highwater.reports.results import Problem
 from highwater.reports.terminal import bounds_line, counts_line, trace_rows, verdict_line
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -50,7 +51,7 @@ def _value(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def write_summary(results: Sequence[Result], problems: Sequence[Problem] = ()) -> bool:
+def write_summary(results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> bool:
     """Append the summary to the file that GitHub names in the environment; False outside of GitHub Actions.
 
     Raises:
@@ -62,19 +63,24 @@ def write_summary(results: Sequence[Result], problems: Sequence[Problem] = ()) -
     try:
         with Path(path).open("a", encoding="utf-8", errors="replace") as file:
             if results or problems:
-                file.write(summary(results, problems))
+                file.write(summary(results, problems, incomplete))
     except OSError as error:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
     return True
 
 
-def summary(results: Iterable[Result], problems: Sequence[Problem] = ()) -> str:
-    """The results in Markdown: a table of all claims, what could not be checked, then what did not come out, each with its trace."""
+def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> str:
+    """The results in Markdown: a table of all claims, what could not be checked, then what did not come out, each with its trace.
+
+    Args:
+        incomplete: why there are no more results, if the run has not ended.
+    """
     results = list(results)
     met = sum(result.status is Status.MET for result in results)
     lines = [
         f"## Highwater: {met} of {len(results)} claims met",
         "",
+        *([f"**This is not complete: {_cell(incomplete)}.**", ""] if incomplete else []),
         "| | claim | what came out | states | depth | s |",
         "|---|---|---|---|---|---|",
     ]
@@ -103,7 +109,7 @@ def _details(result: Result) -> str:
     if (violation := result.violation) is not None:
         lines += ["", f"**{violation.property} is false:** {_cell(violation.witness or 'no reason given')}", ""]
         lines += ["| step | who | action | what changes |", "|---:|---|---|---|"]
-        for row in trace_rows(result.spec.system(), violation.trace):
+        for row in trace_rows(result.spec.system(), violation.trace, violation.back_to):
             lines.append(f"| {' | '.join(map(_cell, row))} |")
     return "\n".join(lines) + "\n"
 

@@ -11,22 +11,30 @@ from xml.etree import ElementTree
 
 from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository, readable
-from highwater.reports.results import Problem, write_text
+from highwater.files import write_text
+from highwater.reports.results import Problem
 from highwater.reports.terminal import plain_text, verdict_line
 
 # What XML 1.0 cannot hold, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(path: Path, results: Iterable[Result], problems: Iterable[Problem] = ()) -> None:
+RUN = Path("highwater/complete")  # as if it were a spec: a test that fails where the run has not ended
+
+
+def write_junit(path: Path, results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> None:
     """Write the results as JUnit XML. An unmet claim is a failure; an undecided one, and a spec that could not be checked, an error.
+
+    Args:
+        incomplete: why there are no more results, if the run has not ended; an error, too.
 
     Raises:
         ReportError: the file cannot be written.
     """
     suites = ElementTree.Element("testsuites")
     folders: dict[str, list[Result | Problem]] = {}
-    for each in (*results, *problems):
+    unended = [Problem(RUN, f"the report is not complete: {incomplete}")] if incomplete else []
+    for each in (*results, *problems, *unended):
         path_of = each.path if isinstance(each, Problem) else each.spec.path
         folders.setdefault(readable(in_repository(path_of).parent.as_posix()), []).append(each)
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")

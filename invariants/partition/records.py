@@ -161,7 +161,7 @@ def followers_do_not_diverge(partition: Partition, leader: int, follower: int, o
         return True
     if theirs.leader != leader or not partition.leads(leader) or theirs.leader_epoch != ours.leader_epoch or theirs.truncating:
         return True
-    if protocol.cutting.fetches_name_epochs:
+    if protocol.truncation_rules.fetches_name_epochs:
         known = ours.followers[follower]
         if known.log_end_offset is None or not known.since_change or known.log_end_offset <= offset:
             return True

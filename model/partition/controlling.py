@@ -179,10 +179,6 @@ def unfence(partition: Partition, broker: int) -> Partition | None:
     return evolve(partition, quorum=evolve(quorum, registrations=replaced(quorum.registrations, broker, registration)))
 
 
-@action(actor="controller", candidate=brokers)
-@action(actor="controller", candidate=brokers)
-@action(actor="controller", candidate=brokers)
-@action(actor="controller", needs=lambda bounds: bounds.leader_moves, candidate=brokers)
 @action(actor="controller", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers, successor=SUCCESSOR)
 def begin_controlled_shutdown(
     partition: Partition, broker: int, successor: int | None, protocol: PartitionProtocol, bounds: PartitionBounds

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from model.language.declarations import action
 from model.language.domain import evolve
+from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import elected, may_lead, published
 from model.partition.protocol import LastKnownLeader, PartitionProtocol
@@ -29,6 +31,7 @@ def elected_alone(partition: Partition, leader: int) -> Partition:
     return published(partition, evolve(partition.quorum, leader=leader, isr=frozenset({leader}), elr=frozenset(), last_known_leader=None))
 
 
+@action(actor="controller", candidate=brokers)
 def elect(partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
     """The controller elects a leader for a partition that has none.
 
@@ -44,6 +47,7 @@ def elect(partition: Partition, candidate: int, protocol: PartitionProtocol, bou
     return published(partition, elected(quorum, candidate, protocol, bounds))
 
 
+@action(actor="controller", candidate=brokers)
 def elect_last_known_leader(partition: Partition, candidate: int, protocol: PartitionProtocol) -> Partition | None:
     """The controller elects the broker that led last, because nobody is left who is known to have everything.
 
@@ -57,6 +61,7 @@ def elect_last_known_leader(partition: Partition, candidate: int, protocol: Part
     return elected_alone(partition, candidate)
 
 
+@action(actor="controller", candidate=brokers)
 def elect_uncleanly(partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
     """The controller elects a replica that may lack committed records, because nobody else is left.
 
@@ -76,6 +81,7 @@ def elect_uncleanly(partition: Partition, candidate: int, protocol: PartitionPro
     return elected_alone(partition, candidate)
 
 
+@action(actor="controller", needs=lambda bounds: bounds.leader_moves, candidate=brokers)
 def move_leadership(partition: Partition, candidate: int) -> Partition | None:
     """The controller moves leadership to another member of the ISR although the leader is well: a preferred replica election.
 

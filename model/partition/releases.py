@@ -166,13 +166,13 @@ KAFKA_3_0 = attrs.evolve(
     inflight_cleared_by_leader_and_isr=False,
     duplicate_update_completes=True,
 )
+KAFKA_3_1 = attrs.evolve(KAFKA_3_0, high_watermark_recheck_on_isr_commit=True)
 KAFKA_3_3 = attrs.evolve(
-    KAFKA_3_0,
+    KAFKA_3_1,
     newer_isr_restarts_epoch=False,
     leader_checks=LeaderChecks.STANDING,
     controller_rejects_ineligible=True,
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
-    high_watermark_recheck_on_isr_commit=True,
 )
 KAFKA_3_5 = attrs.evolve(
     KAFKA_3_3,
@@ -222,6 +222,8 @@ PRESETS_OF_RELEASES = {
     "kafka-2.8.0": ("2.8.0", "kraft", KAFKA_2_8_0),
     "kafka-3.0-zookeeper": ("3.0.0", "zookeeper", in_zookeeper_mode(KAFKA_3_0)),
     "kafka-3.0": ("3.0.0", "kraft", KAFKA_3_0),
+    "kafka-3.1-zookeeper": ("3.1.0", "zookeeper", in_zookeeper_mode(KAFKA_3_1)),
+    "kafka-3.1": ("3.1.0", "kraft", KAFKA_3_1),
     "kafka-3.3-zookeeper": ("3.3.0", "zookeeper", in_zookeeper_mode(KAFKA_3_3)),
     "kafka-3.3": ("3.3.0", "kraft", KAFKA_3_3),
     "kafka-3.5-zookeeper": ("3.5.0", "zookeeper", in_zookeeper_mode(KAFKA_3_5)),

@@ -32,6 +32,7 @@ import pyarrow as pa
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import Counts, PartitionWorker
 from explorer.search.checkpoint import CheckpointError
+from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 from explorer.system import ModelError, System
 from spark.levels import Levels, Part
 from spark.worker.shard import Shard
@@ -52,7 +53,7 @@ class Search:
     Attributes:
         name: one search's, so that worker processes know whether the engine that they keep is of this one.
         make_system: makes the system, on any machine that has the package.
-        prints: what must be equal on every machine; see `explorer.search.checkpoint.fingerprint`.
+        prints: what must be equal on every machine; see `explorer.search.fingerprint`.
         trees: what the driver has learned.
     """
 
@@ -60,7 +61,7 @@ class Search:
     make_system: Callable[[], System]
     symmetry: bool
     options: dict[str, Any]
-    prints: dict[str, str]
+    prints: Fingerprint
     trees: dict[str, Any]
     levels: Levels
 
@@ -250,11 +251,9 @@ def engine_of(search: Search) -> PartitionWorker:
     global _kept
     if _kept is None or _kept[0] != search.name:
         engine = PartitionWorker(search.make_system(), search.symmetry)
-        found = engine.fingerprint(search.options)
-        different = [what for what, value in search.prints.items() if found.get(what) != value]
-        if different:
+        if different := differences(search.prints, engine.fingerprint(search.options)):
             here = f"the executor {os.uname().nodename}"
-            raise ModelError(f"{here} has another version of highwater or of the model than the driver: {different[0]} differ")
+            raise ModelError(f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}")
         engine.take_trees(search.trees)
         _kept = (search.name, engine)
     return _kept[1]

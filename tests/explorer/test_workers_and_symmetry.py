@@ -26,9 +26,23 @@ from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims.resolving import build_system
 from highwater.cli.listing import variants
+from model.catalogue import MODELS
 from model.language.declarations import action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct, domain_of, evolve, records, within
-from model.language.registration import MODELS
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Limit,
+    Maybe,
+    SequenceOf,
+    SetOf,
+    Struct,
+    domain_of,
+    evolve,
+    records,
+    replaced,
+    within,
+)
 from tests.small_models import CASES, small_system, tiny_system
 
 EXPLORED = [
@@ -443,6 +457,68 @@ def test_names_in_what_may_be_absent_are_exchanged_where_they_are(workers: int, 
         outcome = breadth_first.explore(system, keep_going=True, workers=workers, symmetry=symmetry)
         assert told(outcome) == expected
     assert outcome.stored_states * 5 < outcome.distinct_states
+
+
+@attrs.frozen
+class Seat:
+    """Whose turn it is at the desk."""
+
+    client: int = within(Integers(0, 2, names="clients"))
+
+
+@attrs.frozen
+class Office:
+    """How many tickets each client has, who sits at the desk, and who waits, the first one longest."""
+
+    tickets: tuple[int, ...] = within(ArrayOf(Integers(0, 2), 3, by="clients"))
+    desk: Seat | None = within(lambda bounds: Maybe(records(Seat)(bounds)))
+    queue: tuple[int, ...] = within(SequenceOf(Integers(0, 2, names="clients"), 2))
+
+
+@action(actor="client", client=Integers(0, 2, names="clients"))
+def sit(office: Office, client: int) -> Office | None:
+    """A client sits down at the empty desk."""
+    return None if office.desk is not None else evolve(office, desk=Seat(client))
+
+
+@action(actor="clerk")
+def work(office: Office) -> Office | None:
+    """Who sits at the desk hands a ticket in; who has none left, leaves."""
+    if office.desk is None:
+        return None
+    left = office.tickets[office.desk.client]
+    if not left:
+        return evolve(office, desk=None)
+    return evolve(office, tickets=replaced(office.tickets, office.desk.client, left - 1))
+
+
+@action(actor="client", client=Integers(0, 2, names="clients"))
+def queue_up(office: Office, client: int) -> Office | None:
+    """A client queues, unless they do."""
+    return None if client in office.queue or len(office.queue) == 2 else evolve(office, queue=(*office.queue, client))
+
+
+@action(actor="clerk")
+def call(office: Office) -> Office | None:
+    """The first of the queue sits down, if they have a ticket; otherwise they leave."""
+    if not office.queue:
+        return None
+    first, rest = office.queue[0], office.queue[1:]
+    if office.tickets[first]:
+        return None if office.desk is not None else evolve(office, desk=Seat(first), queue=rest)
+    return evolve(office, queue=rest)
+
+
+@pytest.mark.parametrize("steps", [(sit, work), (queue_up, call, work)], ids=["emptying a desk", "popping a queue"])
+def test_names_that_are_taken_away_leave_nothing_behind(steps: tuple[Any, ...]) -> None:
+    """Whoever they are: what the first name is packed as is 0, and no other name."""
+    instances = tuple(instance for each in steps for instance in each.instances(None))
+    system = System(domain_of(Office, None), (Office((2, 2, 2), None, ()),), instances, (), {"clients": (0, 1, 2)})
+    expected = told(plain_python.explore(system))
+    for audit in (0, 1000):
+        outcome = breadth_first.explore(system, audit=audit)
+        assert told(outcome) == expected
+        assert outcome.stored_states * 2 < outcome.distinct_states
 
 
 def test_a_path_is_run_once_for_all_that_are_alike() -> None:

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+import highwater as api
 from explorer.search import breadth_first
-from highwater import SpecError, api
+from highwater import SpecError
 from highwater.claims.positions import line_of_key
 from highwater.cli.scaffolding import SCAFFOLD, scaffold_files, write_scaffold
 from model.language.declarations import Witness, invariant, prospect

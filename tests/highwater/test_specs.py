@@ -9,17 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import jsonschema
 import pytest
 
 from explorer.analysis.causes import causes, instance_of
 from explorer.system import System
-from explorer.verdict import Violation
+from explorer.verdict import Outcome, Violation
 from highwater.claims.checking import Result, Status, check_spec
 from highwater.claims.positions import line_of_key
 from highwater.claims.spec import find_specs, load_spec
 from highwater.reports.replaying import read_report, replay
-from highwater.reports.results import write_report
+from highwater.reports.results import report, write_json
 
 SPECS = Path(__file__).parents[2] / "specs"
 FILES = find_specs([SPECS])
@@ -38,7 +39,7 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
     assert result.status is Status.MET
     if result.violation is None:
         return
-    write_report(tmp_path / "report.json", [result])
+    write_json(tmp_path / "report.json", report([result]))
     text = (tmp_path / "report.json").read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(text))
     (entry,) = read_report(tmp_path / "report.json")
@@ -48,6 +49,20 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
     it_replays(json.loads(json.dumps(entry, sort_keys=True)), result)  # as another tool may have written it
     if spec.file.model != "partition":
         no_step_is_idle(spec.system(), result.violation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", FILES, ids=named)
+def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
+    with_symmetry, without = (told(check_spec(load_spec(path), symmetry=symmetry).outcome) for symmetry in (True, False))
+    assert with_symmetry == without
+
+
+def told(outcome: Outcome) -> dict[str, Any]:
+    """All that does not depend on how the search was done."""
+    how = {"stored_states", "compiled_paths", "seconds", "memory", "words", "bits", "violations"}
+    traces = [[each.property, *((str(step.action), step.state) for step in each.trace)] for each in outcome.violations]
+    return {"traces": traces} | {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
 
 
 def changes_are_told_where_there_are_any(entry: dict[str, Any]) -> None:

@@ -60,7 +60,7 @@ repeated_change_succeeds zookeeper False 2.7.0=True | KafkaController#processAlt
 repeated_change_succeeds kraft False | ReplicationControlManager#alterIsr
 ahead_of_controller_error zookeeper not-controller | KafkaController#tryProcessAlterPartition
 ahead_of_controller_error kraft fenced 3.3.0=not-controller | ReplicationControlManager#validateAlterPartitionData
-high_watermark_recheck_on_isr_commit both True 2.7.0=False 3.3.0=True | Partition#handleAlterPartitionUpdate
+high_watermark_recheck_on_isr_commit both True 2.7.0=False 3.1.0=True | Partition#handleAlterPartitionUpdate
 high_watermark_waits_for_non_isr both no 0.10.2.0=any-recent 3.6.0=eligible-only | Partition#maybeIncrementLeaderHW
 list_offsets_guard      both  False 2.2.0=True | Partition#fetchOffsetForTimestamp
 effective_min_isr       both  False 3.7.0=True | Partition#effectiveMinIsr
