@@ -84,6 +84,7 @@ COMMANDS = {
     "simulate": ("highwater.claims.simulation.simulate_spec", ["simulate", "SPEC"]),
     "states": ("highwater.claims.on_spark.session", ["states", "SPEC"]),
     "trace": ("highwater.reports.replaying.replay", ["trace", "--replay", "REPORT"]),
+    "conform": ("highwater.claims.spec.load_spec", ["conform", "SPEC", "--kafka", "4.1.1"]),
     "init": ("highwater.cli.scaffolding.write_scaffold", ["init", "FOLDER"]),
 }
 
