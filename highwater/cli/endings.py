@@ -163,7 +163,7 @@ def _line_in_a_model(error: BaseException) -> str | None:
     from explorer.system import line_of
 
     whole = inside = error.__traceback__
-    while inside is not None and not Path(inside.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parent):
+    while inside is not None and not Path(inside.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parents[1]):
         inside = inside.tb_next  # what has called Highwater, such as pytest, is no model
     try:
         return line_of(error.with_traceback(inside or whole))

@@ -149,7 +149,7 @@ def test_where_levels_shrink_the_rest_is_told_as_a_range() -> None:
     assert time_left([1, 5, 9, 30], progress(45, 100.0)) == ""
     assert time_left([900, 800], progress(2_000, 100.0)) == ""
     told = time_left([10_000, 8_000, 6_000, 3_000], progress(50_000, 500.0))
-    assert told == "  15 s to 60 s left"
+    assert told == "  13 s to 60 s left"
     assert time_left([800, 400, 200], progress(2_000, 0.1)) == ""
 
 
