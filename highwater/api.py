@@ -23,7 +23,7 @@ from highwater.claims import own
 from highwater.claims.checking import Engine, Result, check_spec
 from highwater.claims.spec import Spec, SpecError, find_specs, load_spec, make_spec
 from highwater.claims.tables import did_you_mean, shown
-from highwater.cli.options import MOST_WORKERS
+from highwater.limits import MOST_WORKERS
 from model.language.definition import Model, Property
 
 

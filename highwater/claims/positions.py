@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from explorer.memory import in_bytes
+from highwater.limits import LARGEST_SPEC, MOST_LINES
 
-LARGEST_SPEC = 1 << 20  # bytes
-MOST_LINES = 1_000  # that are read again and again, to find the one of a key
 NOT_SPECS = ("pyproject.toml",)
 
 

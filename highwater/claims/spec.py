@@ -17,9 +17,10 @@ import attrs
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Verdict
 from highwater.claims import own
-from highwater.claims.positions import LARGEST_SPEC, may_be_spec, text_of
+from highwater.claims.positions import may_be_spec, text_of
 from highwater.claims.resolving import build_system, choose, find_model, resolve_model, same_name, with_preset
 from highwater.claims.tables import Findings, Wrong, shown, structure
+from highwater.limits import LARGEST_SPEC
 from model.catalogue import MODELS
 from model.language.declarations import GraphProperty, Property, Prospect
 from model.language.definition import Definition

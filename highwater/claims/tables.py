@@ -11,8 +11,9 @@ import attrs
 import cattrs
 from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 
+from highwater.limits import MOST_PROBLEMS
+
 LONGEST = 200
-MOST_PROBLEMS = 50  # of one file
 
 
 class Wrong(Exception):

@@ -10,11 +10,11 @@ from typing import Any
 
 import click
 
+from highwater.limits import MOST_WORKERS
+
 MET, UNMET, USAGE, UNKNOWN = 0, 1, 2, 3
 DEFECT = 70  # sysexits.h: EX_SOFTWARE
 INTERRUPTED, NO_READER = 130, 141  # what shells show of SIGINT and SIGPIPE
-
-MOST_WORKERS = 1024
 
 
 class Place(click.Path):

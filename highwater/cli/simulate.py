@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import MET, MOST_WORKERS, PATH, UNKNOWN, UNMET, USAGE, Count, Seconds, complain, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, Seconds, complain, model_path
+from highwater.limits import MOST_WORKERS
 
 
 class Weight(click.ParamType):

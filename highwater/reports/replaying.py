@@ -21,11 +21,10 @@ from highwater.claims.resolving import build_system, find_model, resolve_model
 from highwater.claims.spec import SpecError
 from highwater.claims.tables import Findings, Wrong, problems_of, shown
 from highwater.files import ReportError
+from highwater.limits import LARGEST_REPORT
 from highwater.reports.results import FORMAT, SIMULATION, VERSION, about_violation, from_data
 from model.language.declarations import Liveness
 from model.language.definition import Definition, Model
-
-LARGEST_REPORT = 1 << 28  # bytes
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:

@@ -13,7 +13,8 @@ from click.testing import Result
 import highwater as api
 from explorer.verdict import Progress
 from highwater import SpecError
-from highwater.claims.positions import LARGEST_SPEC, line_of_key
+from highwater.claims.positions import line_of_key
+from highwater.limits import LARGEST_SPEC
 from highwater.reports.terminal import time_left
 
 Run = Callable[..., Result]
