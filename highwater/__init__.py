@@ -15,7 +15,19 @@ if TYPE_CHECKING:
     from highwater.api import check, check_all, claim
     from highwater.claims.checking import Result, Status
     from highwater.claims.spec import Spec, SpecError
-    from model.language.declarations import Transition, Witness, action, invariant, prospect, step_property
+    from model.language.declarations import (
+        Transition,
+        Witness,
+        action,
+        always_eventually,
+        eventually,
+        eventually_always,
+        invariant,
+        leads_to,
+        per,
+        prospect,
+        step_property,
+    )
     from model.language.definition import Definition, Model, NoToggles, toggle
     from model.language.domain import (
         BOOLEAN,
@@ -39,7 +51,19 @@ _PLACES = {
     "highwater.api": ("check", "check_all", "claim"),
     "highwater.claims.checking": ("Result", "Status"),
     "highwater.claims.spec": ("Spec", "SpecError"),
-    "model.language.declarations": ("Transition", "Witness", "action", "invariant", "prospect", "step_property"),
+    "model.language.declarations": (
+        "Transition",
+        "Witness",
+        "action",
+        "always_eventually",
+        "eventually",
+        "eventually_always",
+        "invariant",
+        "leads_to",
+        "per",
+        "prospect",
+        "step_property",
+    ),
     "model.language.definition": ("Definition", "Model", "NoToggles", "toggle"),
     "model.language.domain": (
         "BOOLEAN",
@@ -81,15 +105,20 @@ __all__ = [
     "Violation",
     "Witness",
     "action",
+    "always_eventually",
     "bound",
     "brokers",
     "check",
     "check_all",
     "claim",
     "epochs",
+    "eventually",
+    "eventually_always",
     "evolve",
     "invariant",
+    "leads_to",
     "offsets",
+    "per",
     "prospect",
     "records",
     "replaced",
@@ -102,7 +131,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first asked for: `highwater --help` asks for none."""
     if name in _PLACE_OF:
-        return getattr(import_module(_PLACE_OF[name]), name)
+        try:
+            return getattr(import_module(_PLACE_OF[name]), name)
+        except ImportError:
+            from highwater.shadowing import refuse_shadowed
+
+            refuse_shadowed()  # a file of the user's own may have been imported in place of a package of ours
+            raise
     raise AttributeError(f"module 'highwater' has no attribute {name!r}")
 
 

@@ -10,6 +10,7 @@ from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
 from explorer.compiler.permutations import Permutation
 from explorer.compiler.prefilter import Filter
+from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
 from explorer.system import System
@@ -20,25 +21,33 @@ class Compiled:
 
     Attributes:
         system, layout: what is compiled, and its bits.
-        effects, actions, invariants, prospects, steps: the trees; those of `steps` are the step properties'.
+        effects, actions, invariants, prospects, liveness, premises, steps: the trees; those of `steps` are the step properties'.
         growing: who holds it may let trees grow.
     """
 
     def __init__(self, system: System, layout: Layout, audit: int, exchanged: Sequence[Permutation] = ()) -> None:
-        """Nothing is learned yet; a path is learned for all instances at once that differ by names which may be exchanged."""
+        """Nothing is learned yet; a path is learned for all instances at once that differ by names which may be exchanged.
+
+        Raises:
+            ModelError: a function asks for the exact type of a part of the state.
+        """
+        every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
+        refuse_exact_type_tests(every, system.domain)
         self.system = system
         self.layout = layout
         self.effects = Effects(layout.words)
         self.actions = ActionProgram(layout, system.actions, self.effects, audit, exchanged)
         self.invariants = InvariantProgram(layout, system.invariants, self.effects, audit, exchanged)
         self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, exchanged)
+        self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, exchanged)
+        self.premises = InvariantProgram(layout, system.premises, self.effects, audit, exchanged)
         self.steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, self.effects, audit, exchanged)
         self.growing = threading.Lock()
 
     @property
     def programs(self) -> tuple[Program, ...]:
         """All of them."""
-        return self.actions, self.invariants, self.steps, self.prospects
+        return self.actions, self.invariants, self.steps, self.prospects, self.liveness, self.premises
 
     @property
     def paths(self) -> int:

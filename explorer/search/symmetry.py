@@ -26,7 +26,7 @@ from explorer.compiler.layout import WORD_BITS, Layout, Leaf
 from explorer.compiler.permutations import Image, Permutation, permuted, renamed
 from explorer.kernels.arrays import Symmetry
 from explorer.system import ModelError, System, judge, successor
-from model.language.declarations import Instance, Prospect, Quantified, Transition
+from model.language.declarations import Instance, Liveness, Prospect, Quantified, Transition
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8
@@ -49,12 +49,14 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
         for names in system.interchangeable.values()
     ]
     every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
+    if system.liveness:
+        every = every[:1]
     initial = set(system.initial)
     return [
         found
         for found in every
         if {permuted(system.domain, state, found) for state in system.initial} == initial
-        and all(renamed(each, found) == renamed(each, {}) for each in system.prospects)
+        and all(renamed(each, found) == renamed(each, {}) for each in (*system.prospects, *system.liveness))
     ]
 
 
@@ -213,7 +215,10 @@ def _seen(system: System, state: Any) -> dict[Instance, list[Any]]:
     return {
         **{each: [result] for each, result in after.items()},
         **{each: [bool(judge(each, step, system.transitions)) for step in steps] for each in system.step_properties},
-        **{each: [bool(judge(each, state, system.domain))] for each in (*system.invariants, *system.prospects)},
+        **{
+            each: [bool(judge(each, state, system.domain))]
+            for each in (*system.invariants, *system.prospects, *system.liveness, *system.premises)
+        },
     }
 
 
@@ -226,7 +231,7 @@ def _told_apart(
     """
     both: dict[Instance | Quantified, tuple[list[Any], list[Any]]] = {}
     for instance, results in ours.items():
-        here, there = both.setdefault(instance if isinstance(instance.of, Prospect) else instance.of, ([], []))
+        here, there = both.setdefault(instance if isinstance(instance.of, Prospect | Liveness) else instance.of, ([], []))
         here += [permuted(system.domain, each, permutation) if isinstance(each, system.domain.cls) else each for each in results]
         there += theirs[instance]
     for found, (here, there) in both.items():

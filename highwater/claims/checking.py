@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from explorer.search.checkpoint import CheckpointError
+from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, System, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.spec import Spec, SpecError
@@ -187,5 +187,5 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
 def _found(outcome: Outcome) -> str:
     if outcome.violations:
         first = outcome.violations[0]
-        return f"{first.property} is violated after {first.trace_length} steps"
+        return f"{first.property} is violated after {first.length_in_words}"
     return f"the verdict is {outcome.verdict.value}"

@@ -14,7 +14,7 @@ from explorer.verdict import DEADLOCK
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
 from model.catalogue import MODELS
-from model.language.declarations import Invariant, Prospect, StepProperty
+from model.language.declarations import Invariant, Liveness, Prospect, StepProperty
 from model.language.definition import Definition, Model, Property
 from model.language.domain import domain_of
 
@@ -82,7 +82,7 @@ def resolve_model(
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
     choices = {**known, DEADLOCK: None}
     wanted = [
-        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect)
+        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect, Liveness)
         if own.is_reference(name)
         else findings.get(choose, name, choices, "check", "properties of this model")
         for name in names
@@ -113,6 +113,7 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
         prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
+        liveness=tuple(instance for instance in instances if isinstance(instance.of, Liveness)),
         interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
         protocol=protocol,
         bounds=bounds,

@@ -11,7 +11,7 @@ from explorer.system import ModelError, blaming_the_model
 from explorer.verdict import Verdict, Violation
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import did_you_mean
-from model.language.declarations import Prospect
+from model.language.declarations import GraphProperty
 
 
 @attrs.frozen
@@ -35,8 +35,8 @@ class Simulated:
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """The prospects that the spec names: to judge them every state must be known."""
-        return tuple(each.name for each in self.spec.properties if isinstance(each, Prospect))
+        """The prospects and liveness properties that the spec names: to judge them every state must be known."""
+        return tuple(each.name for each in self.spec.properties if isinstance(each, GraphProperty))
 
     @property
     def as_claimed(self) -> bool | None:

@@ -121,8 +121,7 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
 
     from highwater.visible import visible
 
-    length = violation.trace_length
-    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {length} steps")
+    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {violation.length_in_words}")
 
 
 def _replay(entry: dict[str, Any]) -> None:
@@ -132,7 +131,7 @@ def _replay(entry: dict[str, Any]) -> None:
 
     system, violation = replay(entry)
     named = (each for each in instances_of(system, violation.property) if dict(each.shown) == violation.arguments)
-    judged = all(violates(system, each, violation.trace) for each in named)
+    judged = all(violates(system, each, violation.trace, violation.back_to) for each in named)
     words = "every step and the violation are as the file says"
     if not judged:
         words = "every step is as the file says; the violation was not judged again, too many states lie ahead"
@@ -152,7 +151,7 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     _refuse_step(entry, step, len(steps))
     console.print(_headline(entry, violation))
     if changes:
-        show_trace(console, story.system, steps if step is None else steps[: step + 1])
+        show_trace(console, story.system, *((steps, violation.back_to) if step is None else (steps[: step + 1], None)))
     else:
         show_lanes(console, story, step)
     if step is None:

@@ -109,7 +109,7 @@ def _details(result: Result) -> str:
     if (violation := result.violation) is not None:
         lines += ["", f"**{violation.property} is false:** {_cell(violation.witness or 'no reason given')}", ""]
         lines += ["| step | who | action | what changes |", "|---:|---|---|---|"]
-        for row in trace_rows(result.spec.system(), violation.trace):
+        for row in trace_rows(result.spec.system(), violation.trace, violation.back_to):
             lines.append(f"| {' | '.join(map(_cell, row))} |")
     return "\n".join(lines) + "\n"
 

@@ -94,6 +94,7 @@ def entry_of(result: Result) -> dict[str, Any]:
         "mismatches": list(result.mismatches),
         "verdict": outcome.verdict.value,
         "reason": outcome.reason,
+        "held_back": outcome.held_back,
         "violated": {found.property: found.trace_length for found in outcome.violations},
         "distinct_states": outcome.distinct_states,
         "generated": outcome.generated,
@@ -106,6 +107,8 @@ def entry_of(result: Result) -> dict[str, Any]:
         "never_enabled": [name for name, count in outcome.enabled.items() if not count],
         "unreached": [attrs.asdict(missed) for missed in outcome.unreached],
         "stored_states": outcome.stored_states,
+        "restored_states": outcome.restored,
+        "warnings": list(outcome.warnings),
         "seconds": round(outcome.seconds, 6),
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,
@@ -131,13 +134,14 @@ def about_spec(spec: Spec) -> dict[str, Any]:
 def about_violation(system: System, violation: Violation | None) -> dict[str, Any]:
     """What an entry says of the violation that it shows, if there is one."""
     if violation is None:
-        return dict.fromkeys(("property", "arguments", "witness", "facts", "trace_length", "trace"))
+        return dict.fromkeys(("property", "arguments", "witness", "facts", "trace_length", "back_to", "trace"))
     return {
         "property": violation.property,
         "arguments": violation.arguments,
         "witness": violation.witness,
         "facts": as_data(violation.facts),
         "trace_length": violation.trace_length,
+        "back_to": violation.back_to,
         "trace": steps_as_data(system, violation.trace),
     }
 
