@@ -28,7 +28,7 @@ final class Follower {
     private static final Class<?> RESULT = Reflect.type("kafka.server.AbstractFetcherThread$ResultWithPartitions", "org.apache.kafka.server.ResultWithPartitions");
     private static final Class<?> OFFSET_AND_EPOCH = Reflect.type("org.apache.kafka.server.common.OffsetAndEpoch");
     private static final boolean JAVA_MAPS = Reflect.byName(END_POINT, "fetch").getReturnType() == Map.class;
-    private static final int SECONDS = 60;
+    private static final int SECONDS = 600;
 
     private final Broker broker;
     private final Map<Integer, Object> threads = new LinkedHashMap<>();
