@@ -157,7 +157,8 @@ def load_spec(path: Path) -> Spec:
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path}: is not TOML: {error}") from None
     try:
-        return _resolve(path, data)
+        with own.beside(path):
+            return _resolve(path, data)
     except Wrong as wrong:
         raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
 
