@@ -17,7 +17,7 @@ from explorer.search import breadth_first
 from highwater import SpecError
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
-from highwater.cli.scaffolding import SCAFFOLD, scaffold_files, write_scaffold
+from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
 from model.language.declarations import Witness, invariant, prospect
 from model.reference.controlling import write
 from model.reference.state import brokers
