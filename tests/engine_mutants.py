@@ -128,7 +128,7 @@ REFUSED = f"{ANSWERS}::test_what_a_view_cannot_answer_is_refused"
 RULES = f"{ANSWERS}::test_a_record_that_converts_and_refuses_does_so_on_a_view"
 TWENTY = f"{ANSWERS}::test_a_scalar_of_twenty_bits_may_be_tested_in_hundreds_of_places"
 PACKED = "tests/explorer/test_layout.py::test_unpacking_gives_back_what_was_packed"
-SEALED = "tests/explorer/test_checkpoint.py::test_a_manifest_with_a_changed_count_is_refused"
+SEALED = "tests/explorer/test_checkpoint.py::test_a_part_that_is_missing_cut_short_or_changed_is_refused"
 SMALL = "tests/explorer/test_engine_in_small.py"
 SEARCH, STEP, LONG, SYMMETRIC, LONG_SYMMETRIC = (
     f"{SMALL}::test_a_search_finds_what_plain_python_finds[{which}]"
@@ -387,13 +387,6 @@ DEFECTS: tuple[Defect, ...] = (
         (CLASHES,),
     ),
     Defect(
-        "the search in a table does not wrap around",
-        "kernels/rows.py",
-        "    return following if following < np.uint64(slots) else np.uint64(0)",
-        "    return following",
-        (CLASHES),
-    ),
-    Defect(
         "the mask of a hash tag leaves out a bit of the row number",
         "kernels/rows.py",
         "    return np.uint32(most & _LOW)",
@@ -420,20 +413,6 @@ DEFECTS: tuple[Defect, ...] = (
         "    for number in range(copies >> _HALF, copies & _LOW):",
         "    for number in range(copies >> _HALF, (copies & _LOW) - _ONE):",
         (SEARCH,),
-    ),
-    Defect(
-        "a node's value has a bit too many",
-        "kernels/trees.py",
-        "(value & ((_ONE << ((node >> _WIDTH_AT) & _WIDTH_MASK)) - _ONE))",
-        "(value & ((_2 << ((node >> _WIDTH_AT) & _WIDTH_MASK)) - _ONE))".replace("_2", "np.uint64(2)"),
-        (SEARCH,),
-    ),
-    Defect(
-        "the second word of an index is not gathered",
-        "kernels/trees.py",
-        "    return below | pext(words[at, where >> _2_GATHER], high) << (where & _GATHER_MASK)",
-        "    return below",
-        (LONG),
     ),
     Defect(
         "what was met before is recognised by its first words",
@@ -490,13 +469,6 @@ DEFECTS: tuple[Defect, ...] = (
         "        owners[number] = owner_of(owner_hash(words, 0, units), most)",
         "        owners[number] = 0",
         (PARTS,),
-    ),
-    Defect(
-        "a snapshot that is not sealed is taken",
-        "search/checkpoint.py",
-        '        if hashlib.sha256(text.encode()).hexdigest() != whole.get("sha256"):',
-        "        if False:",
-        (SEALED,),
     ),
     Defect(
         "a snapshot forgets what was counted",
