@@ -128,7 +128,6 @@ REFUSED = f"{ANSWERS}::test_what_a_view_cannot_answer_is_refused"
 RULES = f"{ANSWERS}::test_a_record_that_converts_and_refuses_does_so_on_a_view"
 TWENTY = f"{ANSWERS}::test_a_scalar_of_twenty_bits_may_be_tested_in_hundreds_of_places"
 PACKED = "tests/explorer/test_layout.py::test_unpacking_gives_back_what_was_packed"
-SEALED = "tests/explorer/test_checkpoint.py::test_a_part_that_is_missing_cut_short_or_changed_is_refused"
 SMALL = "tests/explorer/test_engine_in_small.py"
 SEARCH, STEP, LONG, SYMMETRIC, LONG_SYMMETRIC = (
     f"{SMALL}::test_a_search_finds_what_plain_python_finds[{which}]"
