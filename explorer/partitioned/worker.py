@@ -6,17 +6,16 @@ remembered between parts but the trees, which are caches of pure functions: they
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from explorer.compiler.effects import Column
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import SPARE
 from explorer.memory import reserve
+from explorer.search.counts import Counts
 from explorer.search.engine import Engine, mask_of
 from explorer.search.fingerprint import Fingerprint, fingerprint
 from explorer.system import System
@@ -26,33 +25,7 @@ PROGRAMS = ("actions", "invariants", "steps")
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
 
 
-@attrs.frozen
-class Counts:
-    """What expanding has counted, states and steps without symmetry.
-
-    Attributes:
-        enabled: successors by action instance, in the system's order.
-        cut_steps: steps cut, by set of bounds.
-    """
-
-    generated: int
-    at_rest: int
-    stopped_at_bound: int
-    enabled: tuple[int, ...]
-    cut_steps: Counter[frozenset[str]]
-
-    @classmethod
-    def none(cls, actions: int) -> Counts:
-        return cls(0, 0, 0, (0,) * actions, Counter())
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.generated + other.generated,
-            self.at_rest + other.at_rest,
-            self.stopped_at_bound + other.stopped_at_bound,
-            tuple(map(sum, zip(self.enabled, other.enabled, strict=True))),
-            self.cut_steps + other.cut_steps,
-        )
+NO_STORE = Budget(max_states=1)  # rows come from outside, and go there
 
 
 class PartitionWorker:
@@ -65,7 +38,7 @@ class PartitionWorker:
 
     def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
         self.system = system
-        self.engine = Engine(system, Budget(max_states=1), audit, workers=1, symmetry=symmetry, families=False)
+        self.engine = Engine(system, NO_STORE, audit, workers=1, symmetry=symmetry, families=False)
         self.layout = self.engine.layout
         self.units = self.engine.store.units
         self._work = self.engine.works[0]
@@ -77,6 +50,15 @@ class PartitionWorker:
     def fingerprint(self, options: dict[str, Any]) -> Fingerprint:
         """What must be equal in every process of a search."""
         return fingerprint(self.system, self.layout, len(self.engine.permutations), options)
+
+    @property
+    def permutations(self) -> Sequence[Any]:
+        """The permutations of interchangeable names, the identity first."""
+        return self.engine.permutations
+
+    def representative(self, state: Any) -> tuple[int, ...]:
+        """The words of the canonical form of a plain state."""
+        return self.engine.representative(state)
 
     @property
     def record_width(self) -> int:

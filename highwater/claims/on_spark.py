@@ -33,7 +33,8 @@ def system_of(
     """
     own.search(path for path in map(Path, model_path) if path.is_dir())
     try:
-        chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
+        with own.trusting():
+            chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
     except Wrong as wrong:
         hint = "install it where executors run, or send it with spark-submit --py-files"
         raise ModelError(f"an executor cannot load the model: {wrong.problems[0].partition(';')[0]}; {hint}") from None

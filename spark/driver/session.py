@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -36,6 +36,8 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
 }
+# What every application is given, that of spark-submit too: Python's workers import nothing from the folder in which they happen to run.
+ALWAYS = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
 CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are
 
@@ -69,7 +71,7 @@ def session(master: str | None = None, name: str = "highwater", **more: str) -> 
 
 def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started a Java machine already, and knows the master
-    settings = dict(more)
+    settings = ALWAYS | more
     if not submitted:
         refuse_without_java()
         master = master or os.environ.get("SPARK_MASTER") or "local[*]"
@@ -97,9 +99,22 @@ def _launch(conf: SparkConf) -> Any:
     """A Java machine whose standard error is this process's, but for what says nothing to anybody."""
     read, write = os.pipe()
     threading.Thread(target=_pass_on, args=(read,), daemon=True).start()
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*arguments, **options))
+        return started[-1]
+
+    java_gateway.Popen, popen = start, java_gateway.Popen
     try:
         return launch_gateway(conf, {"stderr": write})
+    except BaseException:  # Java has not begun to watch whether this process lives, and would wait for it forever
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
     finally:
+        java_gateway.Popen = popen
         os.close(write)
 
 

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from pyspark import java_gateway
 
+from spark.driver import session
 from spark.driver.session import ClusterError, reason_of, refuse_unless_reached, refuse_without_java
 
 
@@ -89,3 +95,44 @@ def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
         "Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, most recent failure: Lost task 0.0 in stage 2.0 (TID 4) "
     )
     assert reason_of(RuntimeError(f"{aborted}(localhost executor driver): java.io.IOException: no")) == "java.io.IOException: no"
+
+
+PROBE = """
+from spark.driver.session import session
+
+def where(rows):
+    import sys
+    return [sys.flags.safe_path for _ in rows]
+
+with_spark = session("local[1]", **{"spark.driver.memory": "512m", "spark.ui.enabled": "false"})
+print(with_spark.sparkContext.parallelize([1], 1).mapPartitions(where).collect())
+with_spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_workers_import_nothing_from_the_folder_they_run_in(tmp_path: Path) -> None:
+    """A module of the standard library's name lies there."""
+    (tmp_path / "socket.py").write_text("open('executed', 'w')\nraise RuntimeError('this is not socket')\n", encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", PROBE], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert ran.stdout.strip() == "[True]", ran.stderr
+    assert not (tmp_path / "executed").exists()
+
+
+def test_java_does_not_outlive_an_interrupt_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has not begun to watch its standard input then."""
+    started = []
+
+    def interrupted(conf: object, options: dict[str, object]) -> None:
+        started.append(java_gateway.Popen(["sleep", "1000"], **options))
+        raise KeyboardInterrupt
+
+    before = java_gateway.Popen
+    monkeypatch.setattr(session, "launch_gateway", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        session._launch(None)
+    assert started[0].poll() == -signal.SIGKILL
+    assert java_gateway.Popen is before
