@@ -76,7 +76,9 @@ def explore(
     if not spark.sparkContext.master.startswith("local"):
         raise CheckpointError(f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach")
     with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
-        return _Search(make_system, budget, spark, name, folder, False, check_deadlock, keep_going, symmetry, partitions, on_progress).run()
+        search = _Search(make_system, budget, spark, name, folder, False, check_deadlock, keep_going, symmetry, partitions, on_progress)
+        search.store.temporary = True
+        return search.run()
 
 
 class _Search:
