@@ -35,7 +35,7 @@ class Disk:
         self.dead = False
         self._files: dict[int, str] = {}
         self._unsynced: set[str] = set()
-        self._renamed: list[tuple[str, bytes | None, bool]] = []
+        self._renamed: list[tuple[str, bytes | None]] = []
         self._real = {name: getattr(os, name) for name in (*CALLS, "unlink", "close")}
 
     @contextmanager
@@ -46,20 +46,19 @@ class Disk:
         try:
             yield self
         except Died:
-            pass
+            for file in self._files:  # as the system does for a process that ends; with them go its locks
+                self._real["close"](file)
         finally:
             for name, real in self._real.items():
                 setattr(os, name, real)
 
     def lose(self, part: float) -> None:
         """After a death: keep that part of each file that was not synced, and undo renames that were not."""
-        for name, before, was_unsynced in reversed(self._renamed):
-            if part < 1:
-                Path(name).unlink(missing_ok=True)
-                if before is not None:
-                    Path(name).write_bytes(before)
-            elif was_unsynced:
-                self._unsynced.add(name)
+        for name, before in reversed(self._renamed) if part < 1 else ():
+            self._unsynced.discard(name)
+            Path(name).unlink(missing_ok=True)
+            if before is not None:
+                Path(name).write_bytes(before)
         for name in self._unsynced:
             if os.path.exists(name):
                 os.truncate(name, int(os.path.getsize(name) * part))
@@ -111,7 +110,10 @@ class Disk:
         if self._is_below(target):
             self._count()
             before = Path(target).read_bytes() if os.path.exists(target) else None
-            self._renamed.append((str(target), before, str(source) in self._unsynced))
+            self._renamed.append((str(target), before))
+            if str(source) in self._unsynced:
+                self._unsynced.remove(str(source))
+                self._unsynced.add(str(target))
         self._real["replace"](source, target)
 
     def _unlink(self, path: Any, *rest: Any, **more: Any) -> None:
