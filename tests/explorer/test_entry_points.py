@@ -312,10 +312,10 @@ def test_sources_in_an_archive_are_the_same_sources(tmp_path: Path) -> None:
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) -> None:
     code = f"""
 import sys, pathlib, numpy as np
-from explorer.kernels import doors, kept
-kept.folders = lambda: [pathlib.Path({str(folder)!r})]
+from explorer.kernels import code_cache, entry_points
+code_cache.folders = lambda: [pathlib.Path({str(folder)!r})]
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
-doors.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
+entry_points.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
 print(sorted(table[table > 0] & 7), "numba" in sys.modules)
 """
 
