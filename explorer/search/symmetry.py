@@ -49,8 +49,6 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
         for names in system.interchangeable.values()
     ]
     every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
-    if system.liveness:
-        every = every[:1]
     initial = set(system.initial)
     return [
         found
