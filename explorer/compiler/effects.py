@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -109,7 +109,7 @@ class Effects:
         return tuple(after)
 
 
-def _joined(copies: Sequence[tuple[Leaf, Leaf]]) -> list[list[int]]:
+def _joined(copies: Iterable[tuple[Leaf, Leaf]]) -> list[list[int]]:
     """Copies as (target's word and shift, source's word and shift, width), neighbours that move together made one."""
     joined: list[list[int]] = []
     for target, source in sorted(copies, key=lambda copy: (copy[0].word, copy[0].shift)):

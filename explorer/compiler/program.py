@@ -11,16 +11,17 @@ Trees are caches of pure functions: they may be grown in any order, anywhere, an
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from explorer.compiler.effects import FIRST_EFFECT, Column, Effects
-from explorer.compiler.images import Image, Permutation, families
+from explorer.compiler.equivariance import Equivariance
+from explorer.compiler.images import Image, families
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.tracing import Recorder
-from explorer.system import RAISED, Cut, ModelError, judge, line_of, successor, verdict_of, where
+from explorer.system import RAISED, Cut, ModelError, impure, judge, line_of, successor, verdict_of, where
 from model.declarations import Instance
 
 MOST_BRANCHES = 1 << 28
@@ -48,8 +49,23 @@ class Program:
     """
 
     def __init__(
-        self, layout: Layout, instances: Sequence[Instance], effects: Effects, audit: int, permutations: Sequence[Permutation] = ()
+        self,
+        layout: Layout,
+        instances: Sequence[Instance],
+        effects: Effects,
+        audit: int,
+        images: Sequence[Image] = (),
+        share: bool = True,
     ) -> None:
+        """
+        Args:
+            audit: how many paths of each function to hold against plain Python.
+            images: those of the permutations of interchangeable names, the identity first; every path is tried on all of them.
+            share: whether a path that one instance has taken serves the images of the instance, too.
+
+        Raises:
+            ModelError: the image of an instance is none of the instances.
+        """
         self.instances = instances
         self.effects = effects
         self.branches = Column(np.uint64, most=MOST_BRANCHES)
@@ -59,12 +75,11 @@ class Program:
         self.layout = layout
         self._first: list[tuple[int, Image | None]] = [(number, None) for number in range(len(instances))]
         self._others: list[list[tuple[int, Image]]] = [[] for _ in instances]
-        images: dict[int, Image] = {}
-        for first, family in families(instances, permutations):
-            for number, permutation in family:
-                image = images.get(permutation) or images.setdefault(permutation, Image.under(permutations[permutation], layout))
-                self._first[number] = first, image
-                self._others[first].append((number, image))
+        for first, family in families(instances, [image.permutation for image in images]) if share else ():
+            for number, position in family:
+                self._first[number] = first, images[position]
+                self._others[first].append((number, images[position]))
+        self._equivariance = Equivariance(self, images[1:]) if len(images) > 1 and instances else None
         self._moved: dict[tuple[int, Image], int] = {}
         self._tests = {
             leaf: NODE | leaf.word | leaf.shift << WORD_FIELD | leaf.width << WIDTH_AT for leaf in layout.root.leaves() if leaf.width
@@ -79,8 +94,8 @@ class Program:
         It is the first of the instance's family that is run, and the family's other trees take images of its path.
 
         Raises:
-            ModelError: the function raised, returned what it must not, did what cannot be traced, or took a path that contradicts an
-                earlier one, so that it is no pure function of the state.
+            ModelError: the function raised, returned what it must not, did what cannot be traced, tells interchangeable names apart, or
+                took a path that contradicts an earlier one, so that it is no pure function of the state.
         """
         if self._end(number, words) not in (UNKNOWN, PENDING):
             return
@@ -90,13 +105,13 @@ class Program:
         self.examples.append((number, words))
         self._graft(first, path, reference)
         for other, moved in self._others[first]:
-            self._graft(other, moved.of_path(path), self._image_of(reference, moved))
+            self._graft(other, moved.of_path(path), self.image_of(reference, moved))
         name = self.instances[number].of.name
         if self._audits[name] > 0:
             self._audits[name] -= 1
             self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
 
-    def _image_of(self, reference: int, image: Image) -> int:
+    def image_of(self, reference: int, image: Image) -> int:
         """The reference of the image of what a reference means."""
         return reference
 
@@ -131,31 +146,44 @@ class Program:
             For an action None, a `Cut`, or the next state's words; for an invariant whether it holds.
         """
         self.learn(number, words)
-        return self._meant(self._end(number, words), words)
+        return self.meant(self._end(number, words), words)
 
     def _trace(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
         """The path of the first of an instance's family, in the state whose image the words hold, and what it leads to."""
         first, image = self._first[number]
         recorder = Recorder(self.layout, words, image.origin_of_leaf if image else None)
+        run = self._equivariance.run if self._equivariance else self.run
         try:
-            return recorder.path, self._reference(self.instances[first], recorder)
+            return recorder.path, run(first, recorder, lambda: image.origin_of(words) if image else words)
+        finally:
+            recorder.close()
+
+    def run(self, number: int, recorder: Recorder, words: Callable[[], Sequence[int]]) -> int:
+        """Run an instance; what its result means, as a reference.
+
+        Args:
+            words: gives those of the state, to explain an error.
+
+        Raises:
+            ModelError: the function raised, returned what it must not, or did what cannot be traced.
+        """
+        try:
+            return self._reference(self.instances[number], recorder)
         except ModelError:
             raise
         except RAISED as error:
-            self._explain(self.instances[number], words, error)
+            self._explain(self.instances[number], words(), error)
             raise AssertionError("unreachable") from error
-        finally:
-            recorder.close()
 
     def _reference(self, instance: Instance, recorder: Recorder) -> int:
         """Run the instance; what its result means, as a reference."""
         raise NotImplementedError
 
     def _plain(self, instance: Instance, state: Any) -> Any:
-        """The same result from plain evaluation on the plain state, in a form that `_meant` compares."""
+        """The same result from plain evaluation on the plain state, in a form that `meant` compares."""
         raise NotImplementedError
 
-    def _meant(self, reference: int, words: Any) -> Any:
+    def meant(self, reference: int, words: Any) -> Any:
         """What a reference says of a state, in the form of `_plain`."""
         raise NotImplementedError
 
@@ -174,43 +202,24 @@ class Program:
                 found = tested | self.branches.extend(1 << leaf.width) << BRANCHES_FIELD
                 cells[position] = found
             elif found & TEST != tested:
-                raise self._impure(number)
+                raise impure(self.instances[number])
             position = ((found & ~NODE) >> BRANCHES_FIELD) + raw
         if cells[position] not in (UNKNOWN, PENDING, reference):
-            raise self._impure(number)
+            raise impure(self.instances[number])
         cells[position] = reference
-
-    def _impure(self, number: int) -> ModelError:
-        instance = self.instances[number]
-        return ModelError(
-            f"{instance} is not a pure function of the state: with equal values read it went on differently\n  {where(instance)}\n"
-            "  look for randomness, time, globals, caches and iteration in an order that varies"
-        )
 
     def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
         """Hold a path of the first of a family against plain evaluation, on its own state and on one that differs wherever it did not
-        look, and hold one of its images against plain evaluation on the image of that state."""
+        look."""
         instance = self.instances[first]
         twin, state = self._twin(words, path)
         for packed, audited in ((words, self._unpacked(words)), (twin, state)):
-            if self._plain(instance, audited) != self._meant(reference, packed):
+            if self._plain(instance, audited) != self.meant(reference, packed):
                 raise ModelError(
                     f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
                     f"  in the state {self.layout.domain.show(audited)}\n"
                     "  look for identity tests (`is`), type tests on containers, and anything outside the state"
                 )
-        if not self._others[first]:
-            return
-        number, image = self._random.choice(self._others[first])
-        other, moved = self.instances[number], image.of_state(twin)
-        state = self.layout.unpack(moved)
-        if self._plain(other, state) != self._meant(self._image_of(reference, image), moved):
-            raise ModelError(
-                f"{other.of.name} tells names apart, which the model declares interchangeable: {other} does not do to a state what\n"
-                f"  {instance} does to its image; explore without symmetry\n"
-                f"  {where(other)}\n  in the state {self.layout.domain.show(state)}\n"
-                "  look for names that are not declared (`names=`, `by=`), for parameters too, and for names that are treated specially"
-            )
 
     def _unpacked(self, words: Any) -> Any:
         """The plain state; many instances are audited on one state in turn."""
@@ -242,7 +251,7 @@ class ActionProgram(Program):
     def known_successors(self, words: Any) -> list[tuple[int, ...]]:
         """The words of the states after a packed state, as far as paths are known."""
         ends = (self._end(number, words) for number in range(len(self.instances)))
-        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self._meant(end, words), tuple)]
+        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self.meant(end, words), tuple)]
 
     def _reference(self, instance: Instance, recorder: Recorder) -> int:
         result = instance.apply(recorder.root())
@@ -250,7 +259,7 @@ class ActionProgram(Program):
             return NOTHING
         return self.effects.reference(recorder.writes(result))
 
-    def _image_of(self, reference: int, image: Image) -> int:
+    def image_of(self, reference: int, image: Image) -> int:
         if reference == NOTHING:
             return NOTHING
         found = self._moved.get((reference, image))
@@ -263,7 +272,7 @@ class ActionProgram(Program):
         after = successor(instance, state, self.layout.domain)
         return after if after is None or isinstance(after, Cut) else self.layout.pack(after)
 
-    def _meant(self, reference: int, words: Any) -> Any:
+    def meant(self, reference: int, words: Any) -> Any:
         if reference == NOTHING:
             return None
         row = reference - FIRST_EFFECT
@@ -282,5 +291,5 @@ class InvariantProgram(Program):
     def _plain(self, instance: Instance, state: Any) -> Any:
         return bool(judge(instance, state, self.layout.domain))
 
-    def _meant(self, reference: int, words: Any) -> Any:
+    def meant(self, reference: int, words: Any) -> Any:
         return reference == NOTHING

@@ -26,9 +26,9 @@ class OutOfBounds:
 class Update:
     """The step sets leaves to packed constants, clears what is absent, and copies some leaves' packed values from the state before."""
 
-    constants: tuple[tuple[Leaf, int], ...]
-    copies: tuple[tuple[Leaf, Leaf], ...]
-    cleared: tuple[Leaf, ...]
+    constants: frozenset[tuple[Leaf, int]]
+    copies: frozenset[tuple[Leaf, Leaf]]
+    cleared: frozenset[Leaf]
 
 
 class Recorder:
@@ -88,7 +88,7 @@ class Recorder:
         writer.assign(self._layout.root, result)
         if writer.cut:
             return OutOfBounds(frozenset(writer.cut))
-        return Update(tuple(writer.constants.items()), tuple(writer.copies.items()), tuple(writer.cleared))
+        return Update(frozenset(writer.constants.items()), frozenset(writer.copies.items()), frozenset(writer.cleared))
 
 
 class _Writer:

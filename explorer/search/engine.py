@@ -40,8 +40,8 @@ class Engine(Compiled):
     def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True) -> None:
         layout = Layout(system.domain)
         self.permutations = permutations_of(system, layout) if symmetry else []
-        super().__init__(system, layout, audit, self.permutations if families else ())
-        self.symmetry = tabulate(layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(layout)
+        super().__init__(system, layout, audit, self.permutations, families)
+        self.symmetry = tabulate(layout, self.images) if len(self.permutations) > 1 else no_symmetry(layout)
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self.store = Store(layout, budget, self.pool)
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]

@@ -8,16 +8,15 @@ how many of them leave a state as it is; every state of an orbit has as many suc
 recovered exactly.
 
 That is sound only if the initial states, the actions and the properties do not tell the names apart. Permutations that move the set of
-initial states or a prospect are left out; the rest is tried on states as the search meets them, and refused where it fails.
+initial states or a prospect are left out. Under the others each path of a function is tried as it is learned, see
+`explorer.compiler.equivariance`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn
 
 import attrs
 import numpy as np
@@ -25,8 +24,7 @@ import numpy as np
 from explorer.compiler.images import Image, Permutation, permuted, renamed
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
 from explorer.kernels.arrays import Symmetry
-from explorer.system import ModelError, System, judge, successor
-from model.declarations import Instance, Prospect, Quantified, Transition
+from explorer.system import System
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8
@@ -64,9 +62,9 @@ def no_symmetry(layout: Layout) -> Symmetry:
     return Symmetry(where, images, where, images, *_no_keys(1), np.zeros(2, np.int64), np.zeros(1, np.int64))
 
 
-def tabulate(layout: Layout, permutations: Sequence[Permutation]) -> Symmetry:
-    """The kernel's tables for a group of permutations, the identity first."""
-    every = [Image.under(permutation, layout) for permutation in permutations]
+def tabulate(layout: Layout, every: Sequence[Image]) -> Symmetry:
+    """The kernel's tables for the images under a group of permutations, the identity first."""
+    permutations = [image.permutation for image in every]
     moves = [image.moves for image in every]
     chunks = list(_chunks(layout))
     where = [(chunk[0].word, chunk[0].shift, (1 << sum(part.width for part in chunk)) - 1) for chunk in chunks]
@@ -182,61 +180,3 @@ def _choices(goes_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         chosen[number] = np.flatnonzero(image == image.min()).tolist()
     lengths = [len(chosen.get(number, ())) for number in range(3 ** math.comb(names, 2))]
     return np.concatenate([[0], np.cumsum(lengths)]), np.array([each for number in sorted(chosen) for each in chosen[number]])
-
-
-def refuse_unless_sound(system: System, permutations: Sequence[Permutation], states: Sequence[Any]) -> None:
-    """Try whether actions and properties tell the permuted names apart in some states.
-
-    Raises:
-        ModelError: they do; names the function, the names and the state.
-    """
-    for state in states:
-        ours = _seen(system, state)
-        for permutation in _generators(permutations):
-            theirs = _seen(system, permuted(system.domain, state, permutation))
-            for function in _told_apart(system, permutation, ours, theirs):
-                _refuse(system, permutation, function, state)
-
-
-def _generators(permutations: Sequence[Permutation]) -> list[Permutation]:
-    """Those that exchange two neighbours, which all others are made of if all are there; else every one."""
-    if len(permutations) < math.prod(math.factorial(len(of)) for of in permutations[0].values()):
-        return list(permutations[1:])
-    moved = [[place for of in found.values() for place, pair in enumerate(of.items()) if pair[0] != pair[1]] for found in permutations]
-    return [found for found, places in zip(permutations, moved, strict=True) if len(places) == 2 and places[1] - places[0] == 1]
-
-
-def _seen(system: System, state: Any) -> dict[Instance, list[Any]]:
-    """What each action and property gives for a state, and each step property for the steps from there."""
-    after = {each: successor(each, state, system.domain) for each in system.actions}
-    steps = [Transition(state, each) for each in after.values() if isinstance(each, system.domain.cls)]
-    return {
-        **{each: [result] for each, result in after.items()},
-        **{each: [bool(judge(each, step, system.transitions)) for step in steps] for each in system.step_properties},
-        **{each: [bool(judge(each, state, system.domain))] for each in (*system.invariants, *system.prospects)},
-    }
-
-
-def _told_apart(
-    system: System, permutation: Permutation, ours: Mapping[Instance, list[Any]], theirs: Mapping[Instance, list[Any]]
-) -> Iterator[Quantified]:
-    """The functions that give for a state's image anything but the images of what they give for the state.
-
-    Instances of a function may change places. Prospects may not: the permutations leave each as it is.
-    """
-    both: dict[Instance | Quantified, tuple[list[Any], list[Any]]] = {}
-    for instance, results in ours.items():
-        here, there = both.setdefault(instance if isinstance(instance.of, Prospect) else instance.of, ([], []))
-        here += [permuted(system.domain, each, permutation) if isinstance(each, system.domain.cls) else each for each in results]
-        there += theirs[instance]
-    for found, (here, there) in both.items():
-        if Counter(here) != Counter(there):
-            yield found.of if isinstance(found, Instance) else found
-
-
-def _refuse(system: System, permutation: Permutation, function: Quantified, state: Any) -> NoReturn:
-    moved = ", ".join(f"{name} and {image}" for of in permutation.values() for name, image in of.items() if name < image)
-    raise ModelError(
-        f"{function.name} tells {moved} apart, which the model declares interchangeable; explore without symmetry\n"
-        f"  in the state {system.domain.show(state)}"
-    )
