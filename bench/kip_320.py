@@ -23,10 +23,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from explorer.search.local import explore
+from explorer.search.breadth_first import explore
 from explorer.verdict import Outcome
-from highwater.specs.resolving import build_system, resolve_model
-from model.catalogue import MODELS
+from highwater.claims.resolving import build_system, resolve_model
+from model.language.registration import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 SMALL, LARGE = (3, 2, 2, 2), (3, 2, 2, 3)
@@ -97,7 +97,7 @@ def paired(other: str, runs: int) -> None:
         spec.write_text(
             f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\nbounds = {{ {bounds} }}\ncheck = ["weak_isr", "strong_isr"]\n'
         )
-        check = [sys.executable, "-m", "highwater.cli", "check", str(spec)]
+        check = [sys.executable, "-m", "highwater.cli.main", "check", str(spec)]
         ours = {"as it comes": check, "every state, 1 thread": [*check, "--no-symmetry", "--workers", "1"]}
         ratios: dict[str, list[float]] = {how: [] for how in ours}
         whole_process(check, str(DISTINCT[SMALL]))  # fills the kernel cache

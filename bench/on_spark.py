@@ -30,12 +30,12 @@ import attrs
 import rivals_on_spark as rivals
 from usage import Usage
 
-from explorer.search import local
-from explorer.search.parts import PartEngine
+from explorer.partitioned.worker import PartitionWorker
+from explorer.search import breadth_first
 from explorer.verdict import Progress
-from highwater.on_spark import system_of
-from spark.explore import explore
-from spark.session import session
+from highwater.claims.on_spark import system_of
+from spark.driver.explore import explore
+from spark.driver.session import session
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 TINY, SMALL, LARGE = (3, 2, 2, 1), (3, 2, 2, 2), (3, 2, 2, 3)
@@ -103,7 +103,7 @@ class Bench:
 
     def search(self, sizes: tuple[int, ...], columns: bool = False) -> Run:
         spark, seen = session(), list[Progress]()
-        units = len(PartEngine(recipe(sizes)(), self.how.symmetry).units)
+        units = len(PartitionWorker(recipe(sizes)(), self.how.symmetry).units)
         exchanging = rivals.exchanging_columns(spark, units) if columns else nullcontext()
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage, exchanging:
             how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "on_progress": seen.append}
@@ -125,7 +125,7 @@ class Bench:
 
     def local(self, sizes: tuple[int, ...]) -> Run:
         with Usage() as usage:
-            one = local.explore(recipe(sizes)(), symmetry=self.how.symmetry)
+            one = breadth_first.explore(recipe(sizes)(), symmetry=self.how.symmetry)
         return Run("local engine", one.seconds, [], [], usage.processor)
 
 
@@ -154,7 +154,7 @@ def main() -> None:
         bench.search(SMALL, columns=True)
         bench.plain(TINY)
     bench.local(TINY)
-    layout = PartEngine(recipe(sizes)(), arguments.symmetry).layout
+    layout = PartitionWorker(recipe(sizes)(), arguments.symmetry).layout
     print(f"KIP-320 {sizes}: {DISTINCT[sizes]:,} states of {layout.bits} bits; {arguments.master}")
     for number in range(arguments.runs):
         print(f"\nrun {number + 1} begins {load()}\n\n{HEAD}", flush=True)

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from explorer.search.parts import PartEngine
+from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
-from spark import cluster
-from spark.level import BLOCKS, REPORT, Search, engine_of
-from spark.store import Levels
+from spark.driver import cluster
+from spark.levels import Levels
+from spark.worker.level import BLOCKS, REPORT, Search, engine_of
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 PLACE = ("owner", "source", "number")
@@ -29,7 +29,7 @@ PLACE = ("owner", "source", "number")
 
 def plain(spark: Any, make: Callable[[], System], symmetry: bool, folder: str) -> tuple[list[int], list[float]]:
     """The plain pipeline; the rows and the seconds of each level after the first, whose row is the initial state's."""
-    engine = PartEngine(make(), symmetry)
+    engine = PartitionWorker(make(), symmetry)
     rows = engine.representative_rows(engine.system.initial)
     for _ in range(10):  # the same warm start that the search's driver gives: its trees after ten levels
         records = [some.reshape(-1, engine.record_width)[:, :-2] for _, some in engine.expand(rows, 1)]

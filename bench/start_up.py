@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from explorer.kernels import kept
+from explorer.kernels import code_cache
 
 SPEC = """
 model = "reference"
@@ -34,12 +34,12 @@ def seconds(*arguments: str) -> float:
     """One run, as users have it: with byte code."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "highwater.cli", *arguments], env=environment, capture_output=True, check=True)
+    subprocess.run([sys.executable, "-m", "highwater.cli.main", *arguments], env=environment, capture_output=True, check=True)
     return time.perf_counter() - started
 
 
 def forget() -> None:
-    for folder in kept.folders():
+    for folder in code_cache.folders():
         for made in folder.glob("kernels-*"):
             shutil.rmtree(made)
 

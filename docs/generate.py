@@ -16,17 +16,17 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, ActionProgram
 from explorer.compiler.effects import FIRST_EFFECT, Effects
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import NODE, NOTHING, PENDING, UNKNOWN, ActionProgram
 from explorer.compiler.tracing import OutOfBounds
 from explorer.system import System
-from highwater.cli import main as command_line
-from highwater.listing import variants
-from highwater.specs.resolving import build_system, resolve_model
-from highwater.specs.spec import Expectation, Mutations, SpecFile
+from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.spec import Expectation, Mutations, SpecFile
+from highwater.cli.listing import variants
+from highwater.cli.main import main as command_line
 from invariants.catalogue import PROPERTIES
-from model.catalogue import MODELS
+from model.language.registration import MODELS
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the code; change the code instead. -->\n"

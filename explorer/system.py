@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
-from model import declarations
-from model.declarations import Instance, StepProperty, Transition, Witness
-from model.domain import DomainError, Struct
+from model.language import declarations
+from model.language.declarations import Instance, StepProperty, Transition, Witness
+from model.language.domain import DomainError, Struct
 
 RAISED = (Exception, SystemExit)
 """What a model's functions may raise without ending more than themselves: `sys.exit(0)` in one must not look like a claim that was met."""

@@ -10,8 +10,8 @@ import attrs
 
 from explorer.system import RAISED, ModelError, System, judge_end, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
-from model.declarations import Instance, Witness
-from model.domain import ArrayOf, Maybe, SequenceOf, Struct
+from model.language.declarations import Instance, Witness
+from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
 
 
 def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:

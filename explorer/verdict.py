@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.declarations import Instance
+from model.language.declarations import Instance
 
 DEADLOCK = "no_deadlock"
 

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 from explorer.verdict import Budget, Verdict, Violation
-from highwater.claims import Engine, Result, Status, check_spec
-from highwater.specs import own
-from highwater.specs.resolving import Property
-from highwater.specs.spec import Spec, SpecError, find_specs, load_spec, make_spec
-from highwater.specs.tables import did_you_mean, shown
-from model.declarations import Witness, invariant, prospect, step_property
-from model.definition import Model
+from highwater.claims import own
+from highwater.claims.checking import Engine, Result, Status, check_spec
+from highwater.claims.resolving import Property
+from highwater.claims.spec import Spec, SpecError, find_specs, load_spec, make_spec
+from highwater.claims.tables import did_you_mean, shown
+from model.language.declarations import Witness, invariant, prospect, step_property
+from model.language.definition import Model
 
 __all__ = [
     "Result",

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from highwater.claims import Result
-    from highwater.specs.resolving import Property
+    from highwater.claims.checking import Result
+    from highwater.claims.resolving import Property
 
 
 def _at_least_1(text: str) -> int:
@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-    from highwater.specs.positions import may_be_spec
+    from highwater.claims.positions import may_be_spec
 
     if parent.config.getoption("highwater") and may_be_spec(file_path):
         return SpecFile.from_parent(parent, path=file_path)
@@ -84,7 +84,7 @@ class Claim(pytest.Item):
             raise ClaimNotMet(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
-        from highwater.specs.spec import SpecError
+        from highwater.claims.spec import SpecError
 
         if isinstance(excinfo.value, ClaimNotMet | SpecError):
             return str(excinfo.value)
@@ -98,8 +98,8 @@ class ClaimNotMet(Exception):
     """A claim did not come out, or a budget ended the search before it could tell."""
 
     def __init__(self, result: Result) -> None:
+        from highwater.claims.positions import line_of_key
         from highwater.reports.terminal import plain_text
-        from highwater.specs.positions import line_of_key
 
         self.result = result
         key = result.mismatches[0].key if result.mismatches else "expect.verdict"

@@ -12,7 +12,7 @@ from pathlib import Path
 def main() -> None:
     """Check the specs that the command line names, on the cluster that spark-submit names."""
     sys.path[0] = str(Path(__file__).parents[1])  # the folder of the package, not the package itself
-    from highwater.cli import main as highwater
+    from highwater.cli.main import main as highwater
 
     highwater(["check", "--engine", "spark", *sys.argv[1:]], prog_name="spark-submit highwater/submit.py")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping
 
-from model.catalogue import CatalogueByClass
-from model.declarations import Invariant, Prospect, StepProperty
+from model.language.declarations import Invariant, Prospect, StepProperty
+from model.language.registration import CatalogueByClass
 
 PROPERTIES: MutableMapping[type, tuple[Invariant | StepProperty | Prospect, ...]] = CatalogueByClass(
     {

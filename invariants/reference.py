@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.declarations import Witness, invariant
+from model.language.declarations import Witness, invariant
 from model.log import brokers
 from model.reference.async_isr import Agreement
 from model.reference.state import Cluster

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from model.domain import Integers, within
+from model.language.domain import Integers, within
 
 NO_EPOCH = -1
 

@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A Spark session on two cores of this machine, started by the first test that needs it."""
     pytest.importorskip("pyspark")
-    from spark.session import session
+    from spark.driver.session import session
 
     paths = [str(HERE / "spark"), str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     folder = tmp_path_factory.mktemp("spark")

@@ -8,10 +8,10 @@ from typing import Any
 import attrs
 
 from explorer.system import System
-from highwater.listing import variants
-from highwater.specs.resolving import build_system
+from highwater.claims.resolving import build_system
+from highwater.cli.listing import variants
 from invariants.catalogue import PROPERTIES
-from model.catalogue import MODELS
+from model.language.registration import MODELS
 
 CHOSEN = {"partition": ("kafka-0.10.2", "kafka-2.1", "kafka-2.8.0", "repaired"), "controller": ("kafka-3.5", "kafka-0.10.2")}
 CASES = [(model, name) for model in MODELS for name, _, _ in variants(MODELS[model]) if name in CHOSEN.get(model, (name,))]

@@ -38,8 +38,8 @@ DISTINCT = {(2, 2, 2, 1): 957, (2, 2, 2, 2): 5_973, (3, 2, 2, 1): 39_619, (3, 2,
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
 EVERY_STATE = """
 import pathlib, sys
-from explorer.search.local import explore
-from highwater.specs.spec import load_spec
+from explorer.search.breadth_first import explore
+from highwater.claims.spec import load_spec
 outcome = explore(load_spec(pathlib.Path(sys.argv[1])).system(), symmetry=False, workers=int(sys.argv[2]))
 print(outcome.distinct_states, "distinct", outcome.verdict)
 """
@@ -104,7 +104,7 @@ def highwater(bounds: tuple[int, ...], folder: Path) -> list[Peer]:
     sizes = ", ".join(f"{key} = {value}" for key, value in zip(BOUNDS, bounds, strict=True))
     protocol = 'model = "reference"\nprotocol = { variant = "kip-320" }'
     spec.write_text(f'{protocol}\nbounds = {{ {sizes} }}\ncheck = ["weak_isr", "strong_isr"]\n')
-    check = [sys.executable, "-m", "highwater.cli", "check", str(spec)]
+    check = [sys.executable, "-m", "highwater.cli.main", "check", str(spec)]
     every_state = [
         Peer(
             f"highwater, every state, {workers} thread{'s'[: workers - 1]}",

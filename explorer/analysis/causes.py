@@ -19,7 +19,7 @@ from explorer.compiler.tracing import Recorder, Update
 from explorer.system import RAISED, ModelError, System, judge_end, where
 from explorer.trace import element_path
 from explorer.verdict import Step
-from model.declarations import Instance, Prospect, StepProperty, Transition
+from model.language.declarations import Instance, Prospect, StepProperty, Transition
 
 START = 0
 

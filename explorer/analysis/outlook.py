@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from explorer.system import Cut, System, judge, successor
-from model.declarations import Instance
+from model.language.declarations import Instance
 
 MOST_STATES = 2_000  # some seconds; the shipped claims need 228 at most
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import attrs
 
-from explorer.search.local import explore
+from explorer.search.breadth_first import explore
 from explorer.system import Cut, System, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation
-from model.declarations import Instance, invariant
+from model.language.declarations import Instance, invariant
 
 STATES_AT_ONCE = 200_000
 

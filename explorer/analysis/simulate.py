@@ -16,15 +16,14 @@ from typing import Any
 import attrs
 import numpy as np
 
+from explorer.compiler.decision_trees import Program
 from explorer.compiler.effects import MOST_CUTS
-from explorer.compiler.filters import Filter
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import Program
-from explorer.compiler.widening import not_widened
-from explorer.kernels import doors as kernels
-from explorer.kernels import walker as codes
+from explorer.compiler.prefilter import Filter
+from explorer.compiler.wide_nodes import not_widened
+from explorer.kernels import entry_points, walk_arrays
 from explorer.kernels.arrays import Trees
-from explorer.kernels.walker import Walker
+from explorer.kernels.walk_arrays import Walker
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.coverage import unreached
 from explorer.system import System, successor
@@ -145,15 +144,15 @@ class _Walks(Compiled):
                     begin = end
                     for walker, status in found:
                         done.append((walker, status))
-                        if status != codes.DONE:
+                        if status != walk_arrays.DONE:
                             return self._simulation(done, paths_at)
                     paths_at.append((begin, self.paths))
                     elapsed = time.perf_counter() - self.started
-                    on_progress(begin, sum(int(walker.place[codes.STEPS]) for walker, _ in done), elapsed)
+                    on_progress(begin, sum(int(walker.place[walk_arrays.STEPS]) for walker, _ in done), elapsed)
                     if begin >= 4 * filtered_at:
                         self.filter = Filter(self.actions, done[-1][0].ends.tolist())
                         filtered_at = begin
-                    done = [(_added(done), codes.DONE)]
+                    done = [(_added(done), walk_arrays.DONE)]
                     if seconds is not None and elapsed >= seconds:
                         break
         except KeyboardInterrupt:
@@ -163,29 +162,29 @@ class _Walks(Compiled):
     def _chunk(self, part: tuple[int, int]) -> tuple[Walker, int]:
         """Make the walks of a chunk, up to its first violation."""
         walker = self._walker()
-        walker.place[codes.WALK], end = part
+        walker.place[walk_arrays.WALK], end = part
         while True:
-            status = kernels.walk_on(
+            status = entry_points.walk_on(
                 end, self.depth, self.seed, self.initial, self.weights, self.check_deadlock, len(self.system.invariants),
                 len(self.system.step_properties), self._trees(self.actions, self.filter),
                 self._trees(self.invariants, self.unfiltered[self.invariants]), self._trees(self.steps, self.unfiltered[self.steps]),
                 self.effect_arrays(), walker, (0,) * self.layout.units,
             )  # fmt: skip
             missed = {
-                codes.MISSED_ACTION: (self.actions, walker.words),
-                codes.MISSED_INVARIANT: (self.invariants, walker.words),
-                codes.MISSED_STEP: (self.steps, walker.pair),
+                walk_arrays.MISSED_ACTION: (self.actions, walker.words),
+                walk_arrays.MISSED_INVARIANT: (self.invariants, walker.words),
+                walk_arrays.MISSED_STEP: (self.steps, walker.pair),
             }.get(status)
             if missed is None:
                 return walker, status
             program, words = missed
             with self.growing:
-                program.learn(int(walker.place[codes.TREE]), tuple(map(int, words[0])))
+                program.learn(int(walker.place[walk_arrays.TREE]), tuple(map(int, words[0])))
 
     def _walker(self) -> Walker:
         trees, words = max(1, len(self.system.actions)), self.layout.words
-        place = np.zeros(codes.PLACE, np.int64)
-        place[codes.STEP] = -1
+        place = np.zeros(walk_arrays.PLACE, np.int64)
+        place[walk_arrays.STEP] = -1
         return Walker(
             place=place,
             random=np.zeros(1, np.uint64),
@@ -205,15 +204,15 @@ class _Walks(Compiled):
         return as_arrays(program, found, not_widened(len(program.instances)))
 
     def _simulation(self, done: Sequence[tuple[Walker, int]], paths_at: Sequence[tuple[int, int]]) -> Simulation:
-        last, status = done[-1] if done else (self._walker(), codes.DONE)
+        last, status = done[-1] if done else (self._walker(), walk_arrays.DONE)
         walker = _added(done) if done else last
-        violated = status != codes.DONE
-        made = int(last.place[codes.WALK]) + violated
+        violated = status != walk_arrays.DONE
+        made = int(last.place[walk_arrays.WALK]) + violated
         half = next(paths for walks, paths in reversed(paths_at) if 2 * walks <= made)
         bounds_cut: Counter[str] = Counter()
         for number, bounds in enumerate(self.effects.bounds):
             bounds_cut.update({bound: int(walker.cut_steps[number]) for bound in bounds if walker.cut_steps[number]})
-        counted = (codes.AT_DEPTH, codes.AT_REST, codes.AT_BOUND, codes.UNWEIGHTED, codes.STEPS)
+        counted = (walk_arrays.AT_DEPTH, walk_arrays.AT_REST, walk_arrays.AT_BOUND, walk_arrays.UNWEIGHTED, walk_arrays.STEPS)
         at_depth, at_rest, at_bound, unweighted, steps = (int(walker.place[at]) for at in counted)
         programs = (self.invariants, self.steps, self.actions)
         return Simulation(
@@ -245,16 +244,16 @@ class _Walks(Compiled):
 
     def _violation(self, walker: Walker, status: int) -> Violation:
         """The violation at the end of a walk, each of whose steps is executed again in plain Python."""
-        domain, length = self.system.domain, int(walker.place[codes.STEP])
-        number = int(walker.place[codes.TREE])
+        domain, length = self.system.domain, int(walker.place[walk_arrays.STEP])
+        number = int(walker.place[walk_arrays.TREE])
         states = [state for state in self.system.initial if self._leads_here(state, walker.path[:length].tolist(), walker)]
         steps = [Step(None, states[0])]
         for tree in walker.path[:length].tolist():
             action = self.system.actions[tree]
             steps.append(Step(action, successor(action, steps[-1].state, domain)))
-        if status == codes.DEADLOCK:
+        if status == walk_arrays.DEADLOCK:
             return violation_at(self.system, None, steps)
-        of = self.system.step_properties if status == codes.BROKEN_STEP else self.system.invariants
+        of = self.system.step_properties if status == walk_arrays.BROKEN_STEP else self.system.invariants
         return violation_at(self.system, of[number], steps)
 
     def _leads_here(self, state: Any, path: Sequence[int], walker: Walker) -> bool:
@@ -272,5 +271,5 @@ def _added(done: Sequence[tuple[Walker, int]]) -> Walker:
     for walker, _ in done[:-1]:
         for counts in ("enabled", "taken", "cut_steps"):
             getattr(total, counts)[:] += getattr(walker, counts)
-        total.place[codes.AT_DEPTH :] += walker.place[codes.AT_DEPTH :]
+        total.place[walk_arrays.AT_DEPTH :] += walker.place[walk_arrays.AT_DEPTH :]
     return total

@@ -17,7 +17,7 @@ MOST_ENTRIES, MOST_CUTS = 1 << 24, 1024
 COPY_FIELD = 7  # bits for each part of a copy: a width may be 64
 
 FIRST_EFFECT = 3
-"""The first branch of a tree that is an effect; see `explorer.compiler.program`."""
+"""The first branch of a tree that is an effect; see `explorer.compiler.decision_trees`."""
 
 
 class Column:

@@ -16,11 +16,11 @@ from typing import Any, NoReturn, Protocol
 import attrs
 
 from explorer.compiler.effects import FIRST_EFFECT, Effects
-from explorer.compiler.images import Image, Permutation, holders, renamed
 from explorer.compiler.layout import Layout, Leaf
+from explorer.compiler.permutations import Image, Permutation, holders, renamed
 from explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from explorer.system import Cut, ModelError, impure, where
-from model.declarations import Instance
+from model.language.declarations import Instance
 
 ABSENT = object()
 """What a leaf holds that a step clears."""

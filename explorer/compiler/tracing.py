@@ -12,7 +12,7 @@ import attrs
 
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
 from explorer.compiler.views import SLOTS, RecordView, SetView, TracingError, TupleView, View, plain, record_view
-from model.domain import DomainError
+from model.language.domain import DomainError
 
 
 @attrs.frozen

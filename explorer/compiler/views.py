@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import attrs
 
 from explorer.compiler.layout import Elements, Fields, Leaf, Members, Presence
-from model.domain import build
+from model.language.domain import build
 
 SLOTS = Leaf | Fields | Elements | Members | Presence
 

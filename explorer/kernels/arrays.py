@@ -26,9 +26,9 @@ class Trees(NamedTuple):
     """The trees of a program, wide nodes over them, and a filter in front of them.
 
     Attributes:
-        branches: the trees, see `explorer.compiler.program`.
-        nodes, entries: the wide nodes, see `explorer.compiler.widening`.
-        chunks: per chunk, how its index is gathered, see `explorer.compiler.filters.gathering`.
+        branches: the trees, see `explorer.compiler.decision_trees`.
+        nodes, entries: the wide nodes, see `explorer.compiler.wide_nodes`.
+        chunks: per chunk, how its index is gathered, see `explorer.compiler.prefilter.gathering`.
         candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
             holds the trees that lead anywhere at all.
     """

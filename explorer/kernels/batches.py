@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from explorer.compiler.decision_trees import NOTHING, PENDING, UNKNOWN
 from explorer.compiler.effects import FIRST_EFFECT
-from explorer.compiler.program import NOTHING, PENDING, UNKNOWN
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.compiling import part
 from explorer.kernels.trees import first_of, follow, follow_wide, gather, inside, is_jump, is_node, is_wide, without_first

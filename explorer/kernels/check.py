@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from explorer.compiler.decision_trees import NOTHING, PENDING
 from explorer.compiler.effects import FIRST_EFFECT
-from explorer.compiler.program import NOTHING, PENDING
 from explorer.kernels.batches import filter_all
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.rows import read_row

@@ -21,7 +21,7 @@ from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
 from numpy import ndarray
 
-from explorer.kernels.kept import FIRST_ARGUMENT, RESULTS
+from explorer.kernels.code_cache import FIRST_ARGUMENT, RESULTS
 
 # No exceptions of Python's arithmetic and no counting of references: nothing here raises, allocates or holds on to arrays, and code
 # that might would need numba's runtime.
@@ -45,7 +45,7 @@ part = njit(**_INSIDE, forceinline=True, pipeline_class=_PartCompiler)
 """Decorates functions that kernels call. LLVM inlines them: numba would copy them over and over before it types them."""
 
 kernel = njit(**_INSIDE, inline="always")
-"""Decorates kernels, which are called from Python by `explorer.kernels.doors`, and become part of their door."""
+"""Decorates kernels, which are called from Python by `explorer.kernels.entry_points`, and become part of their door."""
 
 
 def dispatcher(of: Any) -> Callable[..., Any]:

@@ -35,6 +35,7 @@ from explorer.kernels.arrays import (
     TABLE_FULL,
 )
 from explorer.kernels.batches import list_hits
+from explorer.kernels.canonical import make_representative, orbit_size
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.recent import drop_recent
@@ -52,7 +53,6 @@ from explorer.kernels.rows import (
     write_row,
 )
 from explorer.kernels.steps import check_steps
-from explorer.kernels.symmetry import make_representative, orbit_size
 from explorer.kernels.trees import apply
 
 _CURSOR, _ROWS, _STOP, _CLAIMED = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP), np.uint64(CLAIMED)

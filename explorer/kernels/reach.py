@@ -6,10 +6,10 @@ from typing import Any
 
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.batches import list_hits
+from explorer.kernels.canonical import make_representative, representative
 from explorer.kernels.compiling import kernel
 from explorer.kernels.rows import find_row, read_row
 from explorer.kernels.steps import breaks
-from explorer.kernels.symmetry import make_representative, representative
 from explorer.kernels.trees import apply
 
 

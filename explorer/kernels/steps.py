@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from explorer.compiler.decision_trees import NOTHING, PENDING
 from explorer.compiler.effects import FIRST_EFFECT
-from explorer.compiler.program import NOTHING, PENDING
 from explorer.kernels.compiling import part
 from explorer.kernels.trees import ANY_LENGTH, apply, candidates_of, first_of, walk, without_first
 

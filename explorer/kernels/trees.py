@@ -1,4 +1,4 @@
-"""Walking decision trees, and applying what a step does. `explorer.compiler.program` says how both are encoded."""
+"""Walking decision trees, and applying what a step does. `explorer.compiler.decision_trees` says how both are encoded."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from explorer.compiler.decision_trees import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
 from explorer.compiler.effects import COPY_FIELD
-from explorer.compiler.filters import GATHER_FIELD
-from explorer.compiler.program import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
-from explorer.compiler.widening import JUMP, KIND_AT, WIDE
+from explorer.compiler.prefilter import GATHER_FIELD
+from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE
 from explorer.kernels.compiling import part
 from explorer.kernels.intrinsics import lowest_bit, pext
 
@@ -59,7 +59,7 @@ def inside(entry: int) -> int:
 
 @part
 def gather(words: Any, at: int, low: int, high: int, where: int, units: Any) -> int:
-    """An index made of bits of a state, see `explorer.compiler.filters.gathering`."""
+    """An index made of bits of a state, see `explorer.compiler.prefilter.gathering`."""
     if len(units) <= 2:
         return pext(words[at, 0], low)
     if len(units) <= 4:

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from explorer.compiler.decision_trees import NOTHING
 from explorer.compiler.effects import FIRST_EFFECT
-from explorer.compiler.program import NOTHING
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
-from explorer.kernels.walker import (
+from explorer.kernels.walk_arrays import (
     AT_BOUND,
     AT_DEPTH,
     AT_REST,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
+from explorer.compiler.decision_trees import ActionProgram, InvariantProgram, Program
 from explorer.compiler.effects import Effects
-from explorer.compiler.filters import Filter
-from explorer.compiler.images import Image, Permutation
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import ActionProgram, InvariantProgram, Program
-from explorer.compiler.widening import Widened
+from explorer.compiler.permutations import Image, Permutation
+from explorer.compiler.prefilter import Filter
+from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
 from explorer.system import System
 

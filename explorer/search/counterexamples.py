@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import doors as kernels
+from explorer.kernels import entry_points
 from explorer.search.engine import Engine, mask_of
 from explorer.system import judge_end, successor
 from explorer.trace import violation_at
@@ -46,7 +46,7 @@ def deadlock_in(engine: Engine, level: int) -> Violation | None:
     """The first state at rest among the rows of a level that was expanded."""
     begin, end = engine.store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
-    kernels.mark_at_rest(engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units)
+    entry_points.mark_at_rest(engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units)
     return violation_at(engine.system, None, first_trace(engine, marks, level)) if marks.any() else None
 
 
@@ -57,7 +57,7 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
     numbers = [number for number, instance in enumerate(engine.system.invariants) if instance.of.name == name]
     wanted = mask_of(number in numbers for number in range(len(engine.system.invariants)))
     room, trees = np.zeros((1, engine.layout.words), np.uint64), engine.trees(engine.invariants)
-    kernels.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
+    entry_points.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
     trace = first_trace(engine, marks, level)
     words = engine.layout.pack(trace[-1].state)
     number = next(number for number in numbers if not engine.invariants.evaluate(number, words))
@@ -70,7 +70,7 @@ def _broken_step(engine: Engine, name: str, level: int) -> Violation:
     begin, end = store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
     wanted = np.array([each.of.name == name for each in system.step_properties])
-    kernels.mark_breaking(
+    entry_points.mark_breaking(
         store.rows, begin, end, wanted, marks, engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(),
         engine.works[0], store.units,
     )  # fmt: skip
@@ -94,7 +94,7 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
     """The first of the shortest traces to a marked row of the level at that depth, in the order of initial states and actions."""
     system, store, ends = engine.system, engine.store, engine.store.level_ends
     for level in range(depth - 1, -1, -1):
-        while missed := kernels.mark_predecessors(
+        while missed := entry_points.mark_predecessors(
             store.rows, store.table, ends[level], ends[level + 1], ends[level + 2], marks, engine.trees(engine.actions),
             engine.effect_arrays(), engine.symmetry, engine.works[0], store.units,
         ):  # fmt: skip

@@ -19,10 +19,10 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.program import Program
+from explorer.compiler.decision_trees import Program
 from explorer.system import is_machinery
 from explorer.verdict import Unreached
-from model.declarations import Action, Instance, Witness
+from model.language.declarations import Action, Instance, Witness
 
 RUNS_BETWEEN_LOOKS = 64
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.filters import Filter
+from explorer.compiler.decision_trees import Program
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import Program
-from explorer.compiler.widening import not_widened, widened
-from explorer.kernels import doors as kernels
+from explorer.compiler.prefilter import Filter
+from explorer.compiler.wide_nodes import not_widened, widened
+from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, Trees
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.store import Store, make_work, spread
@@ -111,7 +111,9 @@ class Engine(Compiled):
         left = np.zeros((len(words), len(wanted)), np.uint64)
         while True:
             found = np.zeros(len(program.instances), np.int64)
-            missed = kernels.check(self.store.rows, begin, end, wanted, found, self.trees(program), words, left, misses, self.store.units)
+            missed = entry_points.check(
+                self.store.rows, begin, end, wanted, found, self.trees(program), words, left, misses, self.store.units
+            )
             if not missed:
                 return found
             self.learn(program, misses[: max(0, missed)])  # or waits there for the thread that learns
@@ -122,13 +124,13 @@ class Engine(Compiled):
 
     def _orbit_sizes(self, begin: int, end: int) -> int:
         room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
-        return kernels.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
+        return entry_points.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
 
     def representative(self, state: Any) -> tuple[int, ...]:
         """The words of the state that stands for a plain state."""
         room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
         room[0] = self.layout.pack(state)
-        kernels.representative(room, self.symmetry, self.store.units)
+        entry_points.representative(room, self.symmetry, self.store.units)
         return tuple(map(int, room[0]))
 
     def row_of(self, state: Any) -> int:

@@ -11,12 +11,12 @@ from collections.abc import Container
 
 import numpy as np
 
-from explorer.kernels import doors as kernels
+from explorer.kernels import entry_points
 from explorer.search.counterexamples import first_trace, in_order
 from explorer.search.engine import Engine, mask_of
 from explorer.trace import violation_at
 from explorer.verdict import Violation
-from model.declarations import Instance
+from model.language.declarations import Instance
 
 
 def hopeless_states(engine: Engine, known: Container[str]) -> list[Violation]:
@@ -37,7 +37,7 @@ def _lost(engine: Engine, number: int, prospect: Instance) -> Violation | None:
     store, end = engine.store, engine.store.level_ends[-1]
     marks = _reached(engine, number)
     along = np.array([action.of in prospect.of.along for action in engine.system.actions], np.uint8)
-    while marked := kernels.mark_reaching(
+    while marked := entry_points.mark_reaching(
         store.rows, store.table, end, marks, along, engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry,
         engine.works[0], store.units,
     ):  # fmt: skip
@@ -57,5 +57,5 @@ def _reached(engine: Engine, number: int) -> np.ndarray:
     wanted = mask_of(each == number for each in range(len(engine.system.prospects)))
     engine.count_violations(engine.prospects, wanted, 0, end)  # so that all walks are known
     marks, room = np.zeros(end, np.uint8), np.zeros((1, engine.layout.words), np.uint64)
-    kernels.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(engine.prospects), room, store.units)
+    entry_points.mark_violating(store.rows, 0, end, wanted, marks, engine.trees(engine.prospects), room, store.units)
     return 1 - marks

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from explorer.kernels import arrays as codes
+from explorer.kernels import arrays
 from explorer.search.checkpoint import Checkpoint, Counted, Snapshot, fingerprint
 from explorer.search.engine import Engine
 
@@ -36,8 +36,8 @@ class Snapshots:
         store.restore(snapshot.level_ends)
         counts = snapshot.counts
         work.steps[0] = counts.generated
-        work.counts[codes.AT_REST] = counts.at_rest
-        work.counts[codes.STOPPED_AT_BOUND] = counts.stopped_at_bound
+        work.counts[arrays.AT_REST] = counts.at_rest
+        work.counts[arrays.STOPPED_AT_BOUND] = counts.stopped_at_bound
         work.enabled[:] = counts.enabled
         self._cut_before = counts.cut_steps
         return list(snapshot.level_sizes)
@@ -46,7 +46,7 @@ class Snapshots:
         """Remember the search as it is now, at the end of a level."""
         engine = self._engine
         enabled = sum(work.enabled for work in engine.works).tolist()
-        counts = Counted(engine.generated, engine.total(codes.AT_REST), engine.total(codes.STOPPED_AT_BOUND), enabled, self.cut_steps())
+        counts = Counted(engine.generated, engine.total(arrays.AT_REST), engine.total(arrays.STOPPED_AT_BOUND), enabled, self.cut_steps())
         self._whole_levels = Snapshot(list(engine.store.level_ends), list(level_sizes), counts)
 
     def write(self, at_once: bool) -> None:

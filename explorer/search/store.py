@@ -11,7 +11,7 @@ import numpy as np
 
 from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
-from explorer.kernels import doors as kernels
+from explorer.kernels import entry_points
 from explorer.kernels.arrays import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, SPARE, STOP, Work
 from explorer.memory import machine_memory, process_memory, reserve
 from explorer.system import ModelError
@@ -138,7 +138,7 @@ class Store:
     def find(self, words: Sequence[int]) -> int:
         """The row of a representative, or -1."""
         self._room[0] = words
-        return int(kernels.find(self.rows, self.table, self._room, self.units))
+        return int(entry_points.find(self.rows, self.table, self._room, self.units))
 
     def grow_table(self) -> None:
         """Make the visited set twice as large, from the rows.
@@ -156,7 +156,7 @@ class Store:
 
     def _enter(self, begin: int, end: int) -> None:
         room, hashes = np.zeros((1, self._layout.words), np.uint64), np.zeros(BATCH, np.uint64)
-        kernels.enter_rows(self.rows, begin, end, self.table, room, hashes, self.units)
+        entry_points.enter_rows(self.rows, begin, end, self.table, room, hashes, self.units)
 
     def watch_memory(self) -> None:
         """Leave room for what the process takes besides rows and visited set: trees, filters, machine code."""
@@ -185,7 +185,7 @@ class Store:
             if hole >= end:
                 break
             end -= 1
-            kernels.move_row(self.rows, end, hole, self.table, self._room, self.units)
+            entry_points.move_row(self.rows, end, hole, self.table, self._room, self.units)
             holes.remove(hole)
         self.shared[ROWS] = end
 

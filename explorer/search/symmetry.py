@@ -21,8 +21,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 import numpy as np
 
-from explorer.compiler.images import Image, Permutation, permuted, renamed
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
+from explorer.compiler.permutations import Image, Permutation, permuted, renamed
 from explorer.kernels.arrays import Symmetry
 from explorer.system import System
 

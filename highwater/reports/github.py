@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from highwater.claims import Result, Status
+from highwater.claims.checking import Result, Status
+from highwater.claims.positions import in_repository, line_of_key, readable
 from highwater.reports.results import Problem, ReportError
 from highwater.reports.terminal import bounds_line, counts_line, trace_rows, verdict_line
-from highwater.specs.positions import in_repository, line_of_key, readable
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 LARGEST_SUMMARY = 1_000_000  # GitHub takes 1 MiB per step

@@ -9,10 +9,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from xml.etree import ElementTree
 
-from highwater.claims import Result, Status
+from highwater.claims.checking import Result, Status
+from highwater.claims.positions import in_repository, readable
 from highwater.reports.results import Problem, write_text
 from highwater.reports.terminal import plain_text, verdict_line
-from highwater.specs.positions import in_repository, readable
 
 # What XML 1.0 cannot hold, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

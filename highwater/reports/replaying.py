@@ -15,11 +15,11 @@ from explorer.analysis.outlook import is_deadlock
 from explorer.system import Cut, ModelError, System, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
+from highwater.claims.resolving import build_system, find_model, resolve_model
+from highwater.claims.spec import SpecError
+from highwater.claims.tables import Findings, Wrong, problems_of, shown
 from highwater.reports.results import FORMAT, SIMULATION, VERSION, ReportError, about_violation, from_data
-from highwater.specs.resolving import build_system, find_model, resolve_model
-from highwater.specs.spec import SpecError
-from highwater.specs.tables import Findings, Wrong, problems_of, shown
-from model.definition import Definition, Model
+from model.language.definition import Definition, Model
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:

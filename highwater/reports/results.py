@@ -15,10 +15,10 @@ from cattrs.preconf.json import make_converter
 from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import Step, Violation
-from highwater.claims import Result, Status
-from highwater.specs.positions import readable
-from highwater.specs.spec import Spec
-from highwater.specs.tables import strict
+from highwater.claims.checking import Result, Status
+from highwater.claims.positions import readable
+from highwater.claims.spec import Spec
+from highwater.claims.tables import strict
 
 FORMAT, SIMULATION = "highwater-results", "highwater-simulation"
 VERSION = 1

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from explorer.verdict import DEADLOCK
-from highwater.claims import Mismatch, Result, Status
+from highwater.claims.checking import Mismatch, Result, Status
+from highwater.claims.positions import in_repository, line_of_function, line_of_key, readable
 from highwater.reports.results import Problem, write_text
 from highwater.reports.terminal import trace_rows, verdict_line
-from highwater.specs.positions import in_repository, line_of_function, line_of_key, readable
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

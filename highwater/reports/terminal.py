@@ -15,12 +15,12 @@ from explorer.memory import in_bytes
 from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import DEADLOCK, Outcome, Progress, Step, Unreached, Verdict, Violation
-from highwater.claims import Result, Status
-from highwater.specs.positions import in_repository
-from highwater.specs.spec import Spec
-from highwater.specs.tables import shown
+from highwater.claims.checking import Result, Status
+from highwater.claims.positions import in_repository
+from highwater.claims.spec import Spec
+from highwater.claims.tables import shown
 from highwater.visible import visible
-from model.declarations import Prospect
+from model.language.declarations import Prospect
 
 SECONDS_BETWEEN_LINES = 10.0
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}

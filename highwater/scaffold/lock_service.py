@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import attrs
 
-from model.declarations import Witness, action, invariant
-from model.definition import Definition, Model
-from model.domain import ArrayOf, Integers, Maybe, bound, evolve, replaced, within
+from model.language.declarations import Witness, action, invariant
+from model.language.definition import Definition, Model
+from model.language.domain import ArrayOf, Integers, Maybe, bound, evolve, replaced, within
 
 
 @attrs.frozen

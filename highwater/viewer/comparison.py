@@ -12,15 +12,15 @@ import attrs
 from explorer.system import Cut, System, successor
 from explorer.trace import changes
 from explorer.verdict import Step
+from highwater.claims.resolving import with_preset
+from highwater.claims.tables import Wrong, did_you_mean
 from highwater.reports.replaying import Subject, replay, subject_of
 from highwater.reports.results import ReportError, as_data
-from highwater.specs.resolving import with_preset
-from highwater.specs.tables import Wrong, did_you_mean
-from highwater.viewer.catalogue import drawing_of
+from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
 from highwater.viewer.story import Scene, Story
 from highwater.viewer.telling import in_words, other_properties, protocol_in_words, tell, tell_steps
-from model.declarations import Instance
+from model.language.declarations import Instance
 
 MOST_NAMED = 3  # toggles that differ; where more do, the protocol's name says it better
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from highwater.viewer.story import Arrow, Delivery, Scene, Story
 from highwater.visible import visible
-from model.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 ITF = "https://apalache-mc.org/docs/adr/015adr-trace.html"
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import attrs
 
-from model.declarations import Instance
-from model.domain import Struct
+from model.language.declarations import Instance
+from model.language.domain import Struct
 
 
 class Tone(Enum):

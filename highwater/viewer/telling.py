@@ -14,15 +14,15 @@ from explorer.analysis.outlook import is_deadlock, outlook
 from explorer.system import ModelError, System, judge_end
 from explorer.trace import changes, element_path
 from explorer.verdict import DEADLOCK, Step, Violation
+from highwater.claims.resolving import toggles_of
 from highwater.reports.replaying import Subject
-from highwater.specs.resolving import toggles_of
-from highwater.viewer.catalogue import drawing_of
+from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
 from highwater.viewer.story import Arrow, Cell, Delivery, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling, worth_telling
 from invariants.catalogue import PROPERTIES
-from model.declarations import Instance, Prospect, Quantified
-from model.definition import Model
-from model.domain import ArrayOf, Maybe, Struct
+from model.language.declarations import Instance, Prospect, Quantified
+from model.language.definition import Model
+from model.language.domain import ArrayOf, Maybe, Struct
 
 LONGEST_VALUE = 80  # what is longer is told by what was added last
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invariants.controller import clients, fencing, in_sync_replicas, machines, records, recovery
-from model.declarations import Invariant, Prospect, StepProperty
+from invariants.controller import clients, fencing, in_sync_replicas, records, recovery, state_machines
+from model.language.declarations import Invariant, Prospect, StepProperty
 
 CONTROLLER: tuple[Invariant | StepProperty | Prospect, ...] = (
     fencing.one_leader_per_epoch,
@@ -18,8 +18,8 @@ CONTROLLER: tuple[Invariant | StepProperty | Prospect, ...] = (
     fencing.one_controller_per_epoch,
     fencing.stale_requests_change_nothing,
     fencing.known_epochs_never_decrease,
-    machines.machines_take_declared_edges,
-    machines.dead_replicas_can_be_declared_ineligible,
+    state_machines.machines_take_declared_edges,
+    state_machines.dead_replicas_can_be_declared_ineligible,
     in_sync_replicas.elections_are_clean,
     in_sync_replicas.reassignments_keep_enough_copies,
     in_sync_replicas.reassignments_complete_with_the_target_assigned_and_in_sync,

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from model.controller.hosts import Broker, Role
+from model.controller.brokers import Broker, Role
 from model.controller.state import Cluster
-from model.declarations import Witness, invariant, step_property
+from model.language.declarations import Witness, invariant, step_property
 from model.log import brokers
 
 

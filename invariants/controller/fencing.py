@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from invariants.controller.words import never
+from invariants.controller.terms import never
 from model.controller.bounds import controllers
 from model.controller.state import Cluster, Mishap
-from model.declarations import Witness, invariant, step_property
+from model.language.declarations import Witness, invariant, step_property
 from model.log import NO_EPOCH, brokers
 
 

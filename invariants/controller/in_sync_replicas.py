@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from invariants.controller.words import is_going_away, never
+from invariants.controller.terms import is_going_away, never
 from model.controller.bounds import controllers
 from model.controller.partition_states import PartitionState
 from model.controller.state import Cluster, Mishap
-from model.declarations import Witness, invariant, step_property
+from model.language.declarations import Witness, invariant, step_property
 from model.log import brokers
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from invariants.controller.words import is_going_away
-from model.controller.hosts import Role
+from invariants.controller.terms import is_going_away
+from model.controller.brokers import Role
 from model.controller.state import Cluster
-from model.declarations import Witness, invariant
+from model.language.declarations import Witness, invariant
 from model.log import brokers
 
 

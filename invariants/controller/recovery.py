@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from invariants.controller.words import is_going_away
+from invariants.controller.terms import is_going_away
+from model.controller.brokers import Role
 from model.controller.definition import HEALING, RETURNS
-from model.controller.hosts import Role
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
-from model.declarations import Witness, prospect
+from model.language.declarations import Witness, prospect
 from model.log import brokers
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from invariants.partition.words import Truth, is_the_leader
-from model.declarations import Witness, invariant, step_property
+from invariants.partition.terms import Truth, is_the_leader
+from model.language.declarations import Witness, invariant, step_property
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import awaited
+from model.partition.high_watermark import maximal_isr
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition, Process, Standing
 
@@ -27,7 +27,7 @@ def commits_wait_for_every_candidate(
         return True
     quorum, leadership = partition.quorum, partition.replicas[leader].leadership
     eligible = member in quorum.elr and len(leadership.isr) >= bounds.min_insync_replicas
-    if not (member in quorum.isr or eligible) or member in awaited(leadership, protocol):
+    if not (member in quorum.isr or eligible) or member in maximal_isr(leadership, protocol):
         return True
     return Witness("b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invariants.partition import agreement, clients, records
-from model.declarations import Invariant, Prospect, StepProperty
+from model.language.declarations import Invariant, Prospect, StepProperty
 
 PARTITION: tuple[Invariant | StepProperty | Prospect, ...] = (
     records.exposed_records_survive,

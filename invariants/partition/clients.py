@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from invariants.partition.words import Truth, record_numbers
-from model.declarations import Witness, step_property
+from invariants.partition.terms import Truth, record_numbers
+from model.language.declarations import Witness, step_property
 from model.log import brokers, offsets
 from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import awaited
+from model.partition.high_watermark import maximal_isr
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
@@ -54,7 +54,7 @@ def refused_records_are_not_exposed(
     replica = after.replicas[leader]
     if not after.leads(leader) or replica.high_watermark == before.replicas[leader].high_watermark:
         return True
-    size = len(awaited(replica.leadership, protocol))
+    size = len(maximal_isr(replica.leadership, protocol))
     if size >= bounds.min_insync_replicas:
         return True
     return Witness("r{record} was refused, and b{leader} exposes it with {size} in sync", record=record, leader=leader, size=size)

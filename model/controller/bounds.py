@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from model.domain import ArrayOf, Integers, SequenceOf, SetOf, bound
+from model.language.domain import ArrayOf, Integers, SequenceOf, SetOf, bound
 from model.log import NO_EPOCH, brokers
 
 

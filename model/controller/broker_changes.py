@@ -7,20 +7,20 @@ from model.controller.context import Answer
 from model.controller.deletion import fail_deletion, resume_deletion
 from model.controller.elections import Strategy, elect_offline
 from model.controller.events import handled, is_free
-from model.controller.machines import may_write, move_partition, move_replicas, next_leadership, trigger_online, write_leadership
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import ControllerProtocol
 from model.controller.reassignment import go_on
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster
-from model.declarations import action
-from model.domain import evolve, replaced
+from model.controller.state_machines import may_write, move_partition, move_replicas, next_leadership, trigger_online, write_leadership
+from model.language.declarations import action
+from model.language.domain import evolve, replaced
 from model.log import brokers
 
 
 @action(actor="controller", controller=controllers)
-def notices_brokers(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def notice_brokers(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns which brokers came, went, or both.
 
     Actor: the controller.
@@ -134,7 +134,7 @@ def _fenced_from_one_snapshot(cluster: Cluster, controller: int, went: list[int]
 
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, controller=controllers, broker=brokers)
-def shuts_broker_down(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def shut_down_broker(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
     """A broker asks to leave, and the controller moves leadership off it and takes it out of the ISR.
 
     Actor: the controller, on the broker's request.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from model.controller.hosts import Broker, Role
+from model.controller.brokers import Broker, Role
 
 
 class ClientError(Enum):

@@ -6,55 +6,55 @@ from model.controller import broker_changes, failover, in_sync_replicas, leaders
 from model.controller.bounds import ControllerBounds
 from model.controller.protocol import PRESETS, ControllerProtocol, IsrPath
 from model.controller.state import Cluster, initial_states
-from model.declarations import Action
-from model.definition import Definition, Model
+from model.language.declarations import Action
+from model.language.definition import Definition, Model
 
 PERTURBATIONS = (
-    failover.controller_crashes,
-    failover.controller_is_deposed,
-    failover.is_elected_unknowingly,
-    failover.learns_successors_epoch,
-    leadership.handles_notification_after_resigning,
-    registrations.broker_crashes,
-    registrations.broker_crashes_with_loss,
-    registrations.broker_session_expires,
-    replica_manager.fails_to_take_role,
-    replica_manager.overtakes,
-    replica_manager.deletes_replica_and_resigns_late,
-    in_sync_replicas.shrinks_isr,
+    failover.crash_controller,
+    failover.depose_controller,
+    failover.elect_controller_unnoticed,
+    failover.learn_successors_epoch,
+    leadership.handle_notification_after_resigning,
+    registrations.crash_broker,
+    registrations.crash_broker_with_loss,
+    registrations.expire_broker_session,
+    replica_manager.fail_to_take_role,
+    replica_manager.overtake,
+    replica_manager.delete_replica_and_resign_late,
+    in_sync_replicas.shrink_isr,
 )
 REQUESTS = (
-    topics.creates_topic,
-    topics.asks_for_deletion,
-    topics.asks_for_partition,
-    reassignment.asks_for_reassignment,
-    leadership.asks_for_preferred_leader,
-    broker_changes.shuts_broker_down,
-    in_sync_replicas.commits,
+    topics.create_topic,
+    topics.request_deletion,
+    topics.request_partition,
+    reassignment.request_reassignment,
+    leadership.request_preferred_leader,
+    broker_changes.shut_down_broker,
+    in_sync_replicas.commit,
 )
-RETURNS = (registrations.broker_starts,)
+RETURNS = (registrations.start_broker,)
 HEALING = (
-    replica_manager.receives,
-    replica_manager.resigns_as_coordinator,
-    failover.takes_step,
-    topics.reads_answer,
-    broker_changes.notices_brokers,
-    topics.notices_topic,
-    topics.notices_deletion,
-    topics.takes_added_partition_back,
-    reassignment.notices_reassignment,
-    reassignment.notices_caught_up_replicas,
-    leadership.notices_isr,
-    leadership.elects_preferred_leader,
-    failover.resigns,
-    failover.is_elected,
-    failover.finds_itself_elected,
-    in_sync_replicas.catches_up,
-    in_sync_replicas.expands_isr,
-    in_sync_replicas.repairs_isr,
-    in_sync_replicas.answers_alter_partition,
-    registrations.broker_registers_again,
-    registrations.broker_exits,
+    replica_manager.receive,
+    replica_manager.resign_as_coordinator,
+    failover.take_next_step,
+    topics.read_answer,
+    broker_changes.notice_brokers,
+    topics.notice_topic,
+    topics.notice_deletion,
+    topics.take_back_added_partition,
+    reassignment.notice_reassignment,
+    reassignment.notice_caught_up_replicas,
+    leadership.notice_isr,
+    leadership.elect_preferred_leader,
+    failover.resign,
+    failover.elect_controller,
+    failover.find_itself_elected,
+    in_sync_replicas.catch_up,
+    in_sync_replicas.expand_isr,
+    in_sync_replicas.repair_isr,
+    in_sync_replicas.answer_alter_partition,
+    registrations.register_broker_again,
+    registrations.exit_broker,
 )
 """What happens by itself in a cluster that nobody disturbs; together with `RETURNS` where every broker comes back."""
 
@@ -68,7 +68,7 @@ def define(protocol: ControllerProtocol) -> Definition:
 
 def _exists(action: Action, protocol: ControllerProtocol) -> bool:
     """Whether the protocol has the step: what only one way of changing the ISR needs is no part of the other."""
-    return action is not in_sync_replicas.answers_alter_partition or protocol.isr_path is IsrPath.ALTER_PARTITION
+    return action is not in_sync_replicas.answer_alter_partition or protocol.isr_path is IsrPath.ALTER_PARTITION
 
 
 CONTROLLER = Model(

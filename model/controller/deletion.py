@@ -6,13 +6,13 @@ Source: kafka.controller.TopicDeletionManager (3.5, 0.10.2), KafkaController#onN
 from __future__ import annotations
 
 from model.controller.context import Context, Step, blank
-from model.controller.edges import Illegal
-from model.controller.machines import fenced, move_partition, move_replicas, replica_edge
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import ControllerProtocol
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster
+from model.controller.state_machines import fenced, move_partition, move_replicas, replica_edge
+from model.controller.transitions import Illegal
 
 STARTED, SUCCESSFUL, INELIGIBLE = ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_INELIGIBLE
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from model.controller.context import Context, blank
-from model.controller.machines import ControllerMoved
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
-from model.domain import evolve, replaced
+from model.controller.state_machines import ControllerMoved
+from model.language.domain import evolve, replaced
 
 
 def is_free(context: Context) -> bool:

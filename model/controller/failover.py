@@ -7,21 +7,21 @@ from model.controller.bounds import ControllerBounds, controllers
 from model.controller.context import Step
 from model.controller.deletion import complete_deletion, resume_deletion
 from model.controller.events import forgotten, handled, resigned
-from model.controller.machines import move_replicas, trigger_online
 from model.controller.partition_states import at_startup as partition_at_startup
 from model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
 from model.controller.reassignment import go_on, take_step
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster
-from model.declarations import action
-from model.domain import replaced
+from model.controller.state_machines import move_replicas, trigger_online
+from model.language.declarations import action
+from model.language.domain import replaced
 
 DELETION_STEPS = (Step.DELETE_LEADERSHIP, Step.DELETE_TOPIC, Step.DELETE_REQUEST)
 
 
 @action(actor="controller", controller=controllers)
-def is_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def elect_controller(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller takes office.
 
     Actor: the controller.
@@ -37,7 +37,7 @@ def is_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
 
 
 @action(actor="controller", needs=lambda bounds: bounds.lost_answers, controller=controllers)
-def is_elected_unknowingly(cluster: Cluster, controller: int) -> Cluster | None:
+def elect_controller_unnoticed(cluster: Cluster, controller: int) -> Cluster | None:
     """A controller's node is created, but the answer is lost.
 
     Actor: the controller.
@@ -51,7 +51,7 @@ def is_elected_unknowingly(cluster: Cluster, controller: int) -> Cluster | None:
 
 
 @action(actor="controller", controller=controllers)
-def finds_itself_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def find_itself_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller that tries again finds its own node and takes office.
 
     Actor: the controller.
@@ -115,7 +115,7 @@ def _machines_started(cluster: Cluster, controller: int, dead: list[int], protoc
 
 
 @action(actor="controller", controller=controllers)
-def resigns(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def resign(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns that it is not in office any more.
 
     Actor: the controller.
@@ -130,7 +130,7 @@ def resigns(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> 
 
 
 @action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
-def learns_successors_epoch(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def learn_successors_epoch(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A deposed controller adopts the epoch of its successor, as a listener tells it: a bug.
 
     Actor: the controller.
@@ -145,7 +145,7 @@ def learns_successors_epoch(cluster: Cluster, controller: int, protocol: Control
 
 
 @action(actor="controller", needs=lambda bounds: bounds.controller_crashes, controller=controllers)
-def controller_crashes(cluster: Cluster, controller: int) -> Cluster | None:
+def crash_controller(cluster: Cluster, controller: int) -> Cluster | None:
     """A controller dies, between any two of its steps.
 
     Actor: the controller.
@@ -161,7 +161,7 @@ def controller_crashes(cluster: Cluster, controller: int) -> Cluster | None:
 
 
 @action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
-def controller_is_deposed(cluster: Cluster, controller: int) -> Cluster | None:
+def depose_controller(cluster: Cluster, controller: int) -> Cluster | None:
     """A controller's node goes away, and the controller does not know yet.
 
     Actor: an operator who deletes /controller to force an election, or ZooKeeper when the session ends.
@@ -176,7 +176,7 @@ def controller_is_deposed(cluster: Cluster, controller: int) -> Cluster | None:
 
 
 @action(actor="controller", controller=controllers)
-def takes_step(cluster: Cluster, controller: int, protocol: ControllerProtocol, bounds: ControllerBounds) -> Cluster | None:
+def take_next_step(cluster: Cluster, controller: int, protocol: ControllerProtocol, bounds: ControllerBounds) -> Cluster | None:
     """A controller takes the next step of a reassignment or of clearing up after a deletion.
 
     Actor: the controller.

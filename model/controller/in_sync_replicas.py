@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from model.controller.bounds import controllers
+from model.controller.brokers import IsrChange, Role
 from model.controller.events import handled, is_free
-from model.controller.hosts import IsrChange, Role
-from model.controller.machines import fenced
 from model.controller.protocol import AheadOfController, ControllerProtocol, IsrPath
 from model.controller.requests import Batch
 from model.controller.state import Cluster
-from model.declarations import action
-from model.domain import evolve
+from model.controller.state_machines import fenced
+from model.language.declarations import action
+from model.language.domain import evolve
 from model.log import brokers
 
 
@@ -23,7 +23,7 @@ def follows_in_same_epoch(cluster: Cluster, follower: int, leader: int) -> bool:
 
 
 @action(actor="follower", needs=lambda bounds: bounds.commits, follower=brokers, leader=brokers)
-def catches_up(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
+def catch_up(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
     """A follower fetches all that its leader has.
 
     Actor: the follower.
@@ -39,7 +39,7 @@ def catches_up(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
 
 
 @action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers)
-def commits(cluster: Cluster, leader: int) -> Cluster | None:
+def commit(cluster: Cluster, leader: int) -> Cluster | None:
     """A leader commits a record: every member of its maximal ISR has it.
 
     Actor: the leader.
@@ -75,7 +75,7 @@ def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: Cont
 
 
 @action(actor="leader", leader=brokers, follower=brokers)
-def expands_isr(cluster: Cluster, leader: int, follower: int, protocol: ControllerProtocol) -> Cluster | None:
+def expand_isr(cluster: Cluster, leader: int, follower: int, protocol: ControllerProtocol) -> Cluster | None:
     """A leader takes a follower that has caught up into the ISR.
 
     Actor: the leader.
@@ -97,7 +97,7 @@ def expands_isr(cluster: Cluster, leader: int, follower: int, protocol: Controll
 
 
 @action(actor="leader", needs=lambda bounds: bounds.shrinks, leader=brokers, follower=brokers)
-def shrinks_isr(cluster: Cluster, leader: int, follower: int, protocol: ControllerProtocol) -> Cluster | None:
+def shrink_isr(cluster: Cluster, leader: int, follower: int, protocol: ControllerProtocol) -> Cluster | None:
     """A leader takes a slow follower out of the ISR.
 
     Actor: the leader.
@@ -114,7 +114,7 @@ def shrinks_isr(cluster: Cluster, leader: int, follower: int, protocol: Controll
 
 
 @action(actor="leader", needs=lambda bounds: bounds.reassignments, leader=brokers, member=brokers)
-def repairs_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerProtocol) -> Cluster | None:
+def repair_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerProtocol) -> Cluster | None:
     """A leader takes a member out of the ISR that is not assigned.
 
     Actor: the leader.
@@ -129,7 +129,7 @@ def repairs_isr(cluster: Cluster, leader: int, member: int, protocol: Controller
 
 
 @action(actor="controller", controller=controllers, leader=brokers)
-def answers_alter_partition(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
+def answer_alter_partition(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller answers a leader that asks for another ISR.
 
     Actor: the controller.

@@ -5,16 +5,16 @@ from __future__ import annotations
 from model.controller.bounds import controllers
 from model.controller.elections import Strategy
 from model.controller.events import handled, is_free
-from model.controller.machines import fenced, move_partition
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import ControllerProtocol
 from model.controller.requests import Batch
 from model.controller.state import Cluster, Mishap
-from model.declarations import action
+from model.controller.state_machines import fenced, move_partition
+from model.language.declarations import action
 
 
 @action(actor="admin", needs=lambda bounds: bounds.preferred_elections)
-def asks_for_preferred_leader(cluster: Cluster) -> Cluster | None:
+def request_preferred_leader(cluster: Cluster) -> Cluster | None:
     """Somebody asks for the preferred leader.
 
     Actor: an admin client, or the controller's own balancing.
@@ -27,7 +27,7 @@ def asks_for_preferred_leader(cluster: Cluster) -> Cluster | None:
 
 
 @action(actor="controller", needs=lambda bounds: bounds.preferred_elections, controller=controllers)
-def elects_preferred_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def elect_preferred_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller holds a preferred election that was asked for, unless the preferred leader leads.
 
     Actor: the controller.
@@ -49,7 +49,7 @@ def elects_preferred_leader(cluster: Cluster, controller: int, protocol: Control
 
 
 @action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
-def handles_notification_after_resigning(cluster: Cluster, controller: int) -> Cluster | None:
+def handle_notification_after_resigning(cluster: Cluster, controller: int) -> Cluster | None:
     """A controller that has resigned handles a notification of a changed ISR that was in its queue: a bug.
 
     Actor: the controller.
@@ -69,7 +69,7 @@ def handles_notification_after_resigning(cluster: Cluster, controller: int) -> C
 
 
 @action(actor="controller", controller=controllers)
-def notices_isr(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def notice_isr(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns that the leader has changed the ISR.
 
     Actor: the controller.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from model.controller.edges import Does, Edge, Effect, Illegal, To, find
+from model.controller.transitions import Does, Edge, Effect, Illegal, To, find
 
 
 class PartitionState(Enum):

@@ -26,15 +26,15 @@ from model.controller.context import Step
 from model.controller.deletion import resume_deletion
 from model.controller.elections import Strategy
 from model.controller.events import handled, is_free
-from model.controller.machines import bump_leader_epoch, fenced, move_partition, move_replicas, write_leadership
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import Completion, ControllerProtocol, ReassignmentOrder
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster, Mishap
+from model.controller.state_machines import bump_leader_epoch, fenced, move_partition, move_replicas, write_leadership
 from model.controller.zookeeper import Leadership, Reassignment
-from model.declarations import action
-from model.domain import OneOf, evolve
+from model.language.declarations import action
+from model.language.domain import OneOf, evolve
 
 BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT, Step.START_REPLICAS)
 END = (
@@ -217,7 +217,7 @@ def targets(bounds: ControllerBounds) -> OneOf:
 
 
 @action(actor="admin", needs=lambda bounds: bounds.reassignments, target=targets)
-def asks_for_reassignment(cluster: Cluster, target: tuple[int, ...]) -> Cluster | None:
+def request_reassignment(cluster: Cluster, target: tuple[int, ...]) -> Cluster | None:
     """Somebody asks to reassign the partition, or to reassign it elsewhere while a reassignment goes on.
 
     Actor: an admin client.
@@ -238,7 +238,7 @@ def asks_for_reassignment(cluster: Cluster, target: tuple[int, ...]) -> Cluster 
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, controller=controllers)
-def notices_reassignment(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def notice_reassignment(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns of a reassignment that it does not know.
 
     Actor: the controller.
@@ -255,7 +255,7 @@ def notices_reassignment(cluster: Cluster, controller: int, protocol: Controller
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, controller=controllers)
-def notices_caught_up_replicas(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def notice_caught_up_replicas(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns that enough replicas are in the ISR to complete the reassignment.
 
     Actor: the controller.

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from model.controller.hosts import without_role
+from model.controller.brokers import without_role
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
-from model.declarations import action
-from model.domain import evolve, replaced
+from model.language.declarations import action
+from model.language.domain import evolve, replaced
 from model.log import brokers
 
 
@@ -18,7 +18,7 @@ def died(cluster: Cluster, broker: int) -> Cluster:
 
 
 @action(actor="broker", needs=lambda bounds: bounds.broker_crashes, broker=brokers)
-def broker_crashes(cluster: Cluster, broker: int) -> Cluster | None:
+def crash_broker(cluster: Cluster, broker: int) -> Cluster | None:
     """A broker dies. Its log stays.
 
     Actor: the broker.
@@ -30,7 +30,7 @@ def broker_crashes(cluster: Cluster, broker: int) -> Cluster | None:
 
 
 @action(actor="broker", needs=lambda bounds: bounds.lossy_crashes, broker=brokers)
-def broker_crashes_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
+def crash_broker_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
     """A broker's machine fails, and records that were committed and not flushed are gone from its log.
 
     Actor: the broker.
@@ -46,7 +46,7 @@ def broker_crashes_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
 
 
 @action(actor="broker", needs=lambda bounds: bounds.shutdowns, broker=brokers)
-def broker_exits(cluster: Cluster, broker: int) -> Cluster | None:
+def exit_broker(cluster: Cluster, broker: int) -> Cluster | None:
     """A broker that has asked for a controlled shutdown exits.
 
     Actor: the broker.
@@ -57,7 +57,7 @@ def broker_exits(cluster: Cluster, broker: int) -> Cluster | None:
 
 
 @action(actor="broker", broker=brokers)
-def broker_starts(cluster: Cluster, broker: int) -> Cluster | None:
+def start_broker(cluster: Cluster, broker: int) -> Cluster | None:
     """A broker comes back.
 
     Actor: the broker.
@@ -75,7 +75,7 @@ def _registered(cluster: Cluster, broker: int) -> Cluster:
 
 
 @action(actor="broker", needs=lambda bounds: bounds.broker_expiries, broker=brokers)
-def broker_session_expires(cluster: Cluster, broker: int) -> Cluster | None:
+def expire_broker_session(cluster: Cluster, broker: int) -> Cluster | None:
     """ZooKeeper ends the session of a broker that runs on, with its role.
 
     Actor: ZooKeeper.
@@ -87,7 +87,7 @@ def broker_session_expires(cluster: Cluster, broker: int) -> Cluster | None:
 
 
 @action(actor="broker", broker=brokers)
-def broker_registers_again(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def register_broker_again(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Cluster | None:
     """A running broker whose session ended registers again.
 
     Actor: the broker.

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from model.controller.bounds import controllers
+from model.controller.brokers import DURING_DELETION, Broker, Kind, Metadata, Request, Role, without_role
 from model.controller.context import Answer
-from model.controller.hosts import DURING_DELETION, Broker, Kind, Metadata, Request, Role, without_role
 from model.controller.protocol import ControllerProtocol, StopReplicaEpoch
 from model.controller.state import Cluster, Mishap
-from model.declarations import action
-from model.domain import evolve, replaced
+from model.language.declarations import action
+from model.language.domain import evolve, replaced
 from model.log import NO_EPOCH, brokers
 
 
 @action(actor="broker", controller=controllers, broker=brokers)
-def receives(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def receive(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
     """A broker handles the next request of a controller.
 
     Actor: the broker.
@@ -111,7 +111,7 @@ def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> 
 
 
 @action(actor="broker", needs=lambda bounds: bounds.failed_role_changes, controller=controllers, broker=brokers)
-def fails_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def fail_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
     """A broker's session with ZooKeeper ends while it takes up a role.
 
     Actor: the broker.
@@ -135,7 +135,7 @@ def fails_to_take_role(cluster: Cluster, controller: int, broker: int, protocol:
 
 
 @action(actor="broker", needs=lambda bounds: bounds.late_resignations, controller=controllers, broker=brokers)
-def deletes_replica_and_resigns_late(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def delete_replica_and_resign_late(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
     """A coordinator deletes its replica, and its resignation is delayed.
 
     Actor: the broker.
@@ -154,7 +154,7 @@ def deletes_replica_and_resigns_late(cluster: Cluster, controller: int, broker: 
 
 
 @action(actor="broker", needs=lambda bounds: bounds.late_resignations, broker=brokers)
-def resigns_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def resign_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Cluster | None:
     """A coordinator's delayed resignation is carried out.
 
     Actor: the broker.
@@ -170,7 +170,7 @@ def resigns_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerPr
 
 
 @action(actor="network", needs=lambda bounds: bounds.reorderings, controller=controllers, broker=brokers)
-def overtakes(cluster: Cluster, controller: int, broker: int) -> Cluster | None:
+def overtake(cluster: Cluster, controller: int, broker: int) -> Cluster | None:
     """A request overtakes the one before it, as after a connection broke and the first one was sent again.
 
     Actor: the network.

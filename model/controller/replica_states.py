@@ -9,7 +9,7 @@ from enum import Enum
 
 import attrs
 
-from model.controller.edges import Does, Edge, Effect, Illegal, To, When, find
+from model.controller.transitions import Does, Edge, Effect, Illegal, To, When, find
 
 
 class ReplicaState(Enum):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from model.controller.brokers import DURING_DELETION, Kind, Request
 from model.controller.context import Context
-from model.controller.hosts import DURING_DELETION, Kind, Request
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
 from model.controller.zookeeper import Leadership
-from model.domain import evolve
+from model.language.domain import evolve
 from model.log import NO_EPOCH
 
 

@@ -13,16 +13,16 @@ from typing import Any
 import attrs
 
 from model.controller.bounds import ControllerBounds, broker_sets, per_broker
+from model.controller.brokers import Broker, Metadata, Request, Role
 from model.controller.context import Context, blank
-from model.controller.edges import Illegal
 from model.controller.elections import assign_round_robin
-from model.controller.hosts import Broker, Metadata, Request, Role
 from model.controller.partition_states import PartitionState
 from model.controller.partition_states import change as change_partition
 from model.controller.replica_states import ReplicaState
 from model.controller.replica_states import change as change_replica
+from model.controller.transitions import Illegal
 from model.controller.zookeeper import Leadership, ZooKeeper
-from model.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
+from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
 from model.log import NO_EPOCH
 
 

@@ -6,17 +6,17 @@ from model.controller.bounds import ControllerBounds, controllers
 from model.controller.context import Answer
 from model.controller.deletion import create_partition, fail_deletion, in_state, resume_deletion, without_topic
 from model.controller.events import handled, is_free
-from model.controller.machines import fenced, move_replicas
 from model.controller.protocol import ControllerProtocol
 from model.controller.replica_states import ReplicaState
 from model.controller.state import Cluster, first_assignment
-from model.declarations import action
-from model.domain import evolve, replaced
+from model.controller.state_machines import fenced, move_replicas
+from model.language.declarations import action
+from model.language.domain import evolve, replaced
 from model.log import brokers
 
 
 @action(actor="admin")
-def creates_topic(cluster: Cluster, bounds: ControllerBounds) -> Cluster | None:
+def create_topic(cluster: Cluster, bounds: ControllerBounds) -> Cluster | None:
     """Somebody creates the topic.
 
     Actor: an admin client.
@@ -31,7 +31,7 @@ def creates_topic(cluster: Cluster, bounds: ControllerBounds) -> Cluster | None:
 
 
 @action(actor="controller", controller=controllers)
-def notices_topic(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def notice_topic(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns of a new topic, or that another one deleted the one that it knows.
 
     Actor: the controller.
@@ -50,7 +50,7 @@ def notices_topic(cluster: Cluster, controller: int, protocol: ControllerProtoco
 
 
 @action(actor="admin", needs=lambda bounds: bounds.deletions)
-def asks_for_deletion(cluster: Cluster) -> Cluster | None:
+def request_deletion(cluster: Cluster) -> Cluster | None:
     """Somebody asks to delete the topic.
 
     Actor: an admin client.
@@ -63,7 +63,7 @@ def asks_for_deletion(cluster: Cluster) -> Cluster | None:
 
 
 @action(actor="controller", needs=lambda bounds: bounds.deletions, controller=controllers)
-def notices_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def notice_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns that the topic is to be deleted.
 
     Actor: the controller.
@@ -84,7 +84,7 @@ def notices_deletion(cluster: Cluster, controller: int, protocol: ControllerProt
 
 
 @action(actor="admin", needs=lambda bounds: bounds.partition_additions)
-def asks_for_partition(cluster: Cluster) -> Cluster | None:
+def request_partition(cluster: Cluster) -> Cluster | None:
     """Somebody adds a partition to the topic while it is being deleted.
 
     Actor: an admin client.
@@ -99,7 +99,7 @@ def asks_for_partition(cluster: Cluster) -> Cluster | None:
 
 
 @action(actor="controller", needs=lambda bounds: bounds.partition_additions, controller=controllers)
-def takes_added_partition_back(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
+def take_back_added_partition(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller learns of a partition that was added to the topic that it deletes, and removes it from the assignment.
 
     Actor: the controller.
@@ -116,7 +116,7 @@ def takes_added_partition_back(cluster: Cluster, controller: int, protocol: Cont
 
 
 @action(actor="controller", needs=lambda bounds: bounds.deletions, controller=controllers, broker=brokers)
-def reads_answer(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def read_answer(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
     """A controller reads a broker's answer to StopReplica with delete.
 
     Actor: the controller.

@@ -17,7 +17,7 @@ from model.controller.bounds import (
     per_broker,
     topics,
 )
-from model.domain import BOOLEAN, Maybe, records, within
+from model.language.domain import BOOLEAN, Maybe, records, within
 from model.log import brokers
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from model.domain import Integers, SetOf, bound, within
+from model.language.domain import Integers, SetOf, bound, within
 from model.log import NO_EPOCH
 
 

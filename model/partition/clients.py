@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from model.declarations import action
-from model.domain import Integers, evolve, replaced
+from model.language.declarations import action
+from model.language.domain import Integers, evolve, replaced
 from model.log import Record, brokers, offsets
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.declarations import action
-from model.domain import Maybe, evolve, replaced
+from model.language.declarations import action
+from model.language.domain import Maybe, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.messages import Election

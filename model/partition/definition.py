@@ -6,8 +6,8 @@ import functools
 
 import attrs
 
-from model.definition import Definition, Model
-from model.domain import evolve
+from model.language.definition import Definition, Model
+from model.language.domain import evolve
 from model.log import NO_EPOCH
 from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr
 from model.partition.bounds import PartitionBounds
@@ -113,9 +113,9 @@ def define(protocol: PartitionProtocol) -> Definition:
     actions = (
         *CLIENTS,
         *FETCHING,
-        *((truncating.ask_where_to_truncate,) if protocol.cutting.asks else ()),
+        *((truncating.ask_where_to_truncate,) if protocol.truncation_rules.asks else ()),
         *(BY_ZOOKEEPER if protocol.by_zookeeper else BY_CONTROLLER),
-        *((in_sync_replicas.find_in_sync,) if not protocol.by_zookeeper and protocol.looks_twice else ()),
+        *((in_sync_replicas.find_in_sync,) if not protocol.by_zookeeper and protocol.reads_follower_twice else ()),
         membership.outlast_lag_time,
         *CONTROL,
         *((controlling.elect_uncleanly,) if protocol.unclean_election else ()),

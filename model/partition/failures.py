@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from model.declarations import action
-from model.domain import Integers, evolve, replaced
+from model.language.declarations import action
+from model.language.domain import Integers, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_elr

@@ -6,8 +6,8 @@ sent, and the response travels and may be lost; with three, the request travels,
 
 from __future__ import annotations
 
-from model.declarations import action
-from model.domain import evolve, replaced
+from model.language.declarations import action
+from model.language.domain import evolve, replaced
 from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader
@@ -27,9 +27,9 @@ from model.partition.state import Follower, Partition, Replica
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
     """What a follower asks its leader for. Source: kafka.server.ReplicaFetcherThread#buildFetchRequest (0.10.2), #buildFetch (2.1; 2.8)."""
     epoch = NO_EPOCH
-    if protocol.cutting.only_of_records:
+    if protocol.truncation_rules.only_of_records:
         epoch = replica.log[-1].leader_epoch if replica.log_end_offset > replica.log_start else NO_EPOCH
-    elif protocol.cutting.fetches_name_epochs:
+    elif protocol.truncation_rules.fetches_name_epochs:
         epoch = latest_epoch(replica)
     return Fetch(Stage.REQUEST, replica.leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, 0, None)
 
@@ -61,7 +61,7 @@ def served(
     replica = partition.replicas[leader]
     if not partition.leads(leader) or follower not in replica.leadership.assignment:
         return partition, None
-    in_epoch = request.leader_epoch == replica.leader_epoch or not protocol.cutting.fetches_are_fenced
+    in_epoch = request.leader_epoch == replica.leader_epoch or not protocol.truncation_rules.fetches_are_fenced
     for_high_watermark = in_epoch or not protocol.fence_high_watermark
     for_isr = in_epoch or not protocol.fence_isr
     response = response_to(replica, request, protocol)

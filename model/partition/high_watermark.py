@@ -6,13 +6,13 @@ leader. So it is no step of its own here, but part of those.
 
 from __future__ import annotations
 
-from model.domain import evolve
+from model.language.domain import evolve
 from model.partition.bounds import PartitionBounds
 from model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
 from model.partition.state import Clients, Follower, Leadership, Partition, Replica, Standing
 
 
-def awaited(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
+def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
     """The replicas whose acknowledgement a commit needs: the maximal ISR, unless the protocol is content with less.
 
     Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR and every member of
@@ -54,7 +54,7 @@ def committed_end(partition: Partition, leader: int, replica: Replica, protocol:
         return replica.high_watermark  # the lock that it needs is held by who looks at the candidate
     if protocol.high_watermark_requires_min_isr and len(leadership.isr) < bounds.min_insync_replicas:
         return replica.high_watermark
-    waiting = awaited(leadership, protocol)
+    waiting = maximal_isr(leadership, protocol)
     for broker in range(len(replica.followers)):
         if broker != leader and (broker in waiting or waits_for_non_member(partition, replica, broker, protocol)):
             end = min(end, counted(replica.followers[broker]))
@@ -80,7 +80,7 @@ def exposed(clients: Clients, replica: Replica, end: int, protocol: PartitionPro
     Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which asks only whether the broker leads.
     """
     seen, acked, rejected = clients.exposed, clients.acked, clients.rejected
-    enough = len(awaited(replica.leadership, protocol)) >= bounds.min_insync_replicas
+    enough = len(maximal_isr(replica.leadership, protocol)) >= bounds.min_insync_replicas
     for offset in range(replica.high_watermark, end):
         record = replica.log[offset]
         if offset >= len(seen):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.declarations import action
-from model.domain import evolve, replaced
+from model.language.declarations import action
+from model.language.domain import evolve, replaced
 from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_isr
@@ -81,11 +81,11 @@ def propose_expansion(
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not (replica.leadership.candidate == follower if protocol.looks_twice else may_join(replica, follower, protocol)):
+    if not (replica.leadership.candidate == follower if protocol.reads_follower_twice else may_join(replica, follower, protocol)):
         return None
     if not seems_eligible(partition, replica, follower, protocol):
         passed_over = evolve(replica, leadership=evolve(replica.leadership, candidate=None))
-        return partition.with_replica(leader, passed_over) if protocol.looks_twice else None
+        return partition.with_replica(leader, passed_over) if protocol.reads_follower_twice else None
     return proposed(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Set
 from enum import Enum
 
-from model.declarations import action
-from model.domain import evolve
+from model.language.declarations import action
+from model.language.domain import evolve
 from model.log import NO_EPOCH, brokers, epochs
 from model.partition.bounds import PartitionBounds
 from model.partition.fetching import late
@@ -59,14 +59,14 @@ def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: Part
     #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
     """
     skips = leader is None or skips_truncation(replica, leader, epoch, protocol)
-    if not skips and protocol.cutting.cuts_at_high_watermark:
+    if not skips and protocol.truncation_rules.cuts_at_high_watermark:
         replica = truncated(replica, min(replica.high_watermark, replica.log_end_offset), protocol)
     return evolve(
         replica,
         leader=leader,
         leader_epoch=epoch,
         leadership=None,
-        truncating=replica.truncating if skips else protocol.cutting.asks,
+        truncating=replica.truncating if skips else protocol.truncation_rules.asks,
         followers=remembered_followers(replica, Change.FOLLOWS, protocol),
         fetch=late(replica.fetch, protocol),
     )

@@ -6,7 +6,7 @@ makes before it has written anything (KAFKA-7415).
 
 from __future__ import annotations
 
-from model.domain import evolve
+from model.language.domain import evolve
 from model.log import NO_EPOCH, Record
 from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
 from model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica
@@ -107,7 +107,7 @@ def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> E
     known = max((each for each in range(epoch + 1) if replica.epoch_starts[each] is not None), default=NO_EPOCH)
     if known == NO_EPOCH:
         return (epoch, ends) if elections_are_noted(protocol) else None
-    return (known, ends) if protocol.cutting.answers_name_epochs else (epoch, ends)
+    return (known, ends) if protocol.truncation_rules.answers_name_epochs else (epoch, ends)
 
 
 def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: PartitionProtocol) -> tuple[int, bool]:
@@ -120,7 +120,7 @@ def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: Partit
     if leader is None:
         return min(replica.high_watermark, end), True
     epoch, offset = leader
-    if not protocol.cutting.answers_name_epochs:
+    if not protocol.truncation_rules.answers_name_epochs:
         return min(offset, end), True
     own = end_of_epoch(replica, epoch, protocol)
     if own is None:

@@ -12,7 +12,7 @@ from enum import Enum
 
 import attrs
 
-from model.definition import toggle
+from model.language.definition import toggle
 
 
 class Truncation(Enum):
@@ -254,7 +254,7 @@ class PartitionProtocol:
     consumer_reads_follower: bool = toggle("configuration: consumers may read from followers, KIP-392")
 
     @property
-    def cutting(self) -> TruncationRules:
+    def truncation_rules(self) -> TruncationRules:
         """What `truncation` means."""
         return TRUNCATION_RULES[self.truncation]
 
@@ -264,6 +264,6 @@ class PartitionProtocol:
         return self.isr_path is IsrPath.ZK_CAS
 
     @property
-    def looks_twice(self) -> bool:
+    def reads_follower_twice(self) -> bool:
         """Whether a leader looks at a follower's offset and at its broker epoch at different moments."""
         return not self.leader_snapshot_atomic

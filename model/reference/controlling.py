@@ -5,8 +5,8 @@ Source of all: github.com/hachikuji/kafka-specification, module KafkaReplication
 
 from __future__ import annotations
 
-from model.declarations import action
-from model.domain import evolve
+from model.language.declarations import action
+from model.language.domain import evolve
 from model.log import Record, brokers, epochs
 from model.reference.state import Cluster, LeaderAndIsr
 

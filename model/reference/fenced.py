@@ -5,8 +5,8 @@ Source of all: github.com/hachikuji/kafka-specification, modules Kip320 and Kip3
 
 from __future__ import annotations
 
-from model.declarations import action
-from model.domain import evolve
+from model.language.declarations import action
+from model.language.domain import evolve
 from model.log import brokers, epochs
 from model.reference.controlling import with_isr
 from model.reference.state import Cluster

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from model.declarations import Action
-from model.definition import Definition, Model
+from model.language.declarations import Action
+from model.language.definition import Definition, Model
 from model.reference import async_isr, fenced, unfenced
 from model.reference.controlling import become_leader, elect_leader, take_from_isr, write
 from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant, all_brokers, initial_states

@@ -11,7 +11,7 @@ from enum import Enum
 
 import attrs
 
-from model.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, bound, evolve, records, replaced, within
+from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, bound, evolve, records, replaced, within
 from model.log import NO_EPOCH, Record, brokers
 
 

@@ -6,8 +6,8 @@ modules KafkaReplication, KafkaTruncateToHighWatermark, Kip101 and Kip279; the a
 
 from __future__ import annotations
 
-from model.declarations import action
-from model.domain import evolve
+from model.language.declarations import action
+from model.language.domain import evolve
 from model.log import brokers, epochs
 from model.reference.controlling import with_isr
 from model.reference.state import Cluster, Replica

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from explorer.search import local, oracle
+from explorer.search import breadth_first, plain_python
 from explorer.system import System
 from explorer.verdict import Outcome
-from model.declarations import Invariant, Prospect, Quantified, StepProperty
-from model.domain import domain_of
+from model.language.declarations import Invariant, Prospect, Quantified, StepProperty
+from model.language.domain import domain_of
 
 
-@pytest.fixture(params=[local.explore, oracle.explore], ids=["local", "oracle"])
+@pytest.fixture(params=[breadth_first.explore, plain_python.explore], ids=["local", "oracle"])
 def explore(request: pytest.FixtureRequest) -> Callable[..., Outcome]:
     """Each engine in turn: what a test says with it is a contract that every engine keeps."""
     return request.param

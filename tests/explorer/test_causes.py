@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from explorer.analysis.causes import Causes, causes, instance_of, part_names
 from explorer.compiler.layout import Layout
-from explorer.search.oracle import explore
+from explorer.search.plain_python import explore
 from explorer.system import Cut, ModelError, System, judge_end, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
-from model.declarations import action, invariant, step_property
-from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, domain_of, evolve, records, replaced, within
+from model.language.declarations import action, invariant, step_property
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, domain_of, evolve, records, replaced, within
 
 WHO = Integers(0, 2, label="p", names="people")
 NUMBER = Integers(0, Limit(3, "number"))

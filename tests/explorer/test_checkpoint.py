@@ -12,12 +12,12 @@ import attrs
 import pytest
 
 from explorer.compiler.layout import Layout
-from explorer.search import local, snapshots
+from explorer.search import breadth_first, snapshots
 from explorer.search.checkpoint import MANIFEST, CheckpointError, fingerprint
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
-from highwater.specs.resolving import build_system, resolve_model
-from model.catalogue import MODELS
+from highwater.claims.resolving import build_system, resolve_model
+from model.language.registration import MODELS
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 BOUNDS = {"brokers": 3, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
@@ -45,16 +45,16 @@ def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(tmp_path: Path, v
     """Also where a violation, and with it a trace through levels of the run before, lies behind the cut."""
     how = {"workers": workers, "symmetry": symmetry}
     explored = system(variant)
-    expected = local.explore(explored, **how)
-    cut = local.explore(explored, Budget(max_depth=7), checkpoint=tmp_path, **how)
+    expected = breadth_first.explore(explored, **how)
+    cut = breadth_first.explore(explored, Budget(max_depth=7), checkpoint=tmp_path, **how)
     assert cut.verdict is Verdict.HOLDS_TO_DEPTH
-    assert told(local.explore(explored, checkpoint=tmp_path, resume=True, **how)) == told(expected)
+    assert told(breadth_first.explore(explored, checkpoint=tmp_path, resume=True, **how)) == told(expected)
 
 
 @pytest.mark.parametrize("most", [1, 100, 5000])
 def test_a_search_that_ran_out_of_states_goes_on_with_more(tmp_path: Path, most: int) -> None:
-    local.explore(system(), Budget(max_states=most), checkpoint=tmp_path)
-    assert told(local.explore(system(), checkpoint=tmp_path, resume=True)) == told(local.explore(system()))
+    breadth_first.explore(system(), Budget(max_states=most), checkpoint=tmp_path)
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
 
 
 def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
@@ -62,11 +62,11 @@ def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
         if progress.depth == 9:
             raise KeyboardInterrupt
 
-    outcome = local.explore(system(), checkpoint=tmp_path, on_progress=interrupt)
+    outcome = breadth_first.explore(system(), checkpoint=tmp_path, on_progress=interrupt)
     assert outcome.reason == "interrupted"
     kept = json.loads((tmp_path / MANIFEST).read_text())["manifest"]["level_ends"]
     assert len(kept) >= 9
-    assert told(local.explore(system(), checkpoint=tmp_path, resume=True)) == told(local.explore(system()))
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
 
 
 RUN = """
@@ -86,7 +86,7 @@ print(outcome.distinct_states, outcome.generated, outcome.depth, outcome.bounds_
 
 @pytest.mark.slow
 def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
-    expected = local.explore(system(leader_epoch_max=2), symmetry=False)  # first, so that machine code is made and kept
+    expected = breadth_first.explore(system(leader_epoch_max=2), symmetry=False)  # first, so that machine code is made and kept
     code = RUN.format(tests=str(Path(__file__).parent))
     command = [sys.executable, "-c", code, str(tmp_path)]
     rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.1, 0.4) + 0.2 * attempt, attempts=60)
@@ -96,13 +96,13 @@ def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Pat
 
 @pytest.fixture
 def folder(tmp_path: Path, eager: None) -> Path:
-    local.explore(system(), Budget(max_depth=8), checkpoint=tmp_path)
+    breadth_first.explore(system(), Budget(max_depth=8), checkpoint=tmp_path)
     return tmp_path
 
 
 def refusal(folder: Path, explored: System | None = None, **how: Any) -> str:
     with pytest.raises(CheckpointError) as raised:
-        local.explore(explored or system(), checkpoint=folder, **{"resume": True, **how})
+        breadth_first.explore(explored or system(), checkpoint=folder, **{"resume": True, **how})
     return str(raised.value)
 
 
@@ -112,12 +112,12 @@ def parts(folder: Path) -> list[Path]:
 
 def test_every_level_has_its_part(folder: Path) -> None:
     assert len(parts(folder)) == 9
-    assert told(local.explore(system(), checkpoint=folder, resume=True)) == told(local.explore(system()))
+    assert told(breadth_first.explore(system(), checkpoint=folder, resume=True)) == told(breadth_first.explore(system()))
 
 
 def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
     refuse_harmed(parts(folder)[5], lambda: refusal(folder))
-    assert local.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
+    assert breadth_first.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
 
 
 @pytest.mark.parametrize("text", [*NO_MANIFEST, '{"manifest": {}, "sha256": ""}'])
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_made_is_refused_before_the_search(tmp_path: Pat
 
 def test_a_checkpoint_that_the_budget_has_no_room_for_is_refused(folder: Path) -> None:
     with pytest.raises(CheckpointError, match="for which the budget has no room"):
-        local.explore(system(), Budget(max_states=10), checkpoint=folder, resume=True)
+        breadth_first.explore(system(), Budget(max_states=10), checkpoint=folder, resume=True)
 
 
 def test_what_else_is_imported_is_no_part_of_the_models_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,11 +7,11 @@ import gc
 import attrs
 import pytest
 
-from explorer.search.local import explore
+from explorer.search.breadth_first import explore
 from explorer.system import System
 from explorer.verdict import Budget, Unreached, Verdict
-from model.declarations import Witness, action, invariant, step_property
-from model.domain import Integers, domain_of, within
+from model.language.declarations import Witness, action, invariant, step_property
+from model.language.domain import Integers, domain_of, within
 
 TOP = 5
 

@@ -12,12 +12,12 @@ import attrs
 import pytest
 
 from explorer.memory import process_memory
-from explorer.search import local, oracle, pace, store
+from explorer.search import breadth_first, plain_python, progress, store
 from explorer.search.engine import Engine
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
-from model.declarations import Action, Invariant, Witness, action, invariant
-from model.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf, bound, domain_of, evolve, replaced, within
+from model.language.declarations import Action, Invariant, Witness, action, invariant
+from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf, bound, domain_of, evolve, replaced, within
 
 Explore = Callable[..., Outcome]
 SystemOf = Callable[..., System]
@@ -567,7 +567,7 @@ def simplices() -> Iterator[int]:
 
 
 def test_a_quarter_of_a_million_states_are_counted_exactly(odometer: System) -> None:
-    outcome = local.explore(odometer, check_deadlock=True)
+    outcome = breadth_first.explore(odometer, check_deadlock=True)
     assert outcome.verdict is Verdict.HOLDS
     assert outcome.levels == tuple(simplices())
     assert outcome.generated == 3 * 64**3
@@ -576,7 +576,7 @@ def test_a_quarter_of_a_million_states_are_counted_exactly(odometer: System) -> 
 
 @pytest.mark.parametrize("most", [1, 2, 1000, 8191, 8192, 8193, 100_000])
 def test_max_states_is_exact_in_wide_levels_too(odometer: System, most: int) -> None:
-    outcome = local.explore(odometer, Budget(max_states=most))
+    outcome = breadth_first.explore(odometer, Budget(max_states=most))
     assert outcome.distinct_states == most
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "max-states")
 
@@ -595,8 +595,8 @@ def test_progress_is_told_after_each_level(explore: Explore, odometer: System) -
 def test_progress_is_told_within_wide_levels_without_changing_what_is_found(
     explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pace, "ROWS_BETWEEN_REPORTS", 300)
-    monkeypatch.setattr(oracle, "STATES_BETWEEN_REPORTS", 300)
+    monkeypatch.setattr(progress, "ROWS_BETWEEN_REPORTS", 300)
+    monkeypatch.setattr(plain_python, "STATES_BETWEEN_REPORTS", 300)
     told_of: list[Progress] = []
     outcome = explore(odometer, Budget(max_depth=40), on_progress=told_of.append)
     assert outcome.levels == tuple(simplices())[:41]
@@ -622,8 +622,8 @@ def test_an_interrupt_ends_with_what_was_learned_so_far(explore: Explore, odomet
 
 
 def test_an_interrupt_within_a_level_keeps_its_part(explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "ROWS_BETWEEN_REPORTS", 300)
-    monkeypatch.setattr(oracle, "STATES_BETWEEN_REPORTS", 300)
+    monkeypatch.setattr(progress, "ROWS_BETWEEN_REPORTS", 300)
+    monkeypatch.setattr(plain_python, "STATES_BETWEEN_REPORTS", 300)
 
     def interrupt(progress: Progress) -> None:
         if not progress.level_ended:
@@ -662,13 +662,13 @@ def test_a_violation_outlives_an_interrupt(explore: Explore, system_of: SystemOf
 
 def test_a_memory_budget_below_what_the_process_takes_is_refused(odometer: System) -> None:
     with pytest.raises(ModelError, match="a memory budget of 1,000 bytes is too small"):
-        local.explore(odometer, Budget(memory=1000))
+        breadth_first.explore(odometer, Budget(memory=1000))
 
 
 @pytest.mark.parametrize("spare", [1_500_000, 2_500_000])
 def test_a_memory_budget_that_runs_out_leaves_the_verdict_open(odometer: System, spare: int) -> None:
-    local.explore(odometer, Budget(max_states=1000))  # compiles the kernel, which takes memory of its own
-    outcome = local.explore(odometer, Budget(memory=process_memory() + spare))
+    breadth_first.explore(odometer, Budget(max_states=1000))  # compiles the kernel, which takes memory of its own
+    outcome = breadth_first.explore(odometer, Budget(memory=process_memory() + spare))
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory")
     levels = tuple(simplices())
     assert outcome.levels[:-1] == levels[: outcome.depth]
@@ -692,7 +692,7 @@ def test_an_engine_gives_its_memory_back_without_the_collector(odometer: System,
 
 
 def test_enough_memory_changes_nothing(odometer: System) -> None:
-    outcome = local.explore(odometer, Budget(memory=process_memory() + 100_000_000))
+    outcome = breadth_first.explore(odometer, Budget(memory=process_memory() + 100_000_000))
     assert outcome.levels == tuple(simplices())
 
 
@@ -710,7 +710,7 @@ def test_the_size_of_batches_and_tables_changes_nothing(
     monkeypatch.setattr(store, "FIRST_TABLE", table)
     monkeypatch.setattr(store, "RECENT", table)
     system = system_of([IDLE], BROKEN_LOCK, [mutual_exclusion])
-    ours, theirs = local.explore(system, keep_going=True), oracle.explore(system, keep_going=True)
+    ours, theirs = breadth_first.explore(system, keep_going=True), plain_python.explore(system, keep_going=True)
     assert (ours.levels, ours.generated, ours.enabled) == (theirs.levels, theirs.generated, theirs.enabled)
     assert ours.violations == theirs.violations
 
@@ -726,6 +726,6 @@ def test_dead_ends_beyond_a_budget_of_states_are_nobodys_business(system_of: Sys
 
     system = system_of([Odometer((0, 0, 0))], [grow])
     budget = Budget(max_states=most)
-    ours, theirs = local.explore(system, budget, check_deadlock=True), oracle.explore(system, budget, check_deadlock=True)
+    ours, theirs = breadth_first.explore(system, budget, check_deadlock=True), plain_python.explore(system, budget, check_deadlock=True)
     assert (ours.verdict, ours.reason, ours.levels) == (theirs.verdict, theirs.reason, theirs.levels)
     assert ours.violations == theirs.violations

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, diameter, reachable_graph, shape
-from explorer.search.oracle import explore
+from explorer.search.plain_python import explore
 from explorer.system import System
-from model.declarations import action, invariant
-from model.domain import Integers, domain_of, within
+from model.language.declarations import action, invariant
+from model.language.domain import Integers, domain_of, within
 from tests.explorer.test_random_systems import systems
 
 MOST = 400

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numba import njit
 
 from explorer.compiler.effects import COPY_FIELD
-from explorer.kernels import doors, intrinsics, recent, rows, trees
+from explorer.kernels import entry_points, intrinsics, recent, rows, trees
 from explorer.kernels.arrays import EffectArrays
 
 WORD = st.integers(0, 2**64 - 1)
@@ -81,17 +81,17 @@ def test_the_visited_set_finds_what_was_entered_and_nothing_else(states: list[tu
     for row, (low, high) in enumerate(states):
         space[3 * row : 3 * row + 3] = [low & 2**32 - 1, low >> 32, high]
     table, room = np.zeros(len(states) + spare, np.uint32), np.zeros((1, 2), np.uint64)
-    doors.enter_rows(space, 0, len(states), table, room, np.zeros(7, np.uint64), units)
+    entry_points.enter_rows(space, 0, len(states), table, room, np.zeros(7, np.uint64), units)
 
     def find(words: tuple[int, int]) -> int:
         room[0] = words
-        return int(doors.find(space, table, room, units))
+        return int(entry_points.find(space, table, room, units))
 
     positions = {state: row for row, state in enumerate(states)}
     assert {state: find(state) for state in states} == positions
     assert find((other, 5)) == positions.get((other, 5), -1)
     if states:
-        doors.move_row(space, 0, len(states), table, np.zeros((1, 2), np.uint64), units)
+        entry_points.move_row(space, 0, len(states), table, np.zeros((1, 2), np.uint64), units)
         assert find(states[0]) == len(states)
 
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.search import local, oracle
+from explorer.search import breadth_first, plain_python
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Verdict
-from model.declarations import Action, Prospect, Witness, action, invariant, prospect
-from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, SetOf, domain_of, evolve, replaced, within
+from model.language.declarations import Action, Prospect, Witness, action, invariant, prospect
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, SetOf, domain_of, evolve, replaced, within
 
 # From 0 the ball may climb to 4, or fall from 2 into a hole at 7, where it can only shake; 4 is the goal, from which it rolls back to 0.
 ROADS = {0: 1, 1: 2, 2: 3, 3: 4, 4: 0}
@@ -129,9 +129,9 @@ def test_a_search_that_ended_early_does_not_judge_prospects(
 
 def test_a_search_that_goes_on_from_a_checkpoint_judges_all_states(system_of: Callable[..., Any], tmp_path: Path) -> None:
     system = system_of([START], [roll, fall, shake], [can_reach_the_goal, can_reach], Land())
-    local.explore(system, Budget(max_depth=4), checkpoint=tmp_path)
-    resumed = local.explore(system, checkpoint=tmp_path, resume=True)
-    assert resumed.violations == local.explore(system).violations
+    breadth_first.explore(system, Budget(max_depth=4), checkpoint=tmp_path)
+    resumed = breadth_first.explore(system, checkpoint=tmp_path, resume=True)
+    assert resumed.violations == breadth_first.explore(system).violations
     assert len(resumed.violations) == 2
 
 
@@ -170,7 +170,7 @@ def can_any_be_on(switches: Switches) -> bool:
 def test_symmetry_changes_nothing(system_of: Callable[..., Any], hope: Any) -> None:
     plain = system_of([Switches(frozenset(), frozenset())], [toggle, wear_out], [hope])
     symmetric = attrs.evolve(plain, interchangeable={"switches": (0, 1, 2)})
-    ours, theirs = local.explore(symmetric), local.explore(plain)
+    ours, theirs = breadth_first.explore(symmetric), breadth_first.explore(plain)
     assert ours.stored_states < theirs.stored_states
     assert ours.violations == theirs.violations
     assert ours.violations
@@ -185,7 +185,7 @@ def test_a_prospect_about_one_name_is_judged_without_exchanging_it(system_of: Ca
     """Whether s0 can be off says nothing of s1: a state in which only s0 is stuck and one in which only s1 is must both be kept."""
     plain = system_of([Switches(frozenset(), frozenset())], [toggle, wear_out], [can_be_off])
     symmetric = attrs.evolve(plain, interchangeable={"switches": (0, 1, 2)})
-    ours, theirs = local.explore(symmetric), oracle.explore(plain)
+    ours, theirs = breadth_first.explore(symmetric), plain_python.explore(plain)
     assert ours.violations == theirs.violations
     assert ours.violations[0].trace_length == 2
     assert ours.stored_states == ours.distinct_states == theirs.distinct_states
@@ -253,7 +253,7 @@ def test_exchanging_names_neither_makes_nor_hides_a_loss(
 def test_a_prospect_with_an_undeclared_name_is_refused(system_of: Callable[..., Any]) -> None:
     system = attrs.evolve(system_of(FLAGS, [flip], [can_let_go_undeclared]), interchangeable={"clients": (0, 1)})
     with pytest.raises(ModelError, match="can_let_go_undeclared tells 0 and 1 apart"):
-        local.explore(system)
+        breadth_first.explore(system)
 
 
 @attrs.frozen
@@ -328,6 +328,6 @@ def rooms(draw: Any) -> System:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(rooms())
 def test_random_prospects_of_names_are_judged_as_in_plain_python(system: System) -> None:
-    ours, theirs = local.explore(system, keep_going=True), oracle.explore(system, keep_going=True)
+    ours, theirs = breadth_first.explore(system, keep_going=True), plain_python.explore(system, keep_going=True)
     event(f"{len(theirs.violations)} lost, {'fewer' if ours.stored_states < ours.distinct_states else 'all'} stored")
     assert (ours.levels, ours.violations) == (theirs.levels, theirs.violations)

@@ -16,13 +16,27 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.compiler.images import permuted
+from explorer.compiler.permutations import permuted
 from explorer.compiler.tracing import _Writer
-from explorer.search import local, oracle
+from explorer.search import breadth_first, plain_python
 from explorer.system import System
 from explorer.verdict import Budget, Outcome
-from model.declarations import Action, Invariant, Prospect, StepProperty, Witness
-from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct, domain_of, evolve, records, replaced, within
+from model.language.declarations import Action, Invariant, Prospect, StepProperty, Witness
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Limit,
+    Maybe,
+    SequenceOf,
+    SetOf,
+    Struct,
+    domain_of,
+    evolve,
+    records,
+    replaced,
+    within,
+)
 
 SYSTEMS = int(os.environ.get("HIGHWATER_EXAMPLES", "0")) or 150
 FEWEST_STATES, MOST_STATES = 20, 400
@@ -444,7 +458,7 @@ def built(seed: int, strange: Sequence[Term] = ()) -> tuple[System, Budget, str]
     while True:
         builder = Builder(random, strange)
         system = builder.system()
-        found = oracle.explore(attrs.evolve(system, invariants=(), step_properties=(), prospects=()), Budget(max_states=MOST_STATES))
+        found = plain_python.explore(attrs.evolve(system, invariants=(), step_properties=(), prospects=()), Budget(max_states=MOST_STATES))
         if found.distinct_states >= FEWEST_STATES:
             budget = Budget(max_depth=max(0, len(found.levels) - 2)) if found.reason else Budget()
             return system, budget, "\n".join([f"seed {seed}", *builder.notes])
@@ -456,8 +470,8 @@ def test_symmetry_changes_nothing_that_is_told(part: int) -> None:
     for seed in range(part, SYSTEMS, 10):
         system, budget, text = built(seed)
         options = {"keep_going": seed % 3 > 0, "check_deadlock": seed % 2 > 0}
-        theirs = oracle.explore(system, budget, **options)
-        ours = local.explore(system, budget, audit=(0, 8, 1000)[seed % 7 % 3], **options)
+        theirs = plain_python.explore(system, budget, **options)
+        ours = breadth_first.explore(system, budget, audit=(0, 8, 1000)[seed % 7 % 3], **options)
         assert told(ours) == told(theirs), text
         fewer += ours.stored_states * 3 < ours.distinct_states
     assert fewer > SYSTEMS / 10 / 4
@@ -472,9 +486,9 @@ def test_the_random_systems_notice_names_that_are_left_behind(monkeypatch: pytes
 
     def agree(seed: int) -> bool:
         system, budget, _ = built(seed)
-        theirs = oracle.explore(system, budget, keep_going=True)
+        theirs = plain_python.explore(system, budget, keep_going=True)
         try:
-            return told(local.explore(system, budget, audit=0, keep_going=True)) == told(theirs)
+            return told(breadth_first.explore(system, budget, audit=0, keep_going=True)) == told(theirs)
         except StopIteration:  # a counterexample that cannot be replayed
             return False
 

@@ -18,11 +18,25 @@ from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
 
 from explorer.compiler.layout import Layout
-from explorer.search import local, oracle, store
+from explorer.search import breadth_first, plain_python, store
 from explorer.system import System
 from explorer.verdict import Budget
-from model.declarations import Action, Invariant, Prospect, StepProperty, Witness
-from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct, domain_of, evolve, replaced, within
+from model.language.declarations import Action, Invariant, Prospect, StepProperty, Witness
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Limit,
+    Maybe,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    Struct,
+    domain_of,
+    evolve,
+    replaced,
+    within,
+)
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_STATES = 300
@@ -540,7 +554,7 @@ def systems(draw: Any) -> System:
 def finite(system: System) -> tuple[Budget, int]:
     """A depth at which the system has few enough states to explore, and how many it has up to there."""
     bare = attrs.evolve(system, invariants=(), step_properties=(), prospects=())
-    found = oracle.explore(bare, Budget(max_states=MOST_STATES))
+    found = plain_python.explore(bare, Budget(max_states=MOST_STATES))
     if found.reason:
         depth = max(0, len(found.levels) - 2)
         return Budget(max_depth=depth), sum(found.levels[: depth + 1])
@@ -562,8 +576,8 @@ def test_both_engines_find_the_same(system: System, keep_going: bool, check_dead
     if shallow < 3:
         budget = Budget(max_depth=shallow)
     options = {"keep_going": keep_going, "check_deadlock": check_deadlock}
-    theirs = oracle.explore(system, budget, **options)
-    ours = local.explore(system, budget, audit=audit, **options)
+    theirs = plain_python.explore(system, budget, **options)
+    ours = breadth_first.explore(system, budget, audit=audit, **options)
     event(f"verdict {theirs.verdict.value}")
     event(f"states 10^{len(str(states)) - 1}")
     event(f"steps cut by {len(theirs.bounds_cut)} bounds")
@@ -577,9 +591,9 @@ def test_both_engines_keep_the_same_states_when_these_run_out(system: System, ke
     system = attrs.evolve(system, step_properties=())
     budget, states = finite(system)
     budget = attrs.evolve(budget, max_states=data.draw(st.integers(len(set(system.initial)), states + 1)))
-    theirs = oracle.explore(system, budget, keep_going=keep_going)
+    theirs = plain_python.explore(system, budget, keep_going=keep_going)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "BATCH", batch)
-        ours = local.explore(system, budget, audit=100, keep_going=keep_going)
+        ours = breadth_first.explore(system, budget, audit=100, keep_going=keep_going)
     event(f"reason {theirs.reason.split()[:1]}")
     agree(ours, theirs, "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound")

@@ -6,7 +6,7 @@ import pytest
 
 from explorer.analysis.shrink import Minimal, shrink
 from explorer.analysis.simulate import simulate
-from explorer.search import oracle
+from explorer.search import plain_python
 from explorer.system import judge_end, successor
 from explorer.verdict import DEADLOCK
 from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the_corner
@@ -19,7 +19,7 @@ def test_with_enough_states_a_shrunk_trace_is_a_shortest_one(properties: tuple, 
     found = simulate(system, walks=5000, depth=150, seed=seed, check_deadlock=not properties).violation
     assert found is not None
     shrunk = shrink(system, found)
-    shortest = oracle.explore(system, check_deadlock=not properties).violations[0]
+    shortest = plain_python.explore(system, check_deadlock=not properties).violations[0]
     assert shrunk.minimal is Minimal.GLOBALLY
     assert (shrunk.violation.property, shrunk.violation.trace_length) == (found.property, shortest.trace_length)
     assert shrunk.violation.trace_length <= found.trace_length

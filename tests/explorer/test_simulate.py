@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from explorer.analysis.simulate import Simulation, simulate
 from explorer.compiler.layout import Layout
-from explorer.search import oracle
+from explorer.search import plain_python
 from explorer.system import Cut, System, judge_end, successor
 from explorer.verdict import DEADLOCK, Budget
-from model.declarations import action, invariant, step_property
-from model.domain import Integers, domain_of, within
+from model.language.declarations import action, invariant, step_property
+from model.language.domain import Integers, domain_of, within
 from tests.explorer.test_random_systems import systems
 
 TOP = 40
@@ -145,7 +145,7 @@ def test_an_interrupt_ends_it_with_what_was_seen() -> None:
 @given(NARROW, st.integers(0, 1000))
 def test_walks_in_random_systems_take_real_steps_and_meet_what_the_oracle_finds(system: System, seed: int) -> None:
     found = simulate(system, walks=60, depth=12, seed=seed, workers=1, check_deadlock=True)
-    whole = oracle.explore(system, Budget(max_depth=12, max_states=3000), check_deadlock=True, keep_going=True)
+    whole = plain_python.explore(system, Budget(max_depth=12, max_states=3000), check_deadlock=True, keep_going=True)
     if found.violation is None:
         assert all(count == 0 or whole.enabled[name] for name, count in found.enabled.items())
         return

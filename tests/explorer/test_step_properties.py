@@ -8,11 +8,11 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import local
+from explorer.search import breadth_first
 from explorer.system import ModelError
 from explorer.verdict import Budget, Verdict
-from model.declarations import Witness, action, invariant, step_property
-from model.domain import BOOLEAN, Integers, SetOf, evolve, within
+from model.language.declarations import Witness, action, invariant, step_property
+from model.language.domain import BOOLEAN, Integers, SetOf, evolve, within
 
 TANKS = Integers(0, 2, label="t", names="tanks")
 
@@ -137,7 +137,7 @@ def tank_one_comes_before_tank_two(before: Tanks, after: Tanks) -> bool:
 def test_threads_and_symmetry_do_not_matter(system_of: Callable[..., Any], workers: int, symmetry: bool) -> None:
     system = system_of([Tanks(frozenset())], [fill_one], [the_last_one_stays_empty])
     system = attrs.evolve(system, interchangeable={"tanks": (0, 1, 2)})
-    outcome = local.explore(system, workers=workers, symmetry=symmetry)
+    outcome = breadth_first.explore(system, workers=workers, symmetry=symmetry)
     assert [str(step.action) for step in outcome.violations[0].trace[1:]] == ["fill_one(tank t0)", "fill_one(tank t1)", "fill_one(tank t2)"]
     assert outcome.violations[0].arguments == {"tank": "t2"}
 
@@ -145,7 +145,7 @@ def test_threads_and_symmetry_do_not_matter(system_of: Callable[..., Any], worke
 def test_a_step_property_that_tells_names_apart_is_refused(system_of: Callable[..., Any]) -> None:
     system = system_of([Tanks(frozenset())], [fill_one], [tank_one_comes_before_tank_two])
     with pytest.raises(ModelError, match="tank_one_comes_before_tank_two tells"):
-        local.explore(attrs.evolve(system, interchangeable={"tanks": (0, 1, 2)}))
+        breadth_first.explore(attrs.evolve(system, interchangeable={"tanks": (0, 1, 2)}))
 
 
 def test_a_violation_is_told_even_if_the_states_run_out(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:

@@ -23,11 +23,11 @@ import pytest
 
 from explorer.compiler.layout import Layout
 from explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
-from explorer.search import local
+from explorer.search import breadth_first
 from explorer.system import Cut, ModelError, System, successor
 from explorer.verdict import Budget
-from model.declarations import Witness, action, invariant
-from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, domain_of, evolve, replaced, within
+from model.language.declarations import Witness, action, invariant
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, domain_of, evolve, replaced, within
 
 SystemOf = Callable[..., System]
 
@@ -1210,7 +1210,7 @@ def count(state: Small) -> Small:
 def failure(system: System, **options: Any) -> str:
     """The message of the ModelError that exploring gives."""
     with pytest.raises(ModelError) as error:
-        local.explore(system, **options)
+        breadth_first.explore(system, **options)
     return str(error.value)
 
 
@@ -1623,7 +1623,7 @@ def test_pure_functions_are_not_reported_however_many_paths_are_audited(system_o
             return evolve(state, log=state.log[:-1], marks=state.marks | {by}, other=evolve(state.other, up=not state.other.up))
         return evolve(count(state), marks=frozenset(state.log)) if by == 3 else None
 
-    outcome = local.explore(system_of([START], [works]), Budget(max_depth=12), audit=10**6)
+    outcome = breadth_first.explore(system_of([START], [works]), Budget(max_depth=12), audit=10**6)
     assert outcome.distinct_states > 10
 
 
@@ -1645,4 +1645,4 @@ def test_a_record_may_refuse_values_that_its_domain_allows(system_of: SystemOf) 
     def step(state: Interval) -> Interval:
         return evolve(state, steps=(state.steps + 1) % 8)
 
-    assert local.explore(system_of([Interval(0, 0, 0)], [step]), audit=1000).levels == (1,) * 8
+    assert breadth_first.explore(system_of([Interval(0, 0, 0)], [step]), audit=1000).levels == (1,) * 8

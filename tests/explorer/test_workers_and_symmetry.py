@@ -12,23 +12,37 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from explorer.compiler.decision_trees import NODE, NOTHING, ActionProgram, InvariantProgram
 from explorer.compiler.effects import Effects
-from explorer.compiler.filters import GATHER_FIELD, Filter
-from explorer.compiler.images import Image, permuted
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import NODE, NOTHING, ActionProgram, InvariantProgram
-from explorer.compiler.widening import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
-from explorer.kernels import doors as kernels
+from explorer.compiler.permutations import Image, permuted
+from explorer.compiler.prefilter import GATHER_FIELD, Filter
+from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
+from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE
-from explorer.search import engine, local, oracle, pace, store
+from explorer.search import breadth_first, engine, plain_python, progress, store
 from explorer.search.symmetry import _generators, permutations_of, refuse_unless_sound, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
-from highwater.listing import variants
-from highwater.specs.resolving import build_system
-from model.catalogue import MODELS
-from model.declarations import action, invariant
-from model.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct, domain_of, evolve, records, replaced, within
+from highwater.claims.resolving import build_system
+from highwater.cli.listing import variants
+from model.language.declarations import action, invariant
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Limit,
+    Maybe,
+    SequenceOf,
+    SetOf,
+    Struct,
+    domain_of,
+    evolve,
+    records,
+    replaced,
+    within,
+)
+from model.language.registration import MODELS
 from tests.small_models import CASES, small_system, tiny_system
 
 EXPLORED = [
@@ -59,10 +73,10 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
         (store, "BATCH", 4),
         (store, "FIRST_TABLE", 16),
         (store, "RESERVED_ROWS", 4),
-        (local, "RESERVED_ROWS", 4),
-        (local, "ROWS_WORTH_A_SECOND_THREAD", 2),
+        (breadth_first, "RESERVED_ROWS", 4),
+        (breadth_first, "ROWS_WORTH_A_SECOND_THREAD", 2),
         (engine, "ROWS_WORTH_A_FILTER", 16),
-        (pace, "ROWS_BETWEEN_REPORTS", 100),
+        (progress, "ROWS_BETWEEN_REPORTS", 100),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -76,12 +90,12 @@ def test_workers_and_symmetry_change_nothing_that_is_told(
         broken = {each.of.name for each in system.invariants for state in system.initial if not judge(each, state, system.domain)}
         system = attrs.evolve(system, invariants=tuple(each for each in system.invariants if each.of.name not in broken))
     budget = Budget(max_depth=depth)
-    theirs = oracle.explore(system, budget, keep_going=keep_going, check_deadlock=True)
+    theirs = plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=True)
     assert theirs.distinct_states > 500
     expected, unreached = told(theirs), set()
     for workers in (1, 2, 5):
         for symmetry in (False, True):
-            outcome = local.explore(system, budget, keep_going=keep_going, check_deadlock=True, workers=workers, symmetry=symmetry)
+            outcome = breadth_first.explore(system, budget, keep_going=keep_going, check_deadlock=True, workers=workers, symmetry=symmetry)
             assert told(outcome) == expected, (workers, symmetry)
             unreached.add(frozenset((missed.of, missed.file, missed.line) for missed in outcome.unreached))
             assert outcome.stored_states == outcome.distinct_states or symmetry
@@ -90,7 +104,7 @@ def test_workers_and_symmetry_change_nothing_that_is_told(
 
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_a_budget_of_states_is_used_up_by_any_number_of_workers(workers: int, crowded: None) -> None:
-    outcome = local.explore(
+    outcome = breadth_first.explore(
         tiny_system("reference", "truncate-to-high-watermark"), Budget(max_states=777), workers=workers, symmetry=False, keep_going=True
     )
     assert (outcome.reason, outcome.stored_states, outcome.distinct_states) == ("max-states", 777, 777)
@@ -101,7 +115,7 @@ def test_as_many_states_are_stored_as_tlc_keeps_with_symmetry() -> None:
     model = MODELS["reference"]
     protocol, definition = next((p, d) for name, p, d in variants(model) if name == "kip-320")
     system = build_system(definition, protocol, definition.bounds(3, 2, 2, 2), ())
-    outcome = local.explore(system)
+    outcome = breadth_first.explore(system)
     assert (outcome.stored_states, outcome.distinct_states, outcome.depth) == (123_311, 737_794, 25)
 
 
@@ -112,7 +126,7 @@ def test_a_state_of_84_bits_never_takes_more_than_24_bytes(symmetry: bool) -> No
     protocol, definition = next((p, d) for name, p, d in variants(model) if name == "kip-320")
     system = build_system(definition, protocol, definition.bounds(3, 2, 2, 3), ())
     seen: list[Progress] = []
-    outcome = local.explore(system, Budget(max_states=300_000), on_progress=seen.append, symmetry=symmetry)
+    outcome = breadth_first.explore(system, Budget(max_states=300_000), on_progress=seen.append, symmetry=symmetry)
     assert outcome.bits == 84
     assert max(progress.memory / progress.stored_states for progress in seen if progress.stored_states > 8192) <= 24
 
@@ -155,12 +169,12 @@ class Representatives:
     def representative(self, words: tuple[int, ...]) -> tuple[int, ...]:
         room = self._room()
         room[0] = words
-        kernels.representative(room, self.tables, self.units)
+        entry_points.representative(room, self.tables, self.units)
         return tuple(map(int, room[0]))
 
     def orbit_size(self, representative: tuple[int, ...]) -> int:
         rows = np.array(representative, np.uint64).view(np.uint32)
-        return int(kernels.orbit_sizes(rows, 0, 1, self.tables, self._room(), self.units))
+        return int(entry_points.orbit_sizes(rows, 0, 1, self.tables, self._room(), self.units))
 
     def _room(self) -> np.ndarray:
         return np.zeros((1 + SPARE, self.layout.words), np.uint64)
@@ -330,7 +344,7 @@ def wide_walk(found: Widened, program: ActionProgram, tree: int, state: tuple[in
 
 
 def index(state: tuple[int, ...], low: int, high: int, where: int) -> int:
-    """What `explorer.compiler.filters.gathering` means."""
+    """What `explorer.compiler.prefilter.gathering` means."""
     place, low_word, high_word = (where >> GATHER_FIELD * number & (1 << GATHER_FIELD) - 1 for number in range(3))
     return gathered(state[low_word], low) + (gathered(state[high_word], high) << place)
 
@@ -438,9 +452,9 @@ def posts() -> System:
 @pytest.mark.parametrize("workers", [1, 3])
 def test_names_in_what_may_be_absent_are_exchanged_where_they_are(workers: int, crowded: None) -> None:
     system = posts()
-    expected = told(oracle.explore(system, keep_going=True))
+    expected = told(plain_python.explore(system, keep_going=True))
     for symmetry in (False, True):
-        outcome = local.explore(system, keep_going=True, workers=workers, symmetry=symmetry)
+        outcome = breadth_first.explore(system, keep_going=True, workers=workers, symmetry=symmetry)
         assert told(outcome) == expected
     assert outcome.stored_states * 5 < outcome.distinct_states
 
@@ -500,15 +514,15 @@ def test_names_that_are_taken_away_leave_nothing_behind(steps: tuple[Any, ...]) 
     """Whoever they are: what the first name is packed as is 0, and no other name."""
     instances = tuple(instance for each in steps for instance in each.instances(None))
     system = System(domain_of(Office, None), (Office((2, 2, 2), None, ()),), instances, (), {"clients": (0, 1, 2)})
-    expected = told(oracle.explore(system))
+    expected = told(plain_python.explore(system))
     for audit in (0, 1000):
-        outcome = local.explore(system, audit=audit)
+        outcome = breadth_first.explore(system, audit=audit)
         assert told(outcome) == expected
         assert outcome.stored_states * 2 < outcome.distinct_states
 
 
 def test_a_path_is_run_once_for_all_that_are_alike() -> None:
-    shared, alone = (local.explore(posts(), keep_going=True, symmetry=symmetry) for symmetry in (True, False))
+    shared, alone = (breadth_first.explore(posts(), keep_going=True, symmetry=symmetry) for symmetry in (True, False))
     assert shared.compiled_paths * 2 < alone.compiled_paths
 
 
@@ -539,42 +553,42 @@ def follow(seats: Seats, guest: int, other: int) -> Seats | None:
 
 def test_a_parameter_that_is_not_declared_as_a_name_is_refused() -> None:
     with pytest.raises(ModelError, match="follow tells names apart"):
-        local.explore(seats([arrive, follow]))
+        breadth_first.explore(seats([arrive, follow]))
 
 
 def test_an_action_that_tells_names_apart_is_refused() -> None:
     with pytest.raises(ModelError, match=r"the_first_leaves tells 0 and \d apart"):
-        local.explore(seats([arrive, the_first_leaves]))
+        breadth_first.explore(seats([arrive, the_first_leaves]))
 
 
 def test_an_invariant_that_tells_names_apart_is_refused() -> None:
     with pytest.raises(ModelError, match="guest_one_is_never_alone tells"):
-        local.explore(seats([arrive], [guest_one_is_never_alone]))
+        breadth_first.explore(seats([arrive], [guest_one_is_never_alone]))
 
 
 def test_what_is_refused_with_symmetry_is_explored_without() -> None:
-    outcome = local.explore(seats([arrive, the_first_leaves], [guest_one_is_never_alone]), symmetry=False)
+    outcome = breadth_first.explore(seats([arrive, the_first_leaves], [guest_one_is_never_alone]), symmetry=False)
     assert outcome.violations[0].trace_length == 1
 
 
 def test_only_permutations_that_the_initial_states_allow_are_used() -> None:
-    outcome = local.explore(seats([arrive], initial=[Seats((0, 0, 1), frozenset())]))
+    outcome = breadth_first.explore(seats([arrive], initial=[Seats((0, 0, 1), frozenset())]))
     assert (outcome.distinct_states, outcome.stored_states) == (8, 6)
 
 
 def test_names_that_nobody_tells_apart_are_stored_once() -> None:
-    outcome = local.explore(seats([arrive]))
+    outcome = breadth_first.explore(seats([arrive]))
     assert (outcome.levels, outcome.stored_states) == ((1, 3, 3, 1), 4)
 
 
 def test_far_more_initial_states_than_the_budget_end_the_search() -> None:
     every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
-    outcome = local.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
+    outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
     assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 27)
 
 
 def test_initial_states_beyond_what_is_reserved_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "RESERVED_ROWS", 2)
     every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
-    outcome = local.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
+    outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
     assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 3)

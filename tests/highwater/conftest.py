@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from highwater.cli import main
-from highwater.specs.spec import Spec, load_spec
+from highwater.claims.spec import Spec, load_spec
+from highwater.cli.main import main
 
 ROOT = Path(__file__).parents[2]
 QUICK = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from highwater import advice, api
+from highwater import api
+from highwater.claims import advice
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]

@@ -15,13 +15,13 @@ from click.testing import Result
 
 import highwater as api
 from explorer.verdict import Verdict, Violation
-from highwater.claims import Status, check_spec, judge_claim
-from highwater.reports.outputs import Outputs
+from highwater.claims.checking import Status, check_spec, judge_claim
+from highwater.claims.spec import Spec, SpecError, load_spec
+from highwater.cli.outputs import Outputs
 from highwater.reports.results import ReportError
 from highwater.reports.terminal import make_console, show_state, show_witness, verdict_line
-from highwater.specs.spec import Spec, SpecError, load_spec
-from model.declarations import prospect
-from model.domain import Struct
+from model.language.declarations import prospect
+from model.language.domain import Struct
 from model.reference.state import Cluster
 from tests.highwater.conftest import QUICK
 
@@ -57,7 +57,7 @@ def test_a_step_summary_that_cannot_be_written_is_refused_first(
     highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "nothing" / "summary.md"))
-    monkeypatch.setattr("highwater.checking.check_spec", lambda *of, **options: pytest.fail("it explores"))
+    monkeypatch.setattr("highwater.cli.run.check_spec", lambda *of, **options: pytest.fail("it explores"))
     result = highwater("check", write_spec(), "--github")
     assert result.exit_code == 2
     assert "cannot be written" in result.stderr
@@ -71,7 +71,7 @@ def test_a_spec_that_fails_half_way_is_an_error_in_every_report_and_the_others_a
             raise SpecError(f"{spec.path}: the model raised")
         return check_spec(spec, *arguments, **options)
 
-    monkeypatch.setattr("highwater.checking.check_spec", explore)
+    monkeypatch.setattr("highwater.cli.run.check_spec", explore)
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     paths = [write_spec(f"{name}.toml") for name in "abc"]
     reports = {kind: tmp_path / f"report.{kind}" for kind in ("json", "junit", "sarif")}
@@ -95,7 +95,7 @@ def test_whatever_is_interrupted_exits_130(highwater: Run, write_spec: Write, mo
     def interrupt(path: Path) -> Any:
         raise KeyboardInterrupt
 
-    for module in ("highwater.listing", "highwater.specs.spec"):  # the second is imported from by the first
+    for module in ("highwater.cli.listing", "highwater.claims.spec"):  # the second is imported from by the first
         monkeypatch.setattr(f"{module}.load_spec", interrupt)
     result = highwater(*command, write_spec())
     assert (result.exit_code, result.stderr.strip()) == (130, "interrupted")
@@ -260,7 +260,7 @@ def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixt
 def test_control_characters_do_not_reach_a_graph(
     highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    monkeypatch.setattr("model.domain.Struct.show", lambda self, value: "\x1b[31m\x00")
+    monkeypatch.setattr("model.language.domain.Struct.show", lambda self, value: "\x1b[31m\x00")
     out = tmp_path / "graph"
     assert highwater("graph", write_spec(), f"--{kind}", out).exit_code == 0
     text = out.read_text()

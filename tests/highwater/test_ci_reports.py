@@ -13,11 +13,11 @@ import pytest
 import xmlschema
 from click.testing import Result
 
-from highwater.claims import Result as ClaimResult
-from highwater.claims import check_spec
+from highwater.claims.checking import Result as ClaimResult
+from highwater.claims.checking import check_spec
+from highwater.claims.positions import line_of_key
+from highwater.claims.spec import load_spec
 from highwater.reports import github, junit, sarif
-from highwater.specs.positions import line_of_key
-from highwater.specs.spec import load_spec
 
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 SPECS = Path(__file__).parents[2] / "specs"

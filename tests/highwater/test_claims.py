@@ -10,13 +10,13 @@ import pytest
 
 from explorer.memory import process_memory
 from explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
-from highwater.claims import Engine, Result, Status, check_spec, judge_claim
-from highwater.specs.spec import Spec, SpecError, load_spec
+from highwater.claims.checking import Engine, Result, Status, check_spec, judge_claim
+from highwater.claims.spec import Spec, SpecError, load_spec
 from invariants.catalogue import PROPERTIES
-from model.catalogue import MODELS
-from model.declarations import Action, Invariant, Witness, action, invariant
-from model.definition import Definition, Model
-from model.domain import Integers, bound, evolve, within
+from model.language.declarations import Action, Invariant, Witness, action, invariant
+from model.language.definition import Definition, Model
+from model.language.domain import Integers, bound, evolve, within
+from model.language.registration import MODELS
 
 SPECS = Path(__file__).parents[2] / "specs"
 MET, UNMET, UNDECIDED = Status.MET, Status.UNMET, Status.UNDECIDED

@@ -21,11 +21,11 @@ import pytest
 from click.testing import Result
 
 from explorer.verdict import Progress
-from highwater.listing import variants
+from highwater.claims.spec import find_specs
+from highwater.cli.listing import variants
 from highwater.reports.terminal import Live
-from highwater.specs.spec import find_specs
 from invariants.catalogue import PROPERTIES
-from model.catalogue import MODELS
+from model.language.registration import MODELS
 
 ROOT = Path(__file__).parents[2]
 SPECS = ROOT / "specs"
@@ -41,7 +41,7 @@ Run = Callable[..., Result]
 
 
 def in_another_process(*arguments: Any, timeout: float = PATIENCE, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "highwater.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "highwater.cli.main", *map(str, arguments)]
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=timeout, check=False, **options)
 
 
@@ -122,7 +122,7 @@ def test_a_violation_within_the_budget_is_told_all_the_same(highwater: Run) -> N
 def test_a_memory_budget_is_kept_to_within_a_tenth(write_spec: Write) -> None:
     """The process as a whole takes no more than a tenth above --memory, and most of what it may."""
     code = (
-        "import re, sys\nfrom highwater.cli import main\ntry: main(sys.argv[1:])\n"
+        "import re, sys\nfrom highwater.cli.main import main\ntry: main(sys.argv[1:])\n"
         "except SystemExit as done: print(done.code, 1024 * int(re.search('VmHWM:(.*)kB', open('/proc/self/status').read())[1]))"
     )
     spec = write_spec(bounds=LARGE)
@@ -292,7 +292,7 @@ def test_output_without_a_terminal_holds_no_escape_codes(write_spec: Write) -> N
 def test_long_lines_are_not_broken_without_a_terminal(write_spec: Write) -> None:
     check = [found.name for found in next(iter(PROPERTIES.values())) if found.name != "leader_in_isr"]
     ran = subprocess.run(
-        [sys.executable, "-m", "highwater.cli", "check", write_spec(check=check), "--max-depth", "2"],
+        [sys.executable, "-m", "highwater.cli.main", "check", write_spec(check=check), "--max-depth", "2"],
         env={**environment(), "COLUMNS": "40"},
         capture_output=True,
         text=True,
@@ -311,7 +311,7 @@ def interrupted_while_it_explores(name: str, *arguments: Any) -> tuple[int, str,
         ours, theirs = pty.openpty()
     except OSError as error:
         pytest.skip(f"this machine has no terminals to give: {error}")
-    command = [sys.executable, "-X", "faulthandler", "-m", "highwater.cli", *map(str, arguments)]
+    command = [sys.executable, "-X", "faulthandler", "-m", "highwater.cli.main", *map(str, arguments)]
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=theirs, text=True, start_new_session=True)
     os.close(theirs)
     shown, sent, hanging, deadline = "", False, False, time.monotonic() + PATIENCE
@@ -403,7 +403,7 @@ def test_an_interruption_of_the_plain_engine_exits_130(highwater: Run, write_spe
     def interrupt(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("explorer.search.oracle.explore", interrupt)
+    monkeypatch.setattr("explorer.search.plain_python.explore", interrupt)
     result = highwater("check", write_spec(), "--engine", "python")
     assert result.exit_code == 130
     assert "interrupted" in result.stderr
@@ -511,7 +511,7 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_explored(
     def explore(*arguments: Any, **options: Any) -> None:
         raise AssertionError("it explores")
 
-    monkeypatch.setattr("highwater.checking.check_spec", explore)
+    monkeypatch.setattr("highwater.cli.run.check_spec", explore)
     result = highwater("check", write_spec(), "--json", tmp_path / inside)
     assert result.exit_code == 2
     assert result.stdout == ""
@@ -526,8 +526,8 @@ def test_a_wrong_spec_leaves_an_older_report_alone(highwater: Run, write_spec: W
 
 
 def test_what_was_learned_before_an_error_is_told_and_written(highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: Any) -> None:
-    import highwater.claims as claims
-    from highwater.specs.spec import SpecError
+    import highwater.claims.checking as claims
+    from highwater.claims.spec import SpecError
 
     real = claims.check_spec
 
@@ -536,7 +536,7 @@ def test_what_was_learned_before_an_error_is_told_and_written(highwater: Run, wr
             raise SpecError("b is too large")
         return real(spec, *arguments, **options)
 
-    monkeypatch.setattr("highwater.checking.check_spec", explore)
+    monkeypatch.setattr("highwater.cli.run.check_spec", explore)
     report = tmp_path / "report.json"
     result = highwater("check", write_spec("a.toml"), write_spec("b.toml"), "--json", report)
     assert result.exit_code == 2
@@ -827,7 +827,7 @@ def test_a_file_name_that_is_not_utf_8_is_no_reason_to_crash(write_spec: Write, 
         os.link(write_spec(), odd)
     except OSError:
         pytest.skip("this file system takes UTF-8 names only")
-    command = [sys.executable, "-m", "highwater.cli", "check", odd, "--json", str(tmp_path / "report.json")]
+    command = [sys.executable, "-m", "highwater.cli.main", "check", odd, "--json", str(tmp_path / "report.json")]
     ran = subprocess.run(command, env=environment(), capture_output=True, timeout=PATIENCE, check=False)
     assert ran.returncode == 0, ran.stderr.decode("utf-8", "replace")[-500:]
     assert b"odd" in ran.stdout

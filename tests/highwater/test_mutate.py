@@ -13,10 +13,10 @@ from click.testing import Result
 
 from explorer.verdict import Budget
 from highwater import SpecError, api
-from highwater.mutate import Fate, Mutation, mutate
-from model.declarations import action, invariant
-from model.definition import Definition, Model, NoToggles
-from model.domain import Integers, evolve, within
+from highwater.claims.mutation import Fate, Mutation, mutate
+from model.language.declarations import action, invariant
+from model.language.definition import Definition, Model, NoToggles
+from model.language.domain import Integers, evolve, within
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
@@ -203,7 +203,7 @@ def test_a_spec_that_does_not_hold_is_refused(highwater: Run, write_spec: Write)
 def test_an_interrupt_ends_it_with_what_was_found(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from highwater import mutate as module
+    from highwater.claims import mutation as module
 
     real, report, calls = module.check_spec, tmp_path / "mutations.json", []
 

@@ -12,8 +12,7 @@ import pytest
 from click.testing import Result
 
 from explorer.system import ModelError
-from highwater import on_spark
-from highwater.specs import own
+from highwater.claims import on_spark, own
 
 pytest.importorskip("pyspark")
 ROOT = Path(__file__).parents[2]
@@ -144,7 +143,7 @@ def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result])
 def test_models_of_ones_own_are_explored_by_executors_too(
     highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
 ) -> None:
-    monkeypatch.setattr("spark.explore.ROWS_WORTH_A_JOB", 40)
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 40)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(own, "_FOLDERS", {})
     monkeypatch.delitem(sys.modules, "lock_service", raising=False)

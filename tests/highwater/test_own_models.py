@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from explorer.search import local
+from explorer.search import breadth_first
 from highwater import SpecError, api
-from highwater.init import SCAFFOLD, scaffold_files, write_scaffold
-from highwater.specs.positions import line_of_key
-from model.declarations import Witness, invariant, prospect
+from highwater.claims.positions import line_of_key
+from highwater.cli.scaffolding import SCAFFOLD, scaffold_files, write_scaffold
+from model.language.declarations import Witness, invariant, prospect
 from model.reference.controlling import write
 from model.reference.state import brokers
 
@@ -82,7 +82,7 @@ def test_the_current_folder_is_not_searched_unless_it_is_named(highwater: Run, l
 
 
 def test_python_m_does_not_bring_the_current_folder_in_unless_it_is_named(lock: Path) -> None:
-    command = [sys.executable, "-m", "highwater.cli", "check", "specs"]
+    command = [sys.executable, "-m", "highwater.cli.main", "check", "specs"]
     ran = subprocess.run(command, cwd=lock, capture_output=True, text=True, check=False)
     assert ran.returncode == 2
     assert "there is no module lock_service" in ran.stderr
@@ -115,7 +115,7 @@ def test_a_model_that_is_wrong_is_told_with_file_and_key(highwater: Run, lock: P
     (lock / "broken.py").write_text("MODEL = 1 / 0\n", encoding="utf-8")
     (lock / "needy.py").write_text("import no_such_library\n", encoding="utf-8")
     (lock / "empty.py").write_text("", encoding="utf-8")
-    text = "from model.definition import Model, NoToggles\nMODEL = Model('defineless', '', NoToggles, lambda protocol: {}['x'])\n"
+    text = "from model.language.definition import Model, NoToggles\nMODEL = Model('defineless', '', NoToggles, lambda protocol: {}['x'])\n"
     (lock / "defineless.py").write_text(text, encoding="utf-8")
     spec = lock / "claim.toml"
     spec.write_text(f'model = "{model}"\nbounds = {{}}\ncheck = ["x"]\n', encoding="utf-8")
@@ -154,7 +154,7 @@ def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwate
 
 def test_an_error_of_the_checker_is_not_blamed_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it would be told if the checker's own code failed while a model is explored."""
-    monkeypatch.setattr(local, "LEVELS_TRIED", None)
+    monkeypatch.setattr(breadth_first, "LEVELS_TRIED", None)
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
     with pytest.raises(TypeError):
         api.check(api.claim(check=["weak_isr"], **keys))
@@ -178,7 +178,7 @@ def logs_are_empty(cluster: object, broker: int) -> bool | Witness:
 def test_a_spec_may_name_a_property_in_a_module(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     (tmp_path / "my_properties.py").write_text(
-        "from model.declarations import Witness, invariant\nfrom model.reference.state import brokers\n\n"
+        "from model.language.declarations import Witness, invariant\nfrom model.reference.state import brokers\n\n"
         + source[source.index("\n@invariant") : source.index("def test_a_spec_may_name")],
         encoding="utf-8",
     )
@@ -198,7 +198,7 @@ def can_write(cluster: object, leader: int) -> bool:
 
 def test_a_prospect_of_ones_own_can_be_named_and_given(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
     (tmp_path / "my_prospects.py").write_text(
-        "from model.declarations import prospect\nfrom model.reference.controlling import write\n"
+        "from model.language.declarations import prospect\nfrom model.reference.controlling import write\n"
         "from model.reference.state import brokers\n\n\n"
         "@prospect(along=[write], leader=brokers)\ndef can_write(cluster, leader):\n    return len(cluster.replicas[leader].log) > 0\n",
         encoding="utf-8",

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from highwater.claims import check_spec
-from highwater.cli import main
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import SpecError, load_spec
+from highwater.cli.main import main
 from highwater.reports.replaying import replay
 from highwater.reports.results import ReportError, entry_of
-from highwater.specs.spec import SpecError, load_spec
 
 SPEC = """
 model = "controller"

@@ -14,12 +14,12 @@ import jsonschema
 import pytest
 
 from explorer.verdict import Budget, Progress
-from highwater.claims import Engine, Result, check_spec
+from highwater.claims.checking import Engine, Result, check_spec
+from highwater.claims.spec import Spec, load_spec
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import FORMAT, VERSION, ReportError, as_data, report, write_report
-from highwater.specs.spec import Spec, load_spec
 from invariants.catalogue import PROPERTIES
-from model.declarations import Witness, invariant
+from model.language.declarations import Witness, invariant
 from model.reference.async_isr import Agreement, AlterIsr
 from model.reference.state import Cluster
 

@@ -11,8 +11,8 @@ import jsonschema
 import pytest
 from click.testing import Result
 
-from highwater.specs import own
-from model.declarations import prospect
+from highwater.claims import own
+from model.language.declarations import prospect
 from model.reference.controlling import write
 from model.reference.state import Cluster, brokers
 

@@ -19,10 +19,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from explorer.verdict import Verdict
-from highwater.specs.spec import Expectation, Spec, SpecError, find_specs, load_spec
+from highwater.claims.spec import Expectation, Spec, SpecError, find_specs, load_spec
 from invariants import reference
-from model.catalogue import MODELS
-from model.definition import toggle
+from model.language.definition import toggle
+from model.language.registration import MODELS
 from model.reference.async_isr import Agreement, AsyncIsrBounds
 from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant
 
@@ -399,7 +399,7 @@ def test_the_checked_properties_are_listed_in_the_same_order_on_every_run(write_
     check = ["weak_isr", "strong_isr", "leader_in_isr", "elected_leader_in_isr", "no_deadlock"]
     path = write_spec(check=check, expect={**VIOLATED, "property": "zzz"})
     program = (
-        "import sys, pathlib, highwater.specs.spec as s\ntry: s.load_spec(pathlib.Path(sys.argv[1]))\nexcept s.SpecError as e: print(e)"
+        "import sys, pathlib, highwater.claims.spec as s\ntry: s.load_spec(pathlib.Path(sys.argv[1]))\nexcept s.SpecError as e: print(e)"
     )
     answers = set()
     for seed in ("0", "1", "2"):

@@ -16,11 +16,11 @@ import pytest
 from explorer.analysis.causes import causes, instance_of
 from explorer.system import System
 from explorer.verdict import Outcome, Violation
-from highwater.claims import Result, Status, check_spec
+from highwater.claims.checking import Result, Status, check_spec
+from highwater.claims.positions import line_of_key
+from highwater.claims.spec import find_specs, load_spec
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import write_report
-from highwater.specs.positions import line_of_key
-from highwater.specs.spec import find_specs, load_spec
 
 SPECS = Path(__file__).parents[2] / "specs"
 FILES = find_specs([SPECS])

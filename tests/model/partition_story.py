@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from model.declarations import Action
+from model.language.declarations import Action
 from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr
 from model.partition.bounds import PartitionBounds
 from model.partition.definition import initial_states

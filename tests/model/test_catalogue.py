@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from invariants.catalogue import PROPERTIES
-from model.catalogue import MODELS, CatalogueByClass
+from model.language.registration import MODELS, CatalogueByClass
 from model.reference.state import Cluster
 
 ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_a_catalogue_may_be_changed() -> None:
 
 
 def test_asking_for_one_model_imports_no_other() -> None:
-    code = "import sys\nfrom invariants.catalogue import PROPERTIES\nfrom model.catalogue import MODELS\n"
+    code = "import sys\nfrom invariants.catalogue import PROPERTIES\nfrom model.language.registration import MODELS\n"
     code += "from model.reference.state import Cluster\nassert MODELS['reference'] and PROPERTIES[Cluster]\n"
     code += "print([name for name in sys.modules if '.partition' in name or '.controller' in name])"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"

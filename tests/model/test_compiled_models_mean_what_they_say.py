@@ -10,14 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from explorer.compiler.decision_trees import ActionProgram, InvariantProgram
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
-from explorer.compiler.program import ActionProgram, InvariantProgram
 from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
-from highwater.specs.resolving import build_system
+from highwater.claims.resolving import build_system
 from invariants.catalogue import PROPERTIES
-from model.declarations import Transition
+from model.language.declarations import Transition
 from model.partition.bounds import PartitionBounds
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol

@@ -11,8 +11,8 @@ from typing import Any
 import attrs
 import pytest
 
-from model.declarations import Action, Invariant, Witness, action, invariant
-from model.domain import (
+from model.language.declarations import Action, Invariant, Witness, action, invariant
+from model.language.domain import (
     BOOLEAN,
     ArrayOf,
     DomainError,

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import local
+from explorer.search import breadth_first
 from explorer.verdict import Budget, Outcome
-from highwater.specs.resolving import build_system, toggles_of
-from highwater.specs.spec import load_spec
+from highwater.claims.resolving import build_system, toggles_of
+from highwater.claims.spec import load_spec
 from model.partition.definition import define
 from model.partition.protocol import (
     Flush,
@@ -78,7 +78,7 @@ def explored(claim: str, protocol: PartitionProtocol | None = None) -> Outcome:
     """The states of a claim, those that lie deep left out where there are many; of all its states, whether or not they are good."""
     spec = load_spec(SPECS / f"{claim}.toml")
     protocol = protocol or spec.protocol
-    return local.explore(build_system(define(protocol), protocol, spec.bounds, ()), ENOUGH)
+    return breadth_first.explore(build_system(define(protocol), protocol, spec.bounds, ()), ENOUGH)
 
 
 def test_every_step_is_named() -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 import attrs
 import pytest
 
-from highwater.specs.resolving import toggles_of
-from highwater.specs.spec import Spec, find_specs, load_spec
+from highwater.claims.resolving import toggles_of
+from highwater.claims.spec import Spec, find_specs, load_spec
 from invariants.catalogue import PROPERTIES
-from model.declarations import Invariant, StepProperty
+from model.language.declarations import Invariant, StepProperty
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import KAFKA_2_1, PRESETS, REPAIRED

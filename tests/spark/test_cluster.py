@@ -21,9 +21,9 @@ import pyspark
 import pytest
 import toys
 
-from explorer.search import local
+from explorer.search import breadth_first
 from explorer.verdict import Budget
-from highwater.specs.spec import load_spec
+from highwater.claims.spec import load_spec
 
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
@@ -116,7 +116,7 @@ import functools, json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 import toys
 from spark import explore as search
-from spark.session import session
+from spark.driver.session import session
 search.ROWS_WORTH_A_JOB = 0
 url, folder, resume, make, partitions = json.loads(sys.argv[2])
 make = functools.partial(getattr(toys, make[0]), *make[1:])
@@ -168,7 +168,7 @@ class Driver:
 
 
 def expected(system: Any) -> list[Any]:
-    outcome = local.explore(system)
+    outcome = breadth_first.explore(system)
     return [list(outcome.levels), outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]
 
 
@@ -277,7 +277,7 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())["results"][0]
-    expected = local.explore(load_spec(spec).system(), Budget(max_depth=14), symmetry=False)
+    expected = breadth_first.explore(load_spec(spec).system(), Budget(max_depth=14), symmetry=False)
     assert (found["distinct_states"], found["generated"]) == (expected.distinct_states, expected.generated)
     assert len(list((tmp_path / "levels" / "levels" / "00014").glob("*.parquet"))) == 2, "the last level was explored in two partitions"
     assert list(standalone.folder.glob("*-work/*/*/highwater.zip"))

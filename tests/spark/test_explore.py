@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 import toys
 
-from explorer.search import local, oracle
+from explorer.search import breadth_first, plain_python
 from explorer.search.checkpoint import CheckpointError
 from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
-from spark import explore as search
-from spark.explore import explore
-from spark.session import ClusterError
+from spark.driver import explore as search
+from spark.driver.explore import explore
+from spark.driver.session import ClusterError
 
 KIP_101 = functools.partial(toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2)
 
@@ -39,7 +39,7 @@ def test_everything_that_is_told_is_that_of_the_local_engine(
 ) -> None:
     make = functools.partial(toys.reference, "kip-320-first-try", brokers=brokers)
     outcome = explore(make, spark=spark, partitions=partitions, symmetry=symmetry, keep_going=True, check_deadlock=True)
-    assert told(outcome) == told(local.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
+    assert told(outcome) == told(breadth_first.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
 
 
 def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
@@ -49,7 +49,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 300)
     seen: list[Progress] = []
     outcome = explore(KIP_101, spark=spark, partitions=2, on_progress=seen.append)
-    expected = local.explore(KIP_101())
+    expected = breadth_first.explore(KIP_101())
     assert told(outcome) == told(expected)
     assert outcome.violations[0].witness
     jobs = [progress.more for progress in seen if progress.level_ended]
@@ -60,7 +60,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
 
 def test_what_runs_is_told_by_level_and_phase(spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """To whoever waits at a terminal, and in Spark's web pages, which cut descriptions after some seventy letters."""
-    monkeypatch.setattr("spark.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
+    monkeypatch.setattr("spark.driver.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
     seen: list[str] = []
     explore(toys.grid, Budget(max_depth=2), spark=spark, partitions=2, name="a_claim", on_progress=lambda each: seen.append(each.more))
     assert any(re.match(r"level 1 runs for \d+ s, expand [01] of 1 tasks", more) for more in seen)
@@ -77,7 +77,7 @@ def test_what_runs_is_told_by_level_and_phase(spark: Any, all_on_the_cluster: No
 def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_cluster: None) -> None:
     make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
     outcome = explore(make, Budget(max_depth=6), spark=spark, partitions=3, keep_going=True)
-    expected = oracle.explore(make(), Budget(max_depth=6), keep_going=True)
+    expected = plain_python.explore(make(), Budget(max_depth=6), keep_going=True)
     assert {v.property: v.trace_length for v in outcome.violations} == {v.property: v.trace_length for v in expected.violations}
     for violation in outcome.violations:
         before, *steps = violation.trace
@@ -89,13 +89,13 @@ def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_clu
 
 def test_a_depth_limit_ends_it_there(told: Callable[..., Any], tmp_path: Path) -> None:
     outcome = explore(toys.grid, Budget(max_depth=2), spark=None, checkpoint=str(tmp_path))
-    assert told(outcome) == told(local.explore(toys.grid(), Budget(max_depth=2)))
+    assert told(outcome) == told(breadth_first.explore(toys.grid(), Budget(max_depth=2)))
     assert outcome.verdict is Verdict.HOLDS_TO_DEPTH
 
 
 def test_a_model_that_raises_on_an_executor_is_reported_as_on_one_machine(spark: Any, all_on_the_cluster: None) -> None:
     with pytest.raises(ModelError) as expected:
-        local.explore(toys.raises())
+        breadth_first.explore(toys.raises())
     with pytest.raises(ModelError) as raised:
         explore(toys.raises, spark=spark, partitions=2)
     assert str(raised.value) == str(expected.value)
@@ -119,7 +119,7 @@ def changing(folder: str) -> Any:
 def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
     spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark.cluster.REPORTS_IN_SPARK", "nothing such")
+    monkeypatch.setattr("spark.driver.cluster.REPORTS_IN_SPARK", "nothing such")
     with pytest.raises(ClusterError, match=r"(?s)gave up on level 1: .*levels up to 0 are whole .*--resume"):
         explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
 
@@ -132,17 +132,17 @@ def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
 def test_small_searches_need_no_job(told: Callable[..., Any], tmp_path: Path, variant: str, symmetry: bool) -> None:
     make = functools.partial(toys.reference, variant)
     outcome = explore(make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True, check_deadlock=True)
-    assert told(outcome) == told(local.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
+    assert told(outcome) == told(breadth_first.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
 
 
 @pytest.mark.parametrize("most", [1, 2, 5, 30, 34, 35, 36, 1000])
 def test_a_limit_of_states_ends_the_search_after_the_level_that_goes_beyond_it(tmp_path: Path, most: int) -> None:
     """The verdict is that of the local engine, also where the limit is just what there is."""
-    assert local.explore(toys.grid()).distinct_states == 36
+    assert breadth_first.explore(toys.grid()).distinct_states == 36
     outcome = explore(toys.grid, Budget(max_states=most), spark=None, checkpoint=str(tmp_path))
-    expected = local.explore(toys.grid(), Budget(max_states=most))
+    expected = breadth_first.explore(toys.grid(), Budget(max_states=most))
     assert (outcome.verdict, outcome.reason) == (expected.verdict, expected.reason)
-    whole = local.explore(toys.grid()).levels
+    whole = breadth_first.explore(toys.grid()).levels
     assert outcome.levels == whole[: len(outcome.levels)]
     assert sum(outcome.levels[:-1]) <= most
     assert (outcome.verdict is Verdict.UNKNOWN) == (sum(outcome.levels) > most)
@@ -155,7 +155,7 @@ def test_an_interrupt_ends_with_what_was_learned(tmp_path: Path) -> None:
 
     outcome = explore(toys.grid, spark=None, checkpoint=str(tmp_path), on_progress=interrupt)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
-    assert outcome.levels == local.explore(toys.grid()).levels[:5]
+    assert outcome.levels == breadth_first.explore(toys.grid()).levels[:5]
 
 
 def test_a_cluster_without_a_folder_that_all_reach_is_refused() -> None:

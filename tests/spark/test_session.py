@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spark.session import ClusterError, reason_of, refuse_unless_reached, refuse_without_java
+from spark.driver.session import ClusterError, reason_of, refuse_unless_reached, refuse_without_java
 
 
 @pytest.fixture

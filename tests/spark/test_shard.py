@@ -14,21 +14,21 @@ import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.search.parts import Counts, PartEngine
-from explorer.search.visited import Visited
-from spark.level import Block, Expanded, admit_blocks, expand_part
-from spark.shard import Shard, digests_of
-from spark.store import Level, Levels
+from explorer.partitioned.visited import Visited
+from explorer.partitioned.worker import Counts, PartitionWorker
+from spark.levels import Level, Levels
+from spark.worker.level import Block, Expanded, admit_blocks, expand_part
+from spark.worker.shard import Shard, digests_of
 
 PARTITIONS = 3
 
 
 @pytest.fixture(scope="module")
-def engine() -> PartEngine:
-    return PartEngine(toys.grid(), symmetry=False)
+def engine() -> PartitionWorker:
+    return PartitionWorker(toys.grid(), symmetry=False)
 
 
-def admit_level(engine: PartEngine, levels: Levels, shards: Path, committed: list[Level], partition: int, blocks: list[Block]) -> Any:
+def admit_level(engine: PartitionWorker, levels: Levels, shards: Path, committed: list[Level], partition: int, blocks: list[Block]) -> Any:
     """What a task does: catch up, admit, note."""
     parts_of = [level.parts for level in committed]
     last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
@@ -42,7 +42,7 @@ def admit_level(engine: PartEngine, levels: Levels, shards: Path, committed: lis
         shard.close()
 
 
-def initial_blocks(engine: PartEngine) -> list[Block]:
+def initial_blocks(engine: PartitionWorker) -> list[Block]:
     rows = engine.representative_rows(engine.system.initial)
     width, blocks = len(engine.units), []
     for partition in range(PARTITIONS):
@@ -54,7 +54,7 @@ def initial_blocks(engine: PartEngine) -> list[Block]:
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(choices=st.data())
-def test_attempts_that_fail_repeat_or_move_change_nothing(engine: PartEngine, tmp_path_factory: Any, choices: Any) -> None:
+def test_attempts_that_fail_repeat_or_move_change_nothing(engine: PartitionWorker, tmp_path_factory: Any, choices: Any) -> None:
     """At every level and partition: some attempts whose part is never committed, on any of two executors, some of them killed half-way,
     shards that get lost, and then the attempt that counts."""
     folder = tmp_path_factory.mktemp("search")
@@ -88,7 +88,7 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(engine: PartEngine, tm
 
 
 def attempt(
-    engine: PartEngine, levels: Levels, shards: Path, committed: list[Level], partition: int, own: list[Block], choices: Any
+    engine: PartitionWorker, levels: Levels, shards: Path, committed: list[Level], partition: int, own: list[Block], choices: Any
 ) -> None:
     """An attempt that does not count: whole, killed half-way, or after which the disk is gone."""
     match choices.draw(st.sampled_from(["whole", "killed", "lost"])):
@@ -106,7 +106,7 @@ def attempt(
             shard.close()  # and nothing was noted
 
 
-def test_a_shard_that_is_up_to_date_reads_nothing(engine: PartEngine, tmp_path: Path) -> None:
+def test_a_shard_that_is_up_to_date_reads_nothing(engine: PartitionWorker, tmp_path: Path) -> None:
     levels, blocks = Levels(str(tmp_path / "levels")), initial_blocks(engine)
     found, _ = admit_level(engine, levels, tmp_path / "a", [], 0, blocks[:1])
     level = Level(0, (found.part, None, None), 0, Counts.none(2))
@@ -140,7 +140,7 @@ def test_many_rows_are_admitted_once_and_found_again_after_being_forgotten(tmp_p
 
 
 def test_owners_share_the_states_evenly_and_wherever_the_owner_looks() -> None:
-    engine = PartEngine(toys.reference("kip-320"), symmetry=False)
+    engine = PartitionWorker(toys.reference("kip-320"), symmetry=False)
     rows = engine.representative_rows(engine.system.initial)
     for _ in range(7):
         found = [records.reshape(-1, engine.record_width)[:, :-2] for _, records in engine.expand(rows, 1)]

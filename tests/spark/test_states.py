@@ -18,12 +18,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explorer.compiler.layout import Layout
-from explorer.search import oracle
+from explorer.search import plain_python
 from explorer.system import ModelError
-from model.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, domain_of, within
-from spark.explore import explore
-from spark.states import decoded, plain, quoted, states
-from spark.store import Levels
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, domain_of, within
+from spark.driver.explore import explore
+from spark.driver.states import decoded, plain, quoted, states
+from spark.levels import Levels
 
 
 class Colour(Enum):
@@ -115,7 +115,7 @@ def reachable() -> list[tuple[int, Any]]:
     level = list(system.initial)
     while level:
         found += [(depths[state], state) for state in level]
-        after = [(s, oracle.successor(a, s, system.domain)) for s in level for a in system.actions]
+        after = [(s, plain_python.successor(a, s, system.domain)) for s in level for a in system.actions]
         level = []
         for before, state in after:
             if isinstance(state, system.domain.cls) and state not in depths:

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 import toys
 
-from explorer.search import local
+from explorer.search import breadth_first
 from explorer.search.checkpoint import CheckpointError
 from explorer.verdict import Budget
-from spark.explore import explore
-from spark.store import MANIFEST, Levels
+from spark.driver.explore import explore
+from spark.levels import MANIFEST, Levels
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 KIP_320 = functools.partial(toys.reference, "kip-320", "strong_isr")
@@ -45,7 +45,7 @@ def refusal(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> str
 @pytest.mark.parametrize("depth", [0, 1, 6, 14])
 def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(tmp_path: Path, told: Callable[..., Any], depth: int) -> None:
     make = functools.partial(toys.reference, "kip-101")
-    expected = local.explore(make())
+    expected = breadth_first.explore(make())
     explore(make, Budget(max_depth=depth), spark=None, checkpoint=str(tmp_path))
     assert told(resumed(tmp_path, make)) == told(expected)
     assert told(resumed(tmp_path, make)) == told(expected), "also once more, after its end"
@@ -69,9 +69,9 @@ def test_a_level_is_words_parent_action_depth_and_orbit(folder: Path) -> None:
 
 
 def explorer_of(make: Callable[..., Any]) -> Any:
-    from explorer.search.parts import PartEngine
+    from explorer.partitioned.worker import PartitionWorker
 
-    return PartEngine(make(), symmetry=True)
+    return PartitionWorker(make(), symmetry=True)
 
 
 def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> 
 
 def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
     refuse_harmed(next((folder / "levels" / "00005").iterdir()), lambda: refusal(folder))
-    assert resumed(folder).distinct_states == local.explore(KIP_320()).distinct_states
+    assert resumed(folder).distinct_states == breadth_first.explore(KIP_320()).distinct_states
 
 
 def test_a_missing_level_is_refused(folder: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_search_is_not_overwritten_and_none_is_not_gone_on_with(folder: Path, 
 
 
 def test_a_checkpoint_of_the_local_engine_is_refused(tmp_path: Path) -> None:
-    local.explore(KIP_320(), Budget(max_depth=3), checkpoint=tmp_path)
+    breadth_first.explore(KIP_320(), Budget(max_depth=3), checkpoint=tmp_path)
     assert "no manifest of a search with --engine spark" in refusal(tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
 def test_a_uri_is_as_good_as_a_path(tmp_path: Path, told: Callable[..., Any]) -> None:
     make = functools.partial(toys.reference, "kip-101")
     explore(make, Budget(max_depth=4), spark=None, checkpoint=tmp_path.as_uri())
-    assert told(resumed(tmp_path, make)) == told(local.explore(make()))
+    assert told(resumed(tmp_path, make)) == told(breadth_first.explore(make()))
 
 
 RUN = """
@@ -156,8 +156,8 @@ import sys
 sys.path[:0] = sys.argv[2:]
 from pathlib import Path
 import test_store
-from spark.explore import explore
-from spark.store import MANIFEST
+from spark.driver.explore import explore
+from spark.levels import MANIFEST
 folder = Path(sys.argv[1])
 print("begin", flush=True)
 outcome = explore(test_store.KIP_320, spark=None, checkpoint=str(folder), resume=(folder / MANIFEST).exists())
@@ -167,7 +167,7 @@ print(outcome.distinct_states, outcome.generated, outcome.levels, outcome.bounds
 
 @pytest.mark.slow
 def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
-    found = local.explore(KIP_320())
+    found = breadth_first.explore(KIP_320())
     here = Path(__file__).parent
     command = [sys.executable, "-c", RUN, str(tmp_path), str(here), str(here.parents[1])]
     rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.02, 0.15) + 0.15 * attempt, attempts=40)

@@ -11,11 +11,11 @@ from pathlib import Path
 import attrs
 
 from explorer.system import System
-from highwater.specs.resolving import build_system
+from highwater.claims.resolving import build_system
 from invariants.catalogue import PROPERTIES
-from model.catalogue import MODELS
-from model.declarations import action, invariant, step_property
-from model.domain import Integers, domain_of, evolve, within
+from model.language.declarations import action, invariant, step_property
+from model.language.domain import Integers, domain_of, evolve, within
+from model.language.registration import MODELS
 from model.reference.state import ReferenceProtocol, Variant
 
 SMALL = {"brokers": 3, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "offset_max": 1, "version_max": 2}

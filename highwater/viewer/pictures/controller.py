@@ -7,13 +7,13 @@ from typing import Any
 
 from highwater.viewer.picture import Badge, Chips, Drawing, Fact, Lane, Message, Picture, Tone
 from highwater.viewer.pictures.of_any_model import names, role
+from model.controller.brokers import Role
 from model.controller.context import Answer, Context
-from model.controller.hosts import Role
 from model.controller.state import Cluster
-from model.domain import Struct
+from model.language.domain import Struct
 
 ZOOKEEPER = "zookeeper"
-READS = {"receives", "fails_to_take_role", "reads_answer"}  # what is gone after any other action was lost
+READS = {"receive", "fail_to_take_role", "read_answer"}  # what is gone after any other action was lost
 
 
 def draw(domain: Struct, cluster: Cluster) -> Picture:

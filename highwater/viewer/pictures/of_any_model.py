@@ -12,7 +12,7 @@ from enum import Enum
 from typing import Any
 
 from highwater.viewer.picture import Badge, Block, Chips, Drawing, Fact, Lane, Log, Message, Picture, Tone
-from model.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 CLUSTER = "cluster"
 SENDERS, RECEIVERS = ("sender", "source", "from_broker"), ("receiver", "destination", "to_broker")

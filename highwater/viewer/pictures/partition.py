@@ -7,8 +7,8 @@ from typing import Any
 
 from highwater.viewer.picture import Badge, Block, Chips, Drawing, Fact, Lane, Log, Message, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, names, role
-from model.declarations import Instance
-from model.domain import SequenceOf, Struct
+from model.language.declarations import Instance
+from model.language.domain import SequenceOf, Struct
 from model.partition.messages import Answer, Fetch, IsrChange, Stage
 from model.partition.state import Partition, Process, Replica, Standing
 

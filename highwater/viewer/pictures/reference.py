@@ -6,8 +6,8 @@ from collections.abc import Hashable, Iterable
 
 from highwater.viewer.picture import Badge, Block, Chips, Drawing, Lane, Log, Message, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, names, role
-from model.declarations import Instance
-from model.domain import Struct
+from model.language.declarations import Instance
+from model.language.domain import Struct
 from model.reference.async_isr import LEADER, Agreement
 from model.reference.state import Cluster
 

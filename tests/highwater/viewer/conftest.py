@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search.oracle import explore
+from explorer.search.plain_python import explore
 from explorer.system import Cut, System, judge, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
@@ -18,8 +18,8 @@ from highwater.viewer.picture import Badge, Chips, Drawing, Lane, Message, Pictu
 from highwater.viewer.pictures.of_any_model import log_of, role
 from highwater.viewer.story import Story
 from highwater.viewer.telling import tell
-from model.declarations import Witness, action, invariant
-from model.domain import (
+from model.language.declarations import Witness, action, invariant
+from model.language.domain import (
     BOOLEAN,
     ArrayOf,
     Integers,

@@ -16,11 +16,11 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
 
-from highwater.claims import check_spec
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import load_spec
 from highwater.reports.results import entry_of
-from highwater.specs.spec import load_spec
 from highwater.viewer.comparison import compare
-from highwater.viewer.gallery import write_gallery
+from highwater.viewer.index import write_gallery
 from highwater.viewer.pages import compare_page, trace_page
 from highwater.viewer.story import Story
 

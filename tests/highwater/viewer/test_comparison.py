@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from explorer.system import Cut, successor
-from highwater.claims import check_spec
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import load_spec
 from highwater.reports.replaying import subject_of
 from highwater.reports.results import ReportError, entry_of
-from highwater.specs.spec import load_spec
 from highwater.viewer.comparison import Comparison, StepOutcome, compare
 from highwater.viewer.pages import compare_page
 

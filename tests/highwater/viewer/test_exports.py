@@ -18,11 +18,11 @@ import jsonschema
 import networkx
 import pytest
 
-from highwater.claims import check_spec
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import load_spec
 from highwater.reports.results import as_data, entry_of
-from highwater.specs.spec import load_spec
 from highwater.viewer.exports import EXPORTS, dot, itf, mermaid, steps_csv
-from highwater.viewer.gallery import story_of
+from highwater.viewer.index import story_of
 from highwater.viewer.story import Delivery, Story
 
 SPECS = Path(__file__).parents[3] / "specs"

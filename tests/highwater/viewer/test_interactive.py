@@ -11,10 +11,10 @@ import pytest
 from textual.widgets import OptionList, Static
 
 from explorer.system import successor
-from highwater.claims import check_spec
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import load_spec
 from highwater.reports.results import entry_of
-from highwater.specs.spec import load_spec
-from highwater.viewer.gallery import story_of
+from highwater.viewer.index import story_of
 from highwater.viewer.interactive import Explorer
 from highwater.viewer.story import Story
 

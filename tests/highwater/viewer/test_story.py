@@ -12,17 +12,17 @@ import pytest
 
 from explorer.system import System, successor
 from explorer.verdict import Step, Violation
-from highwater.claims import Engine, check_spec
+from highwater.claims.checking import Engine, check_spec
+from highwater.claims.spec import load_spec
 from highwater.reports.results import entry_of
-from highwater.specs.spec import load_spec
-from highwater.viewer.catalogue import drawing_of
-from highwater.viewer.gallery import story_of
+from highwater.viewer.drawings import drawing_of
+from highwater.viewer.index import story_of
 from highwater.viewer.pages import trace_page
 from highwater.viewer.picture import Tone
 from highwater.viewer.pictures import of_any_model
 from highwater.viewer.story import Delivery, Story
 from highwater.viewer.telling import lane_of_part, meaning_of, protocol_in_words, tell, tell_steps
-from model.catalogue import MODELS
+from model.language.registration import MODELS
 from model.reference.controlling import become_leader
 from tests import small_models
 

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from highwater.claims import check_spec
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import load_spec
 from highwater.reports.replaying import read_report
 from highwater.reports.results import entry_of
-from highwater.specs.spec import load_spec
-from highwater.viewer.gallery import story_of
+from highwater.viewer.index import story_of
 from highwater.viewer.lanes import show_lanes
 from highwater.viewer.story import Story
 
@@ -31,7 +31,7 @@ Run = Callable[..., Result]
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A report with one trace of eleven steps."""
     path = tmp_path_factory.mktemp("report") / "report.json"
-    command = [sys.executable, "-m", "highwater.cli", "check", str(VIOLATED), "--json", str(path), "--no-trace"]
+    command = [sys.executable, "-m", "highwater.cli.main", "check", str(VIOLATED), "--json", str(path), "--no-trace"]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
     return path
 

@@ -6,7 +6,7 @@ import attrs
 import pytest
 
 from invariants.controller.recovery import isr_changes_can_be_settled
-from model.controller.hosts import IsrChange
+from model.controller.brokers import IsrChange
 from model.controller.protocol import REPAIRED, AheadOfController, IsrPath
 from tests.model.controller.walk import Walk
 
@@ -15,11 +15,11 @@ FENCING = attrs.evolve(RULES, ahead_of_controller_error=AheadOfController.FENCED
 
 
 def asked(walk: Walk) -> Walk:
-    return walk("shrinks_isr", leader=0, follower=1)
+    return walk("shrink_isr", leader=0, follower=1)
 
 
 def answered(walk: Walk, controller: int = 0) -> Walk:
-    return walk("answers_alter_partition", controller=controller, leader=0)
+    return walk("answer_alter_partition", controller=controller, leader=0)
 
 
 def test_an_isr_that_is_asked_for_counts_only_once_it_is_granted() -> None:
@@ -32,28 +32,28 @@ def test_an_isr_that_is_asked_for_counts_only_once_it_is_granted() -> None:
 
 
 def test_a_member_that_is_asked_for_is_waited_for_at_once() -> None:
-    walk = answered(asked(Walk(RULES)))("expands_isr", leader=0, follower=1)
+    walk = answered(asked(Walk(RULES)))("expand_isr", leader=0, follower=1)
     assert (walk.cluster.brokers[0].isr, walk.cluster.brokers[0].maximal_isr) == ({0}, {0, 1})
-    walk("broker_crashes", broker=1)
-    assert walk.try_("commits", leader=0) is None
+    walk("crash_broker", broker=1)
+    assert walk.try_("commit", leader=0) is None
 
 
 def test_a_leader_asks_for_one_change_at_a_time() -> None:
     walk = asked(Walk(RULES, brokers=3, replication_factor=3))
-    assert walk.try_("shrinks_isr", leader=0, follower=2) is None
+    assert walk.try_("shrink_isr", leader=0, follower=2) is None
 
 
 def test_a_member_that_is_not_live_is_refused_and_the_leader_takes_it_back() -> None:
-    walk = answered(asked(Walk(RULES)))("expands_isr", leader=0, follower=1)("shuts_broker_down", controller=0, broker=1)
-    walk = walk("answers_alter_partition", controller=0, leader=0)
+    walk = answered(asked(Walk(RULES)))("expand_isr", leader=0, follower=1)("shut_down_broker", controller=0, broker=1)
+    walk = walk("answer_alter_partition", controller=0, leader=0)
     assert (walk.cluster.brokers[0].change, walk.leadership.isr) == (None, {0})
 
 
 def test_a_leader_of_an_older_leader_epoch_gives_up_and_is_told_of_the_newer_one() -> None:
-    walk = asked(Walk(RULES, brokers=3, replication_factor=3))("broker_crashes", broker=2)("notices_brokers", controller=0)
+    walk = asked(Walk(RULES, brokers=3, replication_factor=3))("crash_broker", broker=2)("notice_brokers", controller=0)
     answered(walk)
     assert walk.cluster.brokers[0].change == IsrChange(frozenset({0, 2}), given_up=True)
-    assert walk.try_("answers_alter_partition", controller=0, leader=0) is None
+    assert walk.try_("answer_alter_partition", controller=0, leader=0) is None
     assert walk.deliver_all().cluster.brokers[0].change is None
 
 
@@ -65,12 +65,12 @@ def test_a_leader_with_an_older_version_gives_up() -> None:
 
 
 def test_a_leader_with_another_broker_epoch_than_the_controller_knows_asks_again() -> None:
-    walk = asked(Walk(RULES))("broker_session_expires", broker=0)("broker_registers_again", broker=0)
-    assert walk.try_("answers_alter_partition", controller=0, leader=0) is None
+    walk = asked(Walk(RULES))("expire_broker_session", broker=0)("register_broker_again", broker=0)
+    assert walk.try_("answer_alter_partition", controller=0, leader=0) is None
 
 
 def test_a_controller_that_was_deposed_finds_out_by_the_write_and_the_leader_asks_again() -> None:
-    walk = asked(Walk(RULES, controllers=2, controller_epoch_max=2))("controller_is_deposed", controller=0)("is_elected", controller=1)
+    walk = asked(Walk(RULES, controllers=2, controller_epoch_max=2))("depose_controller", controller=0)("elect_controller", controller=1)
     answered(walk, 0)
     assert not walk.cluster.controllers[0].active
     assert not walk.cluster.brokers[0].change.given_up
@@ -80,9 +80,9 @@ def test_a_controller_that_was_deposed_finds_out_by_the_write_and_the_leader_ask
 @pytest.mark.parametrize("rules", [RULES, FENCING], ids=["not-controller", "fenced"])
 def test_a_deposed_controller_that_is_asked_about_newer_epochs(rules: object) -> None:
     """testAlterPartitionErrors and KAFKA-14154: NOT_CONTROLLER, after which the leader looks for the controller."""
-    walk = Walk(rules, controllers=2, controller_epoch_max=2)("controller_is_deposed", controller=0)("is_elected", controller=1)
-    answered(asked(walk), 1)("expands_isr", leader=0, follower=1)
-    late = walk.try_("answers_alter_partition", controller=0, leader=0)
+    walk = Walk(rules, controllers=2, controller_epoch_max=2)("depose_controller", controller=0)("elect_controller", controller=1)
+    answered(asked(walk), 1)("expand_isr", leader=0, follower=1)
+    late = walk.try_("answer_alter_partition", controller=0, leader=0)
     if rules is RULES:
         assert late is None
         assert answered(walk, 1).leadership.isr == {0, 1}
@@ -92,5 +92,5 @@ def test_a_deposed_controller_that_is_asked_about_newer_epochs(rules: object) ->
 
 
 def test_no_answer_comes_between_two_steps_of_a_reassignment() -> None:
-    walk = asked(Walk(RULES))("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0)
-    assert walk.try_("answers_alter_partition", controller=0, leader=0) is None
+    walk = asked(Walk(RULES))("request_reassignment", target=(1,))("notice_reassignment", controller=0)
+    assert walk.try_("answer_alter_partition", controller=0, leader=0) is None

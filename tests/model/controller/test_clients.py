@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
+from model.controller.brokers import Metadata
 from model.controller.clients import ClientError, coordinator_error, find_coordinator_error, metadata_error, produce_error
-from model.controller.hosts import Metadata
 from model.controller.protocol import REPAIRED
 from tests.model.controller.walk import Walk
 
@@ -52,34 +52,34 @@ def coordinators(walk: Walk) -> list[bool]:
 
 
 def test_a_coordinator_moves_with_leadership() -> None:
-    walk = Walk()("shuts_broker_down", controller=0, broker=0)
+    walk = Walk()("shut_down_broker", controller=0, broker=0)
     assert coordinators(walk) == [True, False]
-    walk("receives", controller=0, broker=1)
+    walk("receive", controller=0, broker=1)
     assert coordinators(walk) == [True, True], "until the old leader is told, clients may find either"
-    walk("receives", controller=0, broker=0)
+    walk("receive", controller=0, broker=0)
     assert coordinators(walk) == [False, True]
 
 
 def test_a_coordinator_that_dies_coordinates_no_more_and_not_again_until_it_leads() -> None:
-    walk = Walk()("broker_crashes", broker=0)
+    walk = Walk()("crash_broker", broker=0)
     assert coordinators(walk) == [False, False]
-    walk("notices_brokers", controller=0).deliver_all()("broker_starts", broker=0)("notices_brokers", controller=0).deliver_all()
+    walk("notice_brokers", controller=0).deliver_all()("start_broker", broker=0)("notice_brokers", controller=0).deliver_all()
     assert coordinators(walk) == [False, True]
 
 
 def test_a_new_leader_epoch_of_the_same_leader_moves_no_coordinator() -> None:
-    walk = Walk()("broker_crashes", broker=1)("notices_brokers", controller=0).deliver_all()
+    walk = Walk()("crash_broker", broker=1)("notice_brokers", controller=0).deliver_all()
     assert walk.cluster.brokers[0].leader_epoch == 1
     assert coordinators(walk) == [True, False]
 
 
 def moved(walk: Walk) -> Walk:
     """The only replica is about to be deleted on b0, which led."""
-    walk("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
-    walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0)
+    walk("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
+    walk("expand_isr", leader=0, follower=1)("notice_caught_up_replicas", controller=0)
     while walk.context.step is not None:
-        walk("takes_step", controller=0)
-    return walk("receives", controller=0, broker=0)
+        walk("take_next_step", controller=0)
+    return walk("receive", controller=0, broker=0)
 
 
 @pytest.mark.parametrize("ends", [True, False])
@@ -92,15 +92,15 @@ def test_a_coordinator_whose_replica_is_deleted_hears_of_it_by_stop_replica_alon
 @pytest.mark.parametrize("checks", [True, False])
 def test_a_late_resignation_takes_nothing_from_a_coordinator_that_was_elected_since(checks: bool) -> None:
     walk = moved(Walk(attrs.evolve(REPAIRED, coordinator_checks_epoch=checks), replication_factor=1))
-    walk("deletes_replica_and_resigns_late", controller=0, broker=0).deliver_all()
+    walk("delete_replica_and_resign_late", controller=0, broker=0).deliver_all()
     assert coordinators(walk) == [True, True]
-    walk("asks_for_reassignment", target=(0,))("notices_reassignment", controller=0).steps()
-    walk("expands_isr", leader=1, follower=0)("notices_caught_up_replicas", controller=0).steps()
+    walk("request_reassignment", target=(0,))("notice_reassignment", controller=0).steps()
+    walk("expand_isr", leader=1, follower=0)("notice_caught_up_replicas", controller=0).steps()
     assert coordinators(walk) == [True, False]
-    walk("resigns_as_coordinator", broker=0)
+    walk("resign_as_coordinator", broker=0)
     assert coordinators(walk) == [checks, False]
 
 
 def test_a_late_resignation_that_nothing_has_overtaken_is_carried_out() -> None:
-    walk = moved(Walk(replication_factor=1))("deletes_replica_and_resigns_late", controller=0, broker=0)
-    assert coordinators(walk("resigns_as_coordinator", broker=0)) == [False, False]
+    walk = moved(Walk(replication_factor=1))("delete_replica_and_resign_late", controller=0, broker=0)
+    assert coordinators(walk("resign_as_coordinator", broker=0)) == [False, False]

@@ -9,24 +9,26 @@ import attrs
 import pytest
 
 import model.controller
-from explorer.search import local, oracle
+from explorer.search import breadth_first, plain_python
 from explorer.system import System
-from highwater.specs.resolving import build_system
+from highwater.claims.resolving import build_system
 from invariants.catalogue import PROPERTIES
 from model.controller.bounds import ControllerBounds
+from model.controller.brokers import Kind, Role
 from model.controller.context import Step
 from model.controller.definition import ACTIONS, define
-from model.controller.hosts import Kind, Role
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import PRESETS, REPAIRED, DeadReplicaAtStartup
 from model.controller.replica_states import ReplicaState
 from model.controller.state import Cluster
-from model.declarations import Action
+from model.language.declarations import Action
 from tests.model.controller.walk import BY_NAME, Walk, bounds
 
 
 def test_a_new_topic_is_led_by_its_first_replica() -> None:
-    walk = Walk(established=0, brokers=3, replication_factor=2)("is_elected", controller=0)("creates_topic")("notices_topic", controller=0)
+    walk = Walk(established=0, brokers=3, replication_factor=2)("elect_controller", controller=0)("create_topic")(
+        "notice_topic", controller=0
+    )
     assert (walk.leadership.leader, walk.leadership.isr, walk.leadership.leader_epoch) == (0, {0, 1}, 0)
     assert walk.context.replicas == (ReplicaState.ONLINE, ReplicaState.ONLINE, ReplicaState.NON_EXISTENT)
     walk.deliver_all()
@@ -34,74 +36,74 @@ def test_a_new_topic_is_led_by_its_first_replica() -> None:
 
 
 def test_a_new_topic_without_live_replicas_stays_new_until_one_is_back() -> None:
-    walk = Walk(established=0, replication_factor=1)("broker_crashes", broker=0)("is_elected", controller=0)("creates_topic")
-    walk("notices_topic", controller=0)
+    walk = Walk(established=0, replication_factor=1)("crash_broker", broker=0)("elect_controller", controller=0)("create_topic")
+    walk("notice_topic", controller=0)
     assert (walk.leadership, walk.context.partition) == (None, PartitionState.NEW)
-    walk("broker_starts", broker=0)("notices_brokers", controller=0)
+    walk("start_broker", broker=0)("notice_brokers", controller=0)
     assert (walk.leadership.leader, walk.context.partition) == (0, PartitionState.ONLINE)
 
 
 def test_a_follower_that_dies_costs_a_leader_epoch_and_a_partition_epoch() -> None:
-    walk = Walk()("broker_crashes", broker=1)("notices_brokers", controller=0)
+    walk = Walk()("crash_broker", broker=1)("notice_brokers", controller=0)
     assert walk.leadership == attrs.evolve(walk.leadership, leader=0, isr=frozenset({0}), leader_epoch=1, partition_epoch=1)
 
 
 def test_a_leader_that_dies_is_replaced_in_one_leader_epoch_and_then_leaves_nothing_to_write() -> None:
-    walk = Walk()("broker_crashes", broker=0)("notices_brokers", controller=0)
+    walk = Walk()("crash_broker", broker=0)("notice_brokers", controller=0)
     assert (walk.leadership.leader, walk.leadership.isr, walk.leadership.leader_epoch) == (1, {1}, 1)
 
 
 def test_a_replica_outside_the_isr_dies_without_a_write_and_its_peers_are_told_again() -> None:
-    walk = Walk(brokers=3, replication_factor=3)("shrinks_isr", leader=0, follower=2)("broker_crashes", broker=2)
+    walk = Walk(brokers=3, replication_factor=3)("shrink_isr", leader=0, follower=2)("crash_broker", broker=2)
     before = walk.leadership
-    walk("notices_brokers", controller=0)
+    walk("notice_brokers", controller=0)
     assert walk.leadership == before
     assert [request.kind for request in walk.cluster.queues[0][1]] == [Kind.LEADER_AND_ISR]
 
 
 def test_the_last_isr_member_stays_in_the_isr_and_leads_again() -> None:
-    walk = Walk(replication_factor=1)("broker_crashes", broker=0)("notices_brokers", controller=0)
+    walk = Walk(replication_factor=1)("crash_broker", broker=0)("notice_brokers", controller=0)
     assert (walk.leadership.leader, walk.leadership.isr, walk.context.partition) == (None, {0}, PartitionState.OFFLINE)
-    walk("broker_starts", broker=0)("notices_brokers", controller=0)
+    walk("start_broker", broker=0)("notice_brokers", controller=0)
     assert (walk.leadership.leader, walk.leadership.leader_epoch) == (0, 2)
 
 
 @pytest.mark.parametrize(("rule", "epochs"), [(DeadReplicaAtStartup.OFFLINE, 2), (DeadReplicaAtStartup.INELIGIBLE, 1)])
 def test_a_crash_of_controller_and_leader_together_costs_two_leader_epochs_since_2_3(rule: DeadReplicaAtStartup, epochs: int) -> None:
     walk = Walk(attrs.evolve(REPAIRED, dead_replica_at_startup=rule), controller_epoch_max=2)
-    walk("broker_crashes", broker=0)("controller_crashes", controller=0)("is_elected", controller=0)
+    walk("crash_broker", broker=0)("crash_controller", controller=0)("elect_controller", controller=0)
     assert (walk.leadership.leader, walk.leadership.leader_epoch) == (1, epochs)
 
 
 @pytest.mark.parametrize(("clean", "elected"), [(True, None), (False, 1)])
 def test_only_an_unclean_election_elects_outside_the_isr(clean: bool, elected: int | None) -> None:
-    walk = Walk(attrs.evolve(REPAIRED, unclean_election=not clean))("shrinks_isr", leader=0, follower=1)
-    walk("broker_crashes", broker=0)("notices_brokers", controller=0)
+    walk = Walk(attrs.evolve(REPAIRED, unclean_election=not clean))("shrink_isr", leader=0, follower=1)
+    walk("crash_broker", broker=0)("notice_brokers", controller=0)
     assert walk.leadership.leader == elected
 
 
 def test_a_preferred_election_is_not_held_where_the_preferred_replica_leads() -> None:
-    walk = Walk()("asks_for_preferred_leader")("elects_preferred_leader", controller=0)
+    walk = Walk()("request_preferred_leader")("elect_preferred_leader", controller=0)
     assert walk.leadership.leader_epoch == 0
     assert not walk.cluster.zk.preferred_election
 
 
 def test_a_broker_that_shuts_down_is_replaced_and_leaves_the_isr() -> None:
-    walk = Walk()("shuts_broker_down", controller=0, broker=0)
+    walk = Walk()("shut_down_broker", controller=0, broker=0)
     assert (walk.leadership.leader, walk.leadership.isr) == (1, {1})
     told = [broker for broker in (0, 1) if walk.cluster.queues[0][broker]]
     assert told == [0, 1], "the leaving broker is told, too"
 
 
 def test_a_deletion_stops_every_replica_then_deletes_it_and_then_clears_up() -> None:
-    walk = Walk()("asks_for_deletion")("notices_deletion", controller=0)
+    walk = Walk()("request_deletion")("notice_deletion", controller=0)
     assert walk.context.partition is PartitionState.NON_EXISTENT
     assert walk.context.replicas == (ReplicaState.DELETION_STARTED,) * 2
     assert [(request.kind, request.delete) for request in walk.cluster.queues[0][1]] == [
         (Kind.STOP_REPLICA, False),
         (Kind.STOP_REPLICA, True),
     ]
-    walk.deliver_all()("reads_answer", controller=0, broker=0)("reads_answer", controller=0, broker=1)
+    walk.deliver_all()("read_answer", controller=0, broker=0)("read_answer", controller=0, broker=1)
     assert walk.context.step is Step.DELETE_LEADERSHIP
     walk.steps()
     assert (walk.cluster.zk.assignment, walk.cluster.zk.leadership, walk.cluster.zk.deletion) == ((), None, False)
@@ -110,38 +112,38 @@ def test_a_deletion_stops_every_replica_then_deletes_it_and_then_clears_up() -> 
 
 
 def test_a_deletion_waits_for_a_dead_broker_and_ineligible_replicas_are_retried_when_it_is_back() -> None:
-    walk = Walk()("broker_crashes", broker=1)("notices_brokers", controller=0)("asks_for_deletion")("notices_deletion", controller=0)
+    walk = Walk()("crash_broker", broker=1)("notice_brokers", controller=0)("request_deletion")("notice_deletion", controller=0)
     assert walk.context.replicas == (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_INELIGIBLE)
     assert walk.context.deletion_halted
-    walk.deliver_all()("reads_answer", controller=0, broker=0)
+    walk.deliver_all()("read_answer", controller=0, broker=0)
     assert walk.context.replicas == (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.OFFLINE)
-    walk("broker_starts", broker=1)("notices_brokers", controller=0)
+    walk("start_broker", broker=1)("notice_brokers", controller=0)
     assert walk.context.replicas == (ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_STARTED)
-    walk.deliver_all()("reads_answer", controller=0, broker=1).steps()
+    walk.deliver_all()("read_answer", controller=0, broker=1).steps()
     assert not walk.cluster.zk.deletion
 
 
 def test_a_deletion_waits_for_a_reassignment() -> None:
-    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
-    walk("asks_for_deletion")("notices_deletion", controller=0)
+    walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
+    walk("request_deletion")("notice_deletion", controller=0)
     assert walk.context.replicas == (ReplicaState.ONLINE, ReplicaState.NEW)
-    walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0).steps()
+    walk("expand_isr", leader=0, follower=1)("notice_caught_up_replicas", controller=0).steps()
     assert walk.context.replicas == (ReplicaState.NON_EXISTENT, ReplicaState.DELETION_STARTED)
 
 
 def test_a_request_for_a_preferred_leader_outlives_its_controller() -> None:
-    walk = Walk(controllers=2, controller_epoch_max=2)("broker_crashes", broker=0)("notices_brokers", controller=0)
-    walk("broker_starts", broker=0)("notices_brokers", controller=0).deliver_all()("expands_isr", leader=1, follower=0)
-    walk("asks_for_preferred_leader")("controller_crashes", controller=0)("is_elected", controller=1)
+    walk = Walk(controllers=2, controller_epoch_max=2)("crash_broker", broker=0)("notice_brokers", controller=0)
+    walk("start_broker", broker=0)("notice_brokers", controller=0).deliver_all()("expand_isr", leader=1, follower=0)
+    walk("request_preferred_leader")("crash_controller", controller=0)("elect_controller", controller=1)
     assert (walk.leadership.leader, walk.cluster.zk.preferred_election) == (1, True)
-    walk("elects_preferred_leader", controller=1)
+    walk("elect_preferred_leader", controller=1)
     assert (walk.leadership.leader, walk.leadership.isr, walk.cluster.zk.preferred_election) == (0, {0, 1}, False)
 
 
 def test_a_notification_of_a_changed_isr_tells_the_controller_and_through_it_everybody() -> None:
-    walk = Walk(attrs.evolve(REPAIRED, update_metadata=True))("shrinks_isr", leader=0, follower=1)
+    walk = Walk(attrs.evolve(REPAIRED, update_metadata=True))("shrink_isr", leader=0, follower=1)
     assert (walk.context.leadership.isr, walk.leadership.isr, walk.cluster.zk.isr_changed) == ({0, 1}, {0}, True)
-    walk("notices_isr", controller=0)
+    walk("notice_isr", controller=0)
     assert (walk.context.leadership, walk.cluster.zk.isr_changed) == (walk.leadership, False)
     assert [[request.kind for request in queue] for queue in walk.cluster.queues[0]] == [[Kind.UPDATE_METADATA]] * 2
 
@@ -149,8 +151,8 @@ def test_a_notification_of_a_changed_isr_tells_the_controller_and_through_it_eve
 @pytest.mark.parametrize("fixed", [True, False])
 def test_a_controller_that_has_resigned_handles_no_more_events(fixed: bool) -> None:
     walk = Walk(attrs.evolve(REPAIRED, resign_stops_queue=fixed), controllers=2, controller_epoch_max=2)
-    walk("controller_is_deposed", controller=0)("is_elected", controller=1)("shrinks_isr", leader=0, follower=1)("resigns", controller=0)
-    late = walk.try_("handles_notification_after_resigning", controller=0)
+    walk("depose_controller", controller=0)("elect_controller", controller=1)("shrink_isr", leader=0, follower=1)("resign", controller=0)
+    late = walk.try_("handle_notification_after_resigning", controller=0)
     if fixed:
         assert late is None
     else:
@@ -162,39 +164,39 @@ def test_a_controller_that_has_resigned_handles_no_more_events(fixed: bool) -> N
 def test_a_new_broker_epoch_is_a_bounce_whether_or_not_the_broker_died(lives_on: bool) -> None:
     walk = Walk()
     if lives_on:
-        walk("broker_session_expires", broker=0)("broker_registers_again", broker=0)
+        walk("expire_broker_session", broker=0)("register_broker_again", broker=0)
     else:
-        walk("broker_crashes", broker=0)("broker_starts", broker=0)
-    walk("notices_brokers", controller=0)
+        walk("crash_broker", broker=0)("start_broker", broker=0)
+    walk("notice_brokers", controller=0)
     assert (walk.leadership.leader, walk.leadership.isr) == (1, {1})
 
 
 def test_a_broker_that_keeps_its_epoch_is_not_seen_to_bounce() -> None:
-    walk = Walk(attrs.evolve(REPAIRED, registration_keeps_epoch=True))("broker_session_expires", broker=0)
-    walk("broker_registers_again", broker=0)
-    assert walk.try_("notices_brokers", controller=0) is None
+    walk = Walk(attrs.evolve(REPAIRED, registration_keeps_epoch=True))("expire_broker_session", broker=0)
+    walk("register_broker_again", broker=0)
+    assert walk.try_("notice_brokers", controller=0) is None
 
 
 def test_what_a_lossy_crash_loses_is_fetched_again() -> None:
     walk = Walk()
-    assert walk.try_("broker_crashes_with_loss", broker=1) is None, "there is nothing to lose yet"
-    walk("commits", leader=0)("broker_crashes_with_loss", broker=1)("broker_starts", broker=1)("notices_brokers", controller=0)
+    assert walk.try_("crash_broker_with_loss", broker=1) is None, "there is nothing to lose yet"
+    walk("commit", leader=0)("crash_broker_with_loss", broker=1)("start_broker", broker=1)("notice_brokers", controller=0)
     walk.deliver_all()
-    assert walk.try_("expands_isr", leader=0, follower=1) is None
-    walk("catches_up", follower=1, leader=0)("expands_isr", leader=0, follower=1)
+    assert walk.try_("expand_isr", leader=0, follower=1) is None
+    walk("catch_up", follower=1, leader=0)("expand_isr", leader=0, follower=1)
 
 
 @pytest.mark.parametrize("taken_back", [True, False])
 def test_a_partition_that_was_added_during_a_deletion_is_taken_back_or_deleted_by_the_next_controller(taken_back: bool) -> None:
     walk = Walk(attrs.evolve(REPAIRED, added_partitions_taken_back=taken_back), controllers=2, controller_epoch_max=2)
-    walk("asks_for_deletion")("notices_deletion", controller=0)("asks_for_partition")
-    back = walk.try_("takes_added_partition_back", controller=0)
+    walk("request_deletion")("notice_deletion", controller=0)("request_partition")
+    back = walk.try_("take_back_added_partition", controller=0)
     assert (back is not None) == taken_back
     if taken_back:
         assert not back.zk.partition_added
-    walk("controller_crashes", controller=0)("is_elected", controller=1)
+    walk("crash_controller", controller=0)("elect_controller", controller=1)
     assert walk.context.added is ReplicaState.DELETION_SUCCESSFUL, "its broker hosts nothing of it, and says so"
-    walk.deliver_all()("reads_answer", controller=1, broker=0)("reads_answer", controller=1, broker=1).steps(1)
+    walk.deliver_all()("read_answer", controller=1, broker=0)("read_answer", controller=1, broker=1).steps(1)
     assert (walk.cluster.zk.assignment, walk.cluster.zk.partition_added, walk.cluster.zk.deletion) == ((), False, False)
     assert not walk.cluster.history.illegal_edges
 
@@ -202,24 +204,24 @@ def test_a_partition_that_was_added_during_a_deletion_is_taken_back_or_deleted_b
 def test_without_the_fix_of_2_0_an_added_partition_stops_the_next_controllers_deletion() -> None:
     rules = attrs.evolve(REPAIRED, added_partitions_taken_back=False, offline_without_leadership=False)
     walk = Walk(rules, controllers=2, controller_epoch_max=2)
-    walk("asks_for_deletion")("notices_deletion", controller=0)("asks_for_partition")
-    walk("controller_crashes", controller=0)("is_elected", controller=1).deliver_all()
-    walk("reads_answer", controller=1, broker=0)("reads_answer", controller=1, broker=1)
+    walk("request_deletion")("notice_deletion", controller=0)("request_partition")
+    walk("crash_controller", controller=0)("elect_controller", controller=1).deliver_all()
+    walk("read_answer", controller=1, broker=0)("read_answer", controller=1, broker=1)
     assert (walk.context.added, walk.context.step) == (ReplicaState.ONLINE, None)
     assert walk.cluster.history.illegal_edges
 
 
 def test_a_deposed_controller_finds_out_by_its_first_write() -> None:
-    walk = Walk(controllers=2, controller_epoch_max=2)("controller_is_deposed", controller=0)("is_elected", controller=1)
-    walk("broker_crashes", broker=1)("notices_brokers", controller=0)
+    walk = Walk(controllers=2, controller_epoch_max=2)("depose_controller", controller=0)("elect_controller", controller=1)
+    walk("crash_broker", broker=1)("notice_brokers", controller=0)
     assert not walk.cluster.controllers[0].active
     assert walk.leadership.leader_epoch == 0
 
 
 def test_a_stopped_leader_stays_leader_until_it_is_told_to_delete() -> None:
-    walk = Walk()("asks_for_deletion")("notices_deletion", controller=0)("receives", controller=0, broker=0)
+    walk = Walk()("request_deletion")("notice_deletion", controller=0)("receive", controller=0, broker=0)
     assert walk.cluster.brokers[0].leads
-    walk("receives", controller=0, broker=0)
+    walk("receive", controller=0, broker=0)
     assert (walk.cluster.brokers[0].role, walk.cluster.brokers[0].log) == (Role.NONE, None)
 
 
@@ -254,7 +256,7 @@ def system(preset: str, **given: int) -> System:
 )
 def test_both_engines_see_the_same_cluster(preset: str, given: dict[str, int]) -> None:
     whole = system(preset, **given)
-    both = [engine.explore(whole, keep_going=True) for engine in (local, oracle)]
+    both = [engine.explore(whole, keep_going=True) for engine in (breadth_first, plain_python)]
     for name in ("verdict", "levels", "generated", "enabled", "bounds_cut", "violations"):
         assert getattr(both[0], name) == getattr(both[1], name)
 

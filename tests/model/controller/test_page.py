@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from explorer.trace import changes
-from highwater.specs.resolving import toggles_of
+from highwater.claims.resolving import toggles_of
 from model.controller import partition_states, replica_states
-from model.controller.edges import mermaid, table
 from model.controller.protocol import PRESETS, REPAIRED
 from model.controller.state import Cluster
-from model.domain import domain_of
+from model.controller.transitions import mermaid, table
+from model.language.domain import domain_of
 from tests.model.controller.walk import Walk
 
 PAGE = Path(__file__).parents[3] / "docs" / "controller.md"
@@ -48,7 +48,9 @@ def walkthrough() -> str:
     def take(name: str, **arguments: object) -> None:
         before, step = walk.cluster, walk.cluster.controllers[0].step
         walk(name, **arguments)
-        title = f"{name} ({step.value})" if name == "takes_step" else name + (f" b{arguments['broker']}" if "broker" in arguments else "")
+        title = (
+            f"{name} ({step.value})" if name == "take_next_step" else name + (f" b{arguments['broker']}" if "broker" in arguments else "")
+        )
         told = [str(change) for change in changes(domain, before, walk.cluster) if not change.path.startswith(("spent", "history"))]
         lines.append(title)
         lines.extend(f"    {each}" for each in told)
@@ -56,17 +58,17 @@ def walkthrough() -> str:
     def deliver() -> None:
         for broker in (0, 1):
             while walk.cluster.queues[0][broker]:
-                take("receives", controller=0, broker=broker)
+                take("receive", controller=0, broker=broker)
 
-    take("asks_for_reassignment", target=(1,))
-    take("notices_reassignment", controller=0)
+    take("request_reassignment", target=(1,))
+    take("notice_reassignment", controller=0)
     while walk.context.step is not None:
-        take("takes_step", controller=0)
+        take("take_next_step", controller=0)
         deliver()
-    take("expands_isr", leader=0, follower=1)
-    take("notices_caught_up_replicas", controller=0)
+    take("expand_isr", leader=0, follower=1)
+    take("notice_caught_up_replicas", controller=0)
     while walk.context.step is not None:
-        take("takes_step", controller=0)
+        take("take_next_step", controller=0)
         deliver()
     return "\n".join([*lines, "```"]) + "\n"
 

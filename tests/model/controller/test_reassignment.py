@@ -14,11 +14,11 @@ from tests.model.controller.walk import Walk
 
 
 def reassigned(walk: Walk) -> Walk:
-    return walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0).steps()
+    return walk("expand_isr", leader=0, follower=1)("notice_caught_up_replicas", controller=0).steps()
 
 
 def test_moving_a_single_replica_costs_three_leader_epochs() -> None:
-    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
+    walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
     assert walk.leadership.leader_epoch == 1
     assert walk.cluster.zk.assignment == (1, 0)
     reassigned(walk)
@@ -28,25 +28,25 @@ def test_moving_a_single_replica_costs_three_leader_epochs() -> None:
 
 
 def test_moving_a_single_replica_costs_one_more_leader_epoch_if_it_stalled() -> None:
-    walk = Walk(replication_factor=1)("broker_crashes", broker=1)("notices_brokers", controller=0)
-    walk("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
+    walk = Walk(replication_factor=1)("crash_broker", broker=1)("notice_brokers", controller=0)
+    walk("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
     assert walk.leadership.leader_epoch == 1
-    walk("broker_starts", broker=1)("notices_brokers", controller=0).steps()
+    walk("start_broker", broker=1)("notice_brokers", controller=0).steps()
     assert reassigned(walk).leadership.leader_epoch == 4
 
 
 def test_a_removed_replica_does_not_wait_for_its_broker() -> None:
-    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
-    walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0)
+    walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
+    walk("expand_isr", leader=0, follower=1)("notice_caught_up_replicas", controller=0)
     while walk.context.step is not Step.NARROW_ASSIGNMENT:
-        walk("takes_step", controller=0)
+        walk("take_next_step", controller=0)
     assert walk.context.replicas[0] is ReplicaState.NON_EXISTENT
     assert walk.cluster.brokers[0].log is not None
 
 
 def test_a_reassignment_for_a_topic_that_is_being_deleted_is_refused() -> None:
-    walk = Walk(replication_factor=1)("asks_for_reassignment", target=(1,))("asks_for_deletion")("notices_deletion", controller=0)
-    walk("notices_reassignment", controller=0)
+    walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("request_deletion")("notice_deletion", controller=0)
+    walk("notice_reassignment", controller=0)
     assert walk.cluster.zk.reassignment is None
     assert walk.context.step is None
 
@@ -56,32 +56,32 @@ ALTER_PARTITION = attrs.evolve(REPAIRED, isr_path=IsrPath.ALTER_PARTITION)
 
 def joined(walk: Walk, controller: int) -> Walk:
     """The new replica comes into the ISR, by whichever way leaders have."""
-    walk("expands_isr", leader=0, follower=1)
-    return walk("answers_alter_partition", controller=controller, leader=0) if walk.cluster.brokers[0].change else walk
+    walk("expand_isr", leader=0, follower=1)
+    return walk("answer_alter_partition", controller=controller, leader=0) if walk.cluster.brokers[0].change else walk
 
 
 @pytest.mark.parametrize("protocol", [REPAIRED, ALTER_PARTITION], ids=["zookeeper", "alter-partition"])
 @pytest.mark.parametrize("crashing", [*BEGINNING, None, *END], ids=lambda step: step.value if step else "while it waits")
 def test_a_controller_may_crash_before_any_step(protocol: ControllerProtocol, crashing: Step | None) -> None:
     """Its successor completes the reassignment: exactly the target is assigned and in the ISR, and has what was committed."""
-    walk = Walk(protocol, replication_factor=1, controllers=2, controller_epoch_max=2)("commits", leader=0)
-    walk("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0)
+    walk = Walk(protocol, replication_factor=1, controllers=2, controller_epoch_max=2)("commit", leader=0)
+    walk("request_reassignment", target=(1,))("notice_reassignment", controller=0)
     for step in (*BEGINNING, None, *END):
         assert walk.context.step is step
         if step is crashing:
             break
-        walk = walk.deliver_all()("takes_step", controller=0) if step else walk.deliver_all()
+        walk = walk.deliver_all()("take_next_step", controller=0) if step else walk.deliver_all()
         if step is None:
-            joined(walk("catches_up", follower=1, leader=0), 0)("notices_caught_up_replicas", controller=0)
-    walk("controller_crashes", controller=0)("is_elected", controller=1)
+            joined(walk("catch_up", follower=1, leader=0), 0)("notice_caught_up_replicas", controller=0)
+    walk("crash_controller", controller=0)("elect_controller", controller=1)
     if walk.cluster.zk.reassignment is not None:
         walk.steps(1).deliver_all()
     if walk.cluster.zk.reassignment is not None:
         if not walk.cluster.brokers[1].complete:
-            walk("catches_up", follower=1, leader=0)
+            walk("catch_up", follower=1, leader=0)
         if 1 not in walk.leadership.isr:
             joined(walk, 1)
-        walk("notices_caught_up_replicas", controller=1).steps(1)
+        walk("notice_caught_up_replicas", controller=1).steps(1)
     walk.deliver_all()
     assert (walk.cluster.zk.assignment, walk.leadership.isr, walk.leadership.leader) == ((1,), {1}, 1)
     assert walk.cluster.brokers[1].leads
@@ -92,21 +92,21 @@ def test_a_controller_may_crash_before_any_step(protocol: ControllerProtocol, cr
 @pytest.mark.parametrize(("order", "good"), [(ReassignmentOrder.PUBLISHED, True), (ReassignmentOrder.CLOSING_FIRST, False)])
 def test_a_reassignment_that_completes_too_early_is_seen(order: ReassignmentOrder, good: bool) -> None:
     walk = Walk(attrs.evolve(REPAIRED, reassignment_order=order), replication_factor=1)
-    walk("asks_for_reassignment", target=(1,))("notices_reassignment", controller=0).steps()
-    walk("expands_isr", leader=0, follower=1)("notices_caught_up_replicas", controller=0)
+    walk("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
+    walk("expand_isr", leader=0, follower=1)("notice_caught_up_replicas", controller=0)
     while walk.context.step is not Step.CLOSE_REASSIGNMENT:
-        walk("takes_step", controller=0).deliver_all()
+        walk("take_next_step", controller=0).deliver_all()
     before = walk.cluster
-    assert bool(completes(before, walk("takes_step", controller=0).cluster)) is good
+    assert bool(completes(before, walk("take_next_step", controller=0).cluster)) is good
 
 
 def test_a_broker_that_bounces_starts_no_deletion_between_two_steps_of_a_reassignment() -> None:
-    walk = Walk(brokers=3, target_size=2)("asks_for_reassignment", target=(0, 2))("notices_reassignment", controller=0).steps()
-    walk("asks_for_deletion")("notices_deletion", controller=0)("broker_crashes", broker=2)("notices_brokers", controller=0)
+    walk = Walk(brokers=3, target_size=2)("request_reassignment", target=(0, 2))("notice_reassignment", controller=0).steps()
+    walk("request_deletion")("notice_deletion", controller=0)("crash_broker", broker=2)("notice_brokers", controller=0)
     for broker in (2, 1):
         if walk.cluster.brokers[broker].running:
-            walk("broker_crashes", broker=broker)
-        walk("broker_starts", broker=broker)
-    walk("notices_brokers", controller=0)
+            walk("crash_broker", broker=broker)
+        walk("start_broker", broker=broker)
+    walk("notice_brokers", controller=0)
     assert walk.context.step is Step.UPDATE_ASSIGNMENT
     assert not walk.context.deletion_begun

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from model.controller.edges import Does, Edge, Effect, Illegal, To, When
 from model.controller.replica_states import EDGES, EDGES_BEFORE_2_3, Left, ReplicaState, at_startup, can_become_new, change, leave_isr
+from model.controller.transitions import Does, Edge, Effect, Illegal, To, When
 
 S = ReplicaState
 

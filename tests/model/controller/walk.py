@@ -45,13 +45,13 @@ class Walk:
         for controller, queues in enumerate(self.cluster.queues):
             for broker in range(len(queues)):
                 while self.cluster.queues[controller][broker] and self.cluster.brokers[broker].running:
-                    self("receives", controller=controller, broker=broker)
+                    self("receive", controller=controller, broker=broker)
         return self
 
     def steps(self, controller: int = 0) -> Walk:
         """The controller takes all steps that are left of a procedure, and each is received."""
         while self.cluster.controllers[controller].step is not None:
-            self("takes_step", controller=controller).deliver_all()
+            self("take_next_step", controller=controller).deliver_all()
         return self
 
     @property

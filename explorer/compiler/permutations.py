@@ -1,0 +1,170 @@
+"""Images under permutations of names: of plain values, packed states, instances, and what was learned of them.
+
+Where names are interchangeable, fetch(follower b2, leader b0) does with a state what fetch(follower b1, leader b0) does with the image of
+that state under the exchange of b1 and b2. So of each *family* of instances that are images of one another only the first is ever run on a
+traced view. What it reads, tests and writes, moved to where the names' images are, is what another member reads, tests and writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from explorer.compiler.tracing import OutOfBounds, Update
+from model.language.declarations import Instance
+from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
+
+Permutation = Mapping[str, Mapping[int, int]]
+
+
+def permuted(domain: Any, value: Any, permutation: Permutation) -> Any:
+    """The image of a plain value under a permutation of names."""
+    match domain:
+        case Integers(names=names):
+            return permutation.get(names, {}).get(value, value)
+        case Maybe(of=of):
+            return None if value is None else permuted(of, value, permutation)
+        case SetOf(of=of):
+            return frozenset(permuted(of, member, permutation) for member in value)
+        case SequenceOf(of=of):
+            return tuple(permuted(of, element, permutation) for element in value)
+        case ArrayOf(of=of, by=by):
+            image = list(value)
+            for position, element in enumerate(value):
+                image[permutation.get(by, {}).get(position, position)] = permuted(of, element, permutation)
+            return tuple(image)
+        case Struct(cls=cls, fields=fields):
+            return build(cls, {name: permuted(of, getattr(value, name), permutation) for name, of in fields.items()})
+    return value
+
+
+@attrs.frozen(eq=False)
+class Image:
+    """What a permutation of names does to packed states.
+
+    Attributes:
+        permutation: which one.
+        moves: for every leaf, the leaf where its image is, and the packed image of each packed value.
+        origins: for every leaf, the packed value in a state for each packed value at the leaf's target in the state's image.
+        holders: for leaves of names that may be absent, the leaf that tells, and the most that it holds where they are. What is absent is
+            packed as 0, which is also a name; the image of the name is not that of nothing.
+    """
+
+    permutation: Permutation
+    moves: Mapping[Leaf, tuple[Leaf, Sequence[int]]]
+    origins: Mapping[Leaf, Mapping[int, int]]
+    holders: Mapping[Leaf, tuple[Leaf, int]]
+
+    @classmethod
+    def under(cls, permutation: Permutation, layout: Layout) -> Image:
+        codes_of: dict[Any, list[int]] = {}  # once per domain
+
+        def codes(domain: Any) -> list[int]:
+            if domain not in codes_of:
+                codes_of[domain] = [domain.encode(permuted(domain, value, permutation)) for value in domain.values()]
+            return codes_of[domain]
+
+        moves = dict(_moves(layout.root, layout.root, permutation, codes))
+        origins = {leaf: {code: value for value, code in enumerate(codes)} for leaf, (_, codes) in moves.items()}
+        absent = {leaf: holder for leaf, holder in holders(layout.root) if moves[leaf][1][0]}
+        return cls(permutation, moves, origins, absent)
+
+    def of_state(self, words: Sequence[int]) -> list[int]:
+        """The image of a packed state."""
+        image = [0] * len(words)
+        for leaf, (target, codes) in self.moves.items():
+            holder, most = self.holders.get(leaf, (leaf, -1))
+            if _raw(holder, words) > most:
+                image[target.word] |= codes[_raw(leaf, words)] << target.shift
+        return image
+
+    def origin_of(self, words: Sequence[int]) -> list[int]:
+        """The state whose image the words hold."""
+        origin = [0] * len(words)
+        for leaf in self.moves:
+            holder, most = self.holders.get(leaf, (leaf, -1))
+            if _raw(self.moves[holder][0], words) > most:
+                origin[leaf.word] |= self.origin_of_leaf(leaf, words) << leaf.shift
+        return origin
+
+    def origin_of_leaf(self, leaf: Leaf, words: Sequence[int]) -> int:
+        """The packed value of a leaf, which is not absent, in the state whose image the words hold."""
+        return self.origins[leaf][_raw(self.moves[leaf][0], words)]
+
+    def of_path(self, path: Iterable[tuple[Leaf, int]]) -> list[tuple[Leaf, int]]:
+        """The image of packed values of leaves."""
+        return [(target, codes[raw]) for leaf, raw in path for target, codes in (self.moves[leaf],)]
+
+    def of_result(self, result: Update | OutOfBounds) -> Update | OutOfBounds:
+        """The image of what a step does."""
+        if isinstance(result, OutOfBounds):
+            return result
+        copies = frozenset((self.moves[target][0], self.moves[source][0]) for target, source in result.copies)
+        return Update(frozenset(self.of_path(result.constants)), copies, frozenset(self.moves[leaf][0] for leaf in result.cleared))
+
+
+def _moves(
+    source: Any, target: Any, permutation: Permutation, codes: Callable[[Any], list[int]]
+) -> Iterator[tuple[Leaf, tuple[Leaf, list[int]]]]:
+    match source:
+        case Leaf(domain=domain):
+            yield source, (target, codes(domain))
+        case Fields():
+            for name, slot in source.slots.items():
+                yield from _moves(slot, target.slots[name], permutation, codes)
+        case Elements():
+            if source.length is not None:
+                yield from _moves(source.length, target.length, permutation, codes)
+            places = permutation.get(getattr(source.domain, "by", ""), {})
+            for position, slot in enumerate(source.slots):
+                yield from _moves(slot, target.slots[places.get(position, position)], permutation, codes)
+        case Members():
+            for member, bit in zip(source.members, source.bits, strict=True):
+                yield bit, (target.bits[target.position[permuted(source.domain.of, member, permutation)]], codes(bit.domain))
+        case Presence():
+            yield from _moves(source.bit, target.bit, permutation, codes)
+            yield from _moves(source.slot, target.slot, permutation, codes)
+
+
+def holders(slot: Any, holder: tuple[Leaf, int] | None = None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
+    """The leaves that may be absent, each with the innermost leaf that tells; that one is 0 where it is absent itself."""
+    match slot:
+        case Leaf() if holder is not None:
+            yield slot, holder
+        case Fields():
+            for part in slot.slots.values():
+                yield from holders(part, holder)
+        case Elements():
+            for position, part in enumerate(slot.slots):
+                yield from holders(part, holder if slot.length is None else (slot.length, position))
+        case Presence():
+            yield from holders(slot.slot, (slot.bit, 0))
+
+
+def _raw(leaf: Leaf, words: Sequence[int]) -> int:
+    return words[leaf.word] >> leaf.shift & leaf.mask
+
+
+def families(instances: Sequence[Instance], permutations: Sequence[Permutation]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """The first of each family of several instances, and the others, each with the position of a permutation that makes it of the first."""
+    numbers = {renamed(instance, {}): number for number, instance in enumerate(instances)}
+    placed: set[int] = set()
+    for first, instance in enumerate(instances):
+        if first in placed:
+            continue
+        others: dict[int, int] = {}
+        for position, permutation in enumerate(permutations):
+            number = numbers.get(renamed(instance, permutation), first)
+            if number != first and number not in placed:
+                others.setdefault(number, position)
+        placed |= others.keys()
+        if others:
+            yield first, list(others.items())
+
+
+def renamed(instance: Instance, permutation: Permutation) -> tuple[Any, ...]:
+    """What an instance is an instance of, and the images of its arguments."""
+    return (instance.of, *(permuted(instance.domains.get(name), value, permutation) for name, value in instance.arguments.items()))

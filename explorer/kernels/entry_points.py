@@ -1,0 +1,108 @@
+"""The kernels as the rest of the house calls them. A kernel whose machine code is kept is loaded; any other is compiled, and kept.
+
+Arguments and results are those of the function of that name in the module of `explorer.kernels` that is named below: contiguous arrays,
+whole numbers and tuples of them. Machine code is for certain types of arguments: of arrays, the elements' type and the number of axes; of
+tuples, the length.
+"""
+
+from __future__ import annotations
+
+import importlib
+import threading
+import warnings
+from array import array
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Any
+
+from numpy import ndarray
+
+from explorer.kernels import code_cache
+from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
+
+_WORD = (1 << 64) - 1
+_opening = threading.Lock()
+
+
+class Door:
+    """One kernel."""
+
+    def __init__(self, module: str, name: str) -> None:
+        self._module, self._name = module, name
+        self._opened: dict[tuple[Any, ...], Function] = {}
+        self._dispatcher: Callable[..., Any] | None = None
+
+    def __call__(self, *arguments: Any) -> Any:
+        if self._dispatcher:
+            return self._dispatcher(*arguments)
+        cells, kinds = [0] * FIRST_ARGUMENT, []
+        _list(arguments, cells, kinds)
+        door = self._opened.get(tuple(kinds)) or self._open(tuple(kinds), arguments)
+        if door is None:
+            return self(*arguments)
+        block = array("Q", cells)
+        address, _ = block.buffer_info()
+        if door(address, address + 8 * EXCEPTION, address):
+            raise ValueError(f"{self._module}.{self._name} takes arrays that are contiguous only")
+        if block[RESULTS] == 1:
+            return _signed(block[RESULTS + 1])
+        return tuple(map(_signed, block[RESULTS + 1 : RESULTS + 1 + block[RESULTS]])) or None
+
+    def _open(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Function | None:
+        """The door for arguments of such types; None if numba has to be asked each time."""
+        with _opening:
+            spelled = " ".join(each.__name__ if isinstance(each, type) else str(each) for each in kinds)
+            name = f"{self._module}.{self._name}-{sha256(spelled.encode()).hexdigest()[:16]}"
+            door = self._opened.get(kinds) or code_cache.load(name) or self._compile(name, arguments)
+            if door is not None:
+                self._opened[kinds] = door
+            return door
+
+    def _compile(self, name: str, arguments: tuple[Any, ...]) -> Function | None:
+        from explorer.kernels import compiling  # imports numba
+
+        kernel = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)
+        try:
+            symbol, code = compiling.object_code(kernel, arguments)
+            door = code_cache.linked(name, symbol, code)
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"[:200]
+            warnings.warn(f"{self._name} is compiled anew by every process: {why}", RuntimeWarning, stacklevel=4)
+            self._dispatcher = compiling.dispatcher(kernel)
+            return None
+        code_cache.keep(name, symbol, code)
+        return door
+
+
+def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:
+    """List arguments one after the other as a door reads them, and their types."""
+    for each in arguments:
+        if isinstance(each, ndarray):
+            cells.append(id(each))
+            kinds.append(each.dtype)
+            kinds.append(each.ndim)
+        elif isinstance(each, tuple):
+            kinds.append(type(each))
+            kinds.append(len(each))
+            _list(each, cells, kinds)
+        else:
+            cells.append(int(each) & _WORD)
+            kinds.append(int)
+
+
+def _signed(cell: int) -> int:
+    return cell - (cell >> 63 << 64)
+
+
+check, mark_violating = (Door("check", name) for name in ("check", "mark_violating"))
+expand = Door("expand", "expand")
+enter_rows, find, move_row = (Door("rows", name) for name in ("enter_rows", "find", "move_row"))
+orbit_sizes, representative = (Door("canonical", name) for name in ("orbit_sizes", "representative"))
+mark_at_rest, mark_breaking, mark_predecessors, mark_reaching = (
+    Door("reach", name) for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching")
+)
+admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, successors = (
+    Door("partitions", name)
+    for name in ("admit", "enter", "first_breaking", "first_violating", "keep_owned", "orbits_of", "route", "successors")
+)
+walk_on = Door("walks", "walk_on")

@@ -1,0 +1,255 @@
+"""Levels in parts: expanding rows whose successors belong elsewhere, sending them there, and admitting those that are new there.
+
+One thread has a part. Successors of a part are told apart among themselves by a table of their own; which of them are new only the
+owner of their hash can tell. What travels is a *record* of 32-bit units: a row, then the place of its parent in the part, then its action.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explorer.compiler.effects import FIRST_EFFECT
+from explorer.kernels.arrays import (
+    AT_REST,
+    DONE,
+    FIRST,
+    MISSED,
+    MISSED_STEPS,
+    MISSES,
+    RECORD_EXTRA,
+    ROWS_FULL,
+    STOPPED_AT_BOUND,
+)
+from explorer.kernels.batches import list_hits
+from explorer.kernels.canonical import orbit_size
+from explorer.kernels.check import violates
+from explorer.kernels.compiling import kernel, part
+from explorer.kernels.expand import apply_hits, count_steps
+from explorer.kernels.intrinsics import prefetch
+from explorer.kernels.rows import is_row, next_slot, read_row, write_row
+from explorer.kernels.steps import breaks, check_steps
+
+_FREE, _FIRST_EFFECT = np.uint32(0), np.uint64(FIRST_EFFECT)
+_LOW = np.uint64(0xFFFFFFFF)
+_HALF = np.uint64(32)
+_SHIFT = np.uint64(33)
+_MULTIPLIER = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's finalizer
+
+
+@part
+def owner_hash(words: Any, at: int, units: Any) -> int:
+    """The hash of `words[at]`: its lower half says who owns the state, its upper half where the owner looks for it."""
+    mixed = np.uint64(0)
+    for word in range((len(units) + 1) // 2):
+        mixed = (mixed ^ words[at, word]) * _MULTIPLIER
+        mixed ^= mixed >> _SHIFT
+    mixed *= _MULTIPLIER
+    return mixed ^ (mixed >> _SHIFT)
+
+
+@part
+def owner_of(hashed: int, owners: int) -> int:
+    return np.int64(((hashed & _LOW) * np.uint64(owners)) >> _HALF)
+
+
+@part
+def slot_of(hashed: int, slots: int) -> int:
+    return ((hashed >> _HALF) * np.uint64(slots)) >> _HALF
+
+
+@part
+def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any) -> int:
+    """The slot, from one on, that holds `words[at]`, or else the free one where it would be. A slot holds a row plus one."""
+    while table[slot] != _FREE and not is_row(rows, np.int64(table[slot]) - 1, words, at, units):
+        slot = next_slot(slot, len(table))
+    return slot
+
+
+@kernel
+def successors(
+    rows: Any, begin: int, end: int, made: Any, parents: Any, actions: Any, taken: int, table: Any, rest: Any, trees: Any, steps: Any,
+    effects: Any, symmetry: Any, work: Any, units: Any,
+) -> tuple[int, int]:  # fmt: skip
+    """Expand the rows begin..end, and keep each successor once with its first parent and action.
+
+    Args:
+        made, parents, actions: room for successors, of which `taken` are there.
+        table: the successors that are there, by their hash.
+        rest: its first element becomes the first row at rest, if it is -1.
+
+    Returns:
+        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many successors are there.
+        Go on at `work.counts[FIRST]` then.
+    """
+    counts = work.counts
+    for first in range(begin, end, len(work.moves)):
+        last = min(end, first + len(work.moves))
+        counts[FIRST] = first
+        for at in range(last - first):
+            read_row(rows, first + at, work.words, at, units)
+        hits, resolved = list_hits(first, last - first, True, trees, work, units)
+        if not resolved:
+            return MISSED, taken
+        if taken + hits > len(parents):
+            return ROWS_FULL, taken
+        if len(work.broken):
+            missed = check_steps(first, hits, effects, steps, work, units)
+            if missed:
+                counts[MISSES] = missed
+                return MISSED_STEPS, taken
+        work.moves[: last - first] = 0
+        for at in range(last - first):
+            work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
+        count = count_steps(hits, effects, work)
+        apply_hits(count, effects, symmetry, work, units)
+        for number in range(count):
+            work.slots[number] = slot_of(owner_hash(work.made, number, units), len(table))
+            prefetch(table, work.slots[number])
+        for number in range(count):
+            slot = find_slot(made, table, work.made, number, work.slots[number], units)
+            if table[slot] == _FREE:
+                write_row(made, taken, work.made, number, units)
+                parents[taken] = first + work.hit_state[number]
+                actions[taken] = work.hit_tree[number]
+                taken += 1
+                table[slot] = np.uint32(taken)
+        for at in range(last - first):
+            if work.moves[at] == 0:
+                counts[AT_REST] += work.orbits[at]
+                if rest[0] < 0:
+                    rest[0] = first + at
+            elif work.moves[at] == 1:
+                counts[STOPPED_AT_BOUND] += work.orbits[at]
+    return DONE, taken
+
+
+@kernel
+def route(made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any) -> None:
+    """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
+    width, most = len(units) + RECORD_EXTRA, len(starts) - 1
+    starts[:] = 0
+    for number in range(taken):
+        read_row(made, number, words, 0, units)
+        owners[number] = owner_of(owner_hash(words, 0, units), most)
+        starts[owners[number] + 1] += 1
+    for number in range(most):
+        starts[number + 1] += starts[number]
+    for number in range(taken):
+        at = starts[owners[number]] * width
+        starts[owners[number]] += 1
+        for unit in range(len(units)):
+            records[at + unit] = made[number * len(units) + unit]
+        records[at + len(units)] = parents[number]
+        records[at + len(units) + 1] = actions[number]
+    for number in range(most, 0, -1):
+        starts[number] = starts[number - 1]
+    starts[0] = 0
+
+
+@kernel
+def admit(
+    records: Any,
+    source: int,
+    rows: Any,
+    end: int,
+    table: Any,
+    parents: Any,
+    actions: Any,
+    admitted: int,
+    words: Any,
+    slots: Any,
+    units: Any,
+) -> int:
+    """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of them.
+
+    Args:
+        source: which part the records' parents are in.
+        parents, actions: room for what is said of new rows, of which `admitted` are there.
+        words, slots: room for a batch.
+
+    Returns:
+        How many are there then.
+    """
+    width = len(units) + RECORD_EXTRA
+    count = len(records) // width
+    for first in range(0, count, len(slots)):
+        batch = min(count - first, len(slots))
+        for number in range(batch):
+            read_row(records[(first + number) * width :], 0, words, number, units)
+            slots[number] = slot_of(owner_hash(words, number, units), len(table))
+            prefetch(table, slots[number])
+        for number in range(batch):
+            found = table[slots[number]]
+            if found != _FREE:
+                prefetch(rows, np.uint64((np.int64(found) - 1) * len(units)))
+        for number in range(batch):
+            slot = find_slot(rows, table, words, number, slots[number], units)
+            if table[slot] == _FREE:
+                write_row(rows, end, words, number, units)
+                end += 1
+                table[slot] = np.uint32(end)
+                at = (first + number) * width + len(units)
+                parents[admitted] = (np.int64(source) << np.int64(32)) | np.int64(records[at])
+                actions[admitted] = records[at + 1]
+                admitted += 1
+    return admitted
+
+
+@kernel
+def enter(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, units: Any) -> None:
+    """Enter rows that are known to differ into a table with room for them."""
+    for first in range(begin, end, len(slots)):
+        batch = min(end - first, len(slots))
+        for number in range(batch):
+            read_row(rows, first + number, words, 0, units)
+            slots[number] = slot_of(owner_hash(words, 0, units), len(table))
+            prefetch(table, slots[number])
+        for number in range(batch):
+            slot = slots[number]
+            while table[slot] != _FREE:
+                slot = next_slot(slot, len(table))
+            table[slot] = np.uint32(first + number + 1)
+
+
+@kernel
+def first_breaking(rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any) -> int:
+    """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
+    for row in range(count):
+        read_row(rows, row, work.words, 0, units)
+        hits, _ = list_hits(row, 1, True, trees, work, units)
+        for hit in range(hits):
+            if breaks(hit, wanted, effects, steps, work, units):
+                return row
+    return -1
+
+
+@kernel
+def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, units: Any) -> int:
+    """The first row that violates any of the wanted invariants, or -1. All walks are known."""
+    for row in range(count):
+        read_row(rows, row, words, 0, units)
+        if violates(words, wanted, trees, units):
+            return row
+    return -1
+
+
+@kernel
+def keep_owned(rows: Any, count: int, mine: int, owners: int, words: Any, units: Any) -> int:
+    """Move the rows of one owner to the front; how many there are."""
+    kept = 0
+    for row in range(count):
+        read_row(rows, row, words, 0, units)
+        if owner_of(owner_hash(words, 0, units), owners) == mine:
+            write_row(rows, kept, words, 0, units)
+            kept += 1
+    return kept
+
+
+@kernel
+def orbits_of(rows: Any, count: int, symmetry: Any, orbits: Any, words: Any, room: Any, units: Any) -> None:
+    """How many states each of the first rows stands for."""
+    for row in range(count):
+        read_row(rows, row, words, 0, units)
+        orbits[row] = orbit_size(words, 0, symmetry, room, units)

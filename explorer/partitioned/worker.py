@@ -1,0 +1,247 @@
+"""A compiled system that works on parts of levels, wherever they are: what one process of a distributed search needs of the engine.
+
+A part is some rows. Expanding it gives records of successors, sorted by owner; checking it gives what its rows violate. Nothing is
+remembered between parts but the trees, which are caches of pure functions: they can be taken along to other processes, and grow there.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator
+from typing import Any
+
+import attrs
+import numpy as np
+
+from explorer.compiler.effects import Column
+from explorer.kernels import arrays, entry_points
+from explorer.kernels.arrays import SPARE
+from explorer.memory import reserve
+from explorer.search.checkpoint import fingerprint
+from explorer.search.engine import Engine, mask_of
+from explorer.system import System
+from explorer.verdict import Budget
+
+PROGRAMS = ("actions", "invariants", "steps")
+FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
+
+
+@attrs.frozen
+class Counts:
+    """What expanding has counted, states and steps without symmetry.
+
+    Attributes:
+        enabled: successors by action instance, in the system's order.
+        cut_steps: steps cut, by set of bounds.
+    """
+
+    generated: int
+    at_rest: int
+    stopped_at_bound: int
+    enabled: tuple[int, ...]
+    cut_steps: Counter[frozenset[str]]
+
+    @classmethod
+    def none(cls, actions: int) -> Counts:
+        return cls(0, 0, 0, (0,) * actions, Counter())
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(
+            self.generated + other.generated,
+            self.at_rest + other.at_rest,
+            self.stopped_at_bound + other.stopped_at_bound,
+            tuple(map(sum, zip(self.enabled, other.enabled, strict=True))),
+            self.cut_steps + other.cut_steps,
+        )
+
+
+class PartitionWorker:
+    """One thread's engine over parts.
+
+    Attributes:
+        system, layout: what is explored, and its bits.
+        units: a tuple as long as a row.
+    """
+
+    def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
+        self.system = system
+        self.engine = Engine(system, Budget(max_states=1), audit, workers=1, symmetry=symmetry, families=False)
+        self.layout = self.engine.layout
+        self.units = self.engine.store.units
+        self._work = self.engine.works[0]
+        self._words = np.zeros((1, self.layout.words), np.uint64)
+        self._room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
+        self._made = self._table = np.zeros(0, np.uint32)
+        self._parents = self._actions = np.zeros(0, np.int64)
+
+    def fingerprint(self, options: dict[str, Any]) -> dict[str, str]:
+        """What must be equal in every process of a search; see `explorer.search.checkpoint`."""
+        return fingerprint(self.system, self.layout, len(self.engine.permutations), options)
+
+    @property
+    def record_width(self) -> int:
+        """How many units a record has."""
+        return len(self.units) + arrays.RECORD_EXTRA
+
+    # Trees
+
+    @property
+    def paths(self) -> int:
+        """How many paths of functions were run in Python here."""
+        return self.engine.paths
+
+    def trees(self) -> dict[str, Any]:
+        """All that was learned so far, as arrays."""
+        effects = self.engine.effects
+        columns = {name: getattr(effects, name) for name in ("writes", "copies", "cut")}
+        columns |= {name: getattr(self.engine, name).branches for name in PROGRAMS}
+        return {"bounds": list(effects.bounds)} | {name: column.array[: column.length].copy() for name, column in columns.items()}
+
+    def take_trees(self, trees: dict[str, Any]) -> None:
+        """Begin with what was learned elsewhere. Only an engine that has learned nothing can."""
+        effects = self.engine.effects
+        effects.bounds[:] = trees["bounds"]
+        for name in ("writes", "copies", "cut"):
+            _fill(getattr(effects, name), trees[name])
+        for name in PROGRAMS:
+            _fill(getattr(self.engine, name).branches, trees[name])
+
+    # Rows
+
+    def representative_rows(self, states: Iterable[Any]) -> np.ndarray:
+        """The rows that stand for some plain states, each once."""
+        words = dict.fromkeys(self.engine.representative(state) for state in states)
+        return self.rows_of([np.array(column, np.uint64) for column in zip(*words, strict=True)])
+
+    def rows_of(self, columns: list[np.ndarray]) -> np.ndarray:
+        """Rows from a column per word."""
+        units = np.stack(columns, axis=1).astype(np.uint64, copy=False).view(np.uint32)
+        return np.ascontiguousarray(units[:, : len(self.units)]).reshape(-1)
+
+    def columns_of(self, rows: np.ndarray) -> list[np.ndarray]:
+        """A column per word from rows."""
+        units = np.zeros((self._count(rows), 2 * self.layout.words), np.uint32)
+        units[:, : len(self.units)] = rows.reshape(-1, len(self.units))
+        return list(np.ascontiguousarray(units.view(np.uint64).T))
+
+    def state(self, rows: np.ndarray, row: int) -> Any:
+        """The plain state that a row holds."""
+        return self.layout.unpack([int(column[0]) for column in self.columns_of(rows[row * len(self.units) : (row + 1) * len(self.units)])])
+
+    def _count(self, rows: np.ndarray) -> int:
+        return len(rows) // len(self.units)
+
+    def orbits(self, rows: np.ndarray) -> np.ndarray:
+        """How many states each row stands for."""
+        orbits = np.ones(self._count(rows), np.int64)
+        entry_points.orbits_of(rows, len(orbits), self.engine.symmetry, orbits, self._words, self._room, self.units)
+        return orbits
+
+    def owned(self, rows: np.ndarray, owner: int, owners: int) -> np.ndarray:
+        """The rows that belong to one owner."""
+        kept = rows.copy()
+        return kept[: len(self.units) * entry_points.keep_owned(kept, self._count(rows), owner, owners, self._words, self.units)]
+
+    # Expanding
+
+    def expand(self, rows: np.ndarray, owners: int) -> Iterator[tuple[int, np.ndarray]]:
+        """The successors of rows as records, by owner; equal ones mostly once. What was counted waits in `take_counts`."""
+        engine, work = self.engine, self._work
+        self._use(rows)
+        self._make_room()
+        self._at_rest = np.full(1, -1, np.int64)
+        first = taken = 0
+        while True:
+            status, taken = entry_points.successors(
+                rows, first, self._count(rows), self._made, self._parents, self._actions, taken, self._table, self._at_rest,
+                engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, self.units,
+            )  # fmt: skip
+            first = int(work.counts[arrays.FIRST])
+            if status == arrays.MISSED:
+                engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
+            elif status == arrays.MISSED_STEPS:
+                engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
+            else:
+                yield from self._sorted_by_owner(taken, owners)
+                if status == arrays.DONE:
+                    return
+                taken = 0
+                self._table[:] = 0
+
+    def _sorted_by_owner(self, taken: int, owners: int) -> Iterator[tuple[int, np.ndarray]]:
+        width = self.record_width
+        starts, records = np.zeros(owners + 1, np.int64), np.empty(taken * width, np.uint32)
+        places = np.empty(taken, np.int32)
+        entry_points.route(self._made, self._parents, self._actions, taken, places, starts, records, self._words, self.units)
+        for owner in range(owners):
+            if starts[owner] < starts[owner + 1]:
+                yield owner, records[starts[owner] * width : starts[owner + 1] * width]
+
+    def _use(self, rows: np.ndarray) -> None:
+        """Make rows those of the engine, for misses and filters."""
+        store = self.engine.store
+        store.use(rows)
+        store.shared[arrays.ROWS] = self._count(rows)
+        store.level_ends = [0, 0, self._count(rows)]
+        self.engine.renew_filters()
+
+    def _make_room(self) -> None:
+        """Room for some successors per row, which is kept for the next part."""
+        count = min(MOST_SUCCESSORS, max(FEWEST_SUCCESSORS, 4 * self.engine.store.count))
+        if len(self._parents) < count:
+            self._made = reserve((count * len(self.units),), np.uint32)
+            self._parents, self._actions = reserve((2, count), np.int64)
+            self._table = reserve((2 * count,), np.uint32)
+        else:
+            self._table[:] = 0
+
+    def take_counts(self) -> tuple[Counts, int]:
+        """What was counted since the last time, and the first row at rest of the last part or -1."""
+        work, totals = self._work, self._work.counts
+        counts = Counts(
+            self.engine.generated,
+            int(totals[arrays.AT_REST]),
+            int(totals[arrays.STOPPED_AT_BOUND]),
+            tuple(work.enabled[: len(self.system.actions)].tolist()),
+            self.engine.cut_steps(),
+        )
+        for array in (totals, work.enabled, work.steps):
+            array[:] = 0
+        return counts, int(self._at_rest[0])
+
+    def broken(self, rows: np.ndarray, known: Container[str]) -> dict[str, int]:
+        """After expanding rows, the first with a step that violates each step property, by name; without those known to be violated."""
+        engine, work, found = self.engine, self._work, {}
+        broken = zip(self.system.step_properties, work.broken.tolist(), strict=True)
+        for name in sorted({each.of.name for each, is_broken in broken if is_broken and each.of.name not in known}):
+            wanted = np.array([each.of.name == name for each in self.system.step_properties])
+            trees, steps = engine.trees(engine.actions), engine.trees(engine.steps)
+            found[name] = int(
+                entry_points.first_breaking(rows, self._count(rows), wanted, trees, steps, engine.effect_arrays(), work, self.units)
+            )
+        work.broken[:] = 0
+        return found
+
+    # Checking
+
+    def violated(self, rows: np.ndarray, known: Container[str]) -> dict[str, int]:
+        """The first of the rows that violates each property, by name; without properties that are known to be violated."""
+        invariants = self.engine.system.invariants
+        if all(instance.of.name in known for instance in invariants) or not len(rows):
+            return {}
+        self._use(rows)
+        found = self.engine.count_violations(
+            self.engine.invariants, mask_of(instance.of.name not in known for instance in invariants), 0, self._count(rows)
+        )
+        names = {instance.of.name for instance, count in zip(invariants, found.tolist(), strict=True) if count}
+        return {name: self._first_violating(rows, name) for name in sorted(names)}
+
+    def _first_violating(self, rows: np.ndarray, name: str) -> int:
+        wanted = mask_of(instance.of.name == name for instance in self.system.invariants)
+        trees = self.engine.trees(self.engine.invariants)
+        return int(entry_points.first_violating(rows, self._count(rows), wanted, trees, self._words, self.units))
+
+
+def _fill(column: Column, values: np.ndarray) -> None:
+    column.extend(len(values) - column.length)
+    column.array[: len(values)] = values

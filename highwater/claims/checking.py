@@ -1,0 +1,191 @@
+"""Check specs: explore, and hold what came out against what was claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from explorer.search.checkpoint import CheckpointError
+from explorer.system import ModelError, System, blaming_the_model
+from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
+from highwater.claims.spec import Spec, SpecError
+
+
+class Engine(Enum):
+    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler. `SPARK`: on a Spark cluster."""
+
+    LOCAL = "local"
+    PYTHON = "python"
+    SPARK = "spark"
+
+
+class Status(Enum):
+    """Whether a claim came out: `MET`, `UNMET`, or `UNDECIDED` where a budget or a depth limit ended the search before it could tell."""
+
+    MET = "met"
+    UNMET = "unmet"
+    UNDECIDED = "undecided"
+
+
+class Mismatch(str):
+    """A difference from a claim, in words, that remembers the key of the spec which says otherwise."""
+
+    key: str
+
+    def __new__(cls, key: str, words: str) -> Mismatch:
+        mismatch = super().__new__(cls, words)
+        mismatch.key = key
+        return mismatch
+
+    def __getnewargs__(self) -> tuple[str, str]:
+        return self.key, str(self)
+
+
+@attrs.frozen
+class Result:
+    """What came out for one spec.
+
+    Attributes:
+        spec: the claim.
+        outcome: what the exploration found out.
+        status: whether the claim was met.
+        mismatches: for an unmet claim, each difference in words.
+        comparable: whether the search ended as a plain check of the spec ends, so that its counts tell something of those that are locked.
+    """
+
+    spec: Spec
+    outcome: Outcome
+    status: Status
+    mismatches: tuple[Mismatch, ...]
+    comparable: bool = True
+
+    @property
+    def ok(self) -> bool:
+        """Whether the claim was met."""
+        return self.status is Status.MET
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came out."""
+        return self.outcome.verdict
+
+    @property
+    def violation(self) -> Violation | None:
+        """The violation that the claim names, or else the first one found."""
+        violations = self.outcome.violations
+        named = [violation for violation in violations if violation.property == self.spec.file.expect.property]
+        return next(iter([*named, *violations]), None)
+
+
+def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from explorer.search import breadth_first  # imports llvmlite
+
+    known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage")
+    checkpoint = None if options.get("checkpoint") is None else Path(options["checkpoint"])
+    return breadth_first.explore(system, budget, check_deadlock=spec.check_deadlock, checkpoint=checkpoint, **known)
+
+
+def _in_plain_python(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from explorer.search import plain_python
+
+    return plain_python.explore(system, budget, check_deadlock=spec.check_deadlock, **_some(options, "keep_going", "on_progress"))
+
+
+def _on_spark(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
+    from highwater.claims import on_spark  # imports pyspark
+
+    checkpoint = None if options.get("checkpoint") is None else str(options["checkpoint"])
+    known = _some(options, "keep_going", "on_progress", "symmetry", "resume", "master", "partitions")
+    return on_spark.explore(spec, budget, checkpoint=checkpoint, **known)
+
+
+def _some(options: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: options[name] for name in names if name in options}
+
+
+_ENGINES = {Engine.LOCAL: _locally, Engine.PYTHON: _in_plain_python, Engine.SPARK: _on_spark}
+
+
+def check_spec(
+    spec: Spec,
+    engine: Engine = Engine.LOCAL,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    *,
+    keep_going: bool = False,
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+    **options: Any,
+) -> Result:
+    """Explore one spec and compare with its claim.
+
+    Of the orders of a trace's steps, one with the fewest changes of actor is shown.
+
+    Args:
+        keep_going: after a violation, go on until every state is seen.
+        options: what the engine is told besides: `workers`, `symmetry`, `checkpoint`, `resume` and `coverage` as
+            `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`, `checkpoint`, `resume`, `master`
+            and `partitions` as
+            `highwater.claims.on_spark.explore` does. An engine leaves out what it knows nothing of.
+
+    Raises:
+        SpecError: the model cannot be explored within these bounds, or is wrong in itself.
+    """
+    if spec.file.max_depth is not None and (budget.max_depth is None or spec.file.max_depth < budget.max_depth):
+        budget = attrs.evolve(budget, max_depth=spec.file.max_depth)
+    try:
+        with blaming_the_model():
+            system = spec.system()
+            outcome = _ENGINES[engine](spec, system, budget, {"keep_going": keep_going, "on_progress": on_progress, **options})
+    except (ModelError, CheckpointError) as error:
+        raise SpecError(f"{spec.path}: {error}") from error
+    if outcome.violations:
+        from explorer.analysis.schedule import with_fewest_switches
+
+        outcome = attrs.evolve(outcome, violations=tuple(with_fewest_switches(system, each) for each in outcome.violations))
+    return judge_claim(spec, outcome, went_on=keep_going)
+
+
+def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Result:
+    """Compare an outcome with what the spec claims.
+
+    Args:
+        went_on: whether the search was to go on after a violation, which makes counts of what a plain check would not have seen.
+    """
+    expect, found = spec.file.expect, outcome.verdict
+    own_end = outcome.reason in ("", f"depth {spec.file.max_depth}")
+    comparable = own_end and not (went_on and outcome.violations)
+    cut_short = found is Verdict.UNKNOWN or (
+        found is Verdict.HOLDS_TO_DEPTH and (expect.verdict is not found or outcome.depth < spec.file.max_depth)
+    )
+    if cut_short:
+        return Result(spec, outcome, Status.UNDECIDED, (), comparable)
+    stronger = expect.verdict is Verdict.HOLDS_TO_DEPTH and found is Verdict.HOLDS
+    if found is not expect.verdict and not stronger:
+        claimed = "a violation" if expect.verdict is Verdict.VIOLATED else f"the verdict {expect.verdict.value}"
+        mismatch = Mismatch("expect.verdict", f"expected {claimed}, but {_found(outcome)}")
+        return Result(spec, outcome, Status.UNMET, (mismatch,), comparable)
+    mismatches = []
+    violation = next((found for found in outcome.violations if expect.property in (None, found.property)), None)
+    if expect.property is not None and violation is None:
+        mismatches.append(Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first"))
+    counts = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
+    comparisons = counts if comparable else []
+    if violation is not None:
+        comparisons.append(("trace_length", violation.trace_length))
+    for key, value in comparisons:
+        expected = getattr(expect, key)
+        if expected is not None and expected != value:
+            mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
+    untold = not own_end and any(getattr(expect, key) is not None for key, _ in counts)
+    status = Status.UNMET if mismatches else Status.UNDECIDED if untold else Status.MET
+    return Result(spec, outcome, status, tuple(mismatches), comparable)
+
+
+def _found(outcome: Outcome) -> str:
+    if outcome.violations:
+        first = outcome.violations[0]
+        return f"{first.property} is violated after {first.trace_length} steps"
+    return f"the verdict is {outcome.verdict.value}"

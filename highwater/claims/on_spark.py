@@ -1,0 +1,186 @@
+"""Checking a spec on a Spark cluster: what the front door adds to `spark.driver.explore`, which cannot know of specs."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from explorer.compiler.layout import Layout
+from explorer.search.checkpoint import fingerprint
+from explorer.system import ModelError, System
+from explorer.verdict import Budget, Outcome, Progress
+from highwater.claims import own
+from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
+from highwater.claims.spec import Spec, SpecError
+from highwater.claims.tables import Wrong
+from model.language.declarations import Prospect
+
+
+def system_of(
+    model: str, protocol: dict[str, Any], bounds: dict[str, Any], check: tuple[str, ...], model_path: tuple[str, ...] = ()
+) -> System:
+    """The system that a spec speaks of, from plain data. Executors call this.
+
+    Args:
+        model_path: folders with models of one's own, to be searched where they exist.
+
+    Raises:
+        ModelError: the model is not to be had on this machine.
+    """
+    own.search(path for path in map(Path, model_path) if path.is_dir())
+    try:
+        chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
+    except Wrong as wrong:
+        hint = "install it where executors run, or send it with spark-submit --py-files"
+        raise ModelError(f"an executor cannot load the model: {wrong.problems[0].partition(';')[0]}; {hint}") from None
+    return build_system(definition, chosen, sizes, properties)
+
+
+def refuse_prospects(spec: Spec) -> None:
+    """What stays possible is judged on the graph of all states, which Spark does not build.
+
+    Raises:
+        SpecError: the spec checks a prospect.
+    """
+    for each in spec.properties:
+        if isinstance(each, Prospect):
+            raise SpecError(f"{spec.path}: check: {each.name} is a prospect, which --engine spark cannot judge; leave it out, or use local")
+
+
+def recipe(spec: Spec) -> Callable[[], System]:
+    """How to make a spec's system on any machine."""
+    return functools.partial(system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, spec.file.check, own.folders())
+
+
+def explore(
+    spec: Spec,
+    budget: Budget,
+    *,
+    master: str | None = None,
+    partitions: int | None = None,
+    checkpoint: str | None = None,
+    resume: bool = False,
+    keep_going: bool = False,
+    symmetry: bool = True,
+    on_progress: Callable[[Progress], None],
+) -> Outcome:
+    """Explore a spec on the running Spark session, or on one that is started and ends with this process.
+
+    Raises:
+        SpecError: Spark is not there, or gave up.
+    """
+    refuse_prospects(spec)
+    with_spark = session(master)
+    from spark.driver.explore import explore as explore_levels
+    from spark.driver.session import ClusterError
+
+    try:
+        return explore_levels(
+            recipe(spec),
+            budget,
+            spark=with_spark,
+            name=spec.name,
+            checkpoint=checkpoint,
+            resume=resume,
+            check_deadlock=spec.check_deadlock,
+            keep_going=keep_going,
+            symmetry=symmetry,
+            partitions=partitions,
+            on_progress=on_progress,
+        )
+    except ClusterError as error:
+        raise SpecError(f"{spec.path}: {error}") from error
+
+
+def explore_into(folder: str, spec: Spec, with_spark: Any, symmetry: bool, on_progress: Callable[[Progress], None]) -> str:
+    """Explore all states of a spec, whatever it claims, and keep them in a folder; returns the folder."""
+    from spark.driver.explore import explore as explore_levels
+
+    budget = Budget(max_depth=spec.file.max_depth)
+    explore_levels(
+        recipe(spec),
+        budget,
+        spark=with_spark,
+        name=spec.name,
+        checkpoint=folder,
+        keep_going=True,
+        symmetry=symmetry,
+        on_progress=on_progress,
+    )
+    return folder
+
+
+def extent(checkpoint: str) -> str:
+    """How far the search has come whose levels are in a folder, in words; empty if it has seen every state."""
+    from spark.levels import Levels
+
+    levels = Levels(checkpoint)
+    whole = levels.read()
+    return "" if levels.ended(whole) else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
+
+
+def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
+    """The states that a check of the spec has found so far, as a Spark DataFrame; `spark.driver.states` says what its columns are.
+
+    Args:
+        checkpoint: the folder or URI where `check --engine spark` has kept them.
+        with_spark: a Spark session; the running one, or a new one, if None.
+
+    Raises:
+        CheckpointError: there are no levels of this spec there, or they are damaged.
+        SpecError: Spark is not there.
+    """
+    with_spark = with_spark or session(None)
+    from spark.driver.states import states as decoded_states
+    from spark.levels import Levels
+
+    levels, system = Levels(checkpoint), spec.system()
+    layout = Layout(system.domain)
+    prints = fingerprint(system, layout, 0, {})
+    levels.refuse_unless_of({what: value for what, value in prints.items() if what not in ("the options", "the properties")})
+    return decoded_states(with_spark, levels, layout)
+
+
+def located(uri: str) -> str:
+    """A path or URI of the command line as Spark takes it."""
+    from spark.files import for_spark
+
+    return for_spark(uri)
+
+
+@contextmanager
+def told_in_one_line(what: str) -> Iterator[None]:
+    """Turn what Spark says of a query that is wrong, in many lines, into one error.
+
+    Raises:
+        SpecError: the query is wrong, or where to write its result is.
+    """
+    from spark.driver.session import SPARK_ERRORS, reason_of
+
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        raise SpecError(f"{what}: {reason_of(error)}") from error
+
+
+def session(master: str | None) -> Any:
+    """A Spark session.
+
+    Raises:
+        SpecError: Spark or Java is missing, or the master cannot be reached; says what to do.
+    """
+    try:
+        from spark.driver.session import ClusterError
+        from spark.driver.session import session as start
+    except ModuleNotFoundError as error:
+        raise SpecError(f"--engine spark needs {error.name}; install it with: pip install 'highwater[spark]'") from None
+    try:
+        found = start(master)
+    except ClusterError as error:
+        raise SpecError(str(error)) from error
+    atexit.register(found.stop)
+    return found

@@ -1,0 +1,148 @@
+"""From names to what they stand for: a model, its protocol, bounds and properties, and the transition system of all of these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from explorer.system import RAISED, ModelError, System, blaming_the_model, line_of
+from explorer.verdict import DEADLOCK
+from highwater.claims import own
+from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
+from invariants.catalogue import PROPERTIES
+from model.language.declarations import Invariant, Prospect, StepProperty
+from model.language.definition import Definition, Model
+from model.language.domain import domain_of
+from model.language.registration import MODELS
+
+Property = Invariant | StepProperty | Prospect
+
+
+def properties_of(definition: Definition) -> tuple[Property, ...]:
+    """The properties that speak of a model's states: those of the catalogue, and those that it brings along."""
+    return (*PROPERTIES.get(definition.state, ()), *definition.properties)
+
+
+def find_model(name: str) -> Model:
+    """A model by its name, or one of the user's own by `package.module:NAME`.
+
+    Raises:
+        Wrong: there is none.
+    """
+    return own.load(name, "model", Model) if own.is_reference(name) else choose(name, MODELS, "model", "models")
+
+
+def define(model: Model, protocol: Any) -> Definition:
+    """A model under a protocol.
+
+    Raises:
+        Wrong: the model refuses it.
+    """
+    try:
+        return model.define(protocol)
+    except RAISED as error:
+        raise Wrong(f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()) from error
+
+
+def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[str, Any]:
+    """The toggles of a model's protocol by name: those of the preset, if there is one, with the given ones on top.
+
+    Raises:
+        Wrong: there is no such preset, or none is named where toggles are left open.
+    """
+    if preset is None:
+        if model.presets and any(field.name not in protocol for field in attrs.fields(model.protocol)):
+            raise Wrong(f"preset: is missing; allowed are {', '.join(model.presets)} (or give every toggle in protocol)")
+        return dict(protocol)
+    if not model.presets:
+        raise Wrong(f"preset: the model {model.name} has none")
+    if not isinstance(preset, str):
+        raise Wrong(f"preset: {shown(preset)} is not a text; allowed are {', '.join(model.presets)}")
+    return {**toggles_of(choose(preset, model.presets, "preset", "presets of this model")), **protocol}
+
+
+def toggles_of(protocol: Any) -> dict[str, Any]:
+    """A protocol as a spec file writes it: its toggles by name."""
+    toggles = attrs.asdict(protocol, recurse=False)
+    return {name: value.value if isinstance(value, Enum) else value for name, value in toggles.items()}
+
+
+def resolve_model(
+    model: Model, protocol: Mapping[str, Any], bounds: Mapping[str, Any], check: Iterable[str]
+) -> tuple[Any, Definition, Any, tuple[Property, ...]]:
+    """A model's protocol, definition, bounds object and properties from what a file says of them.
+
+    Raises:
+        Wrong: with all problems.
+    """
+    findings = Findings()
+    chosen = findings.get(structure, protocol, model.protocol, "protocol")
+    findings.raise_if_any()  # bounds and properties depend on the protocol
+    definition = define(model, chosen)
+    sizes = findings.get(structure, bounds, definition.bounds, "bounds")
+    known = {each.name: each for each in properties_of(definition)}
+    names = list(check)
+    if not names:
+        findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
+    choices = {**known, DEADLOCK: None}
+    wanted = [
+        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect)
+        if own.is_reference(name)
+        else findings.get(choose, name, choices, "check", "properties of this model")
+        for name in names
+    ]
+    for name, count in Counter(invariant.name for invariant in set(wanted) if invariant is not None).items():
+        if count > 1:
+            findings.add(f"check: {count} different properties are named {name}")
+    findings.raise_if_any()
+    return chosen, definition, sizes, tuple(dict.fromkeys(invariant for invariant in wanted if invariant is not None))
+
+
+@blaming_the_model()
+def build_system(definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property]) -> System:
+    """A model's transition system within bounds, with the properties to check.
+
+    Raises:
+        ModelError: the model's state has no proper domain, or what the model says of its bounds and initial states raised.
+    """
+    try:
+        domain = domain_of(definition.state, bounds)
+    except TypeError as error:
+        raise ModelError(str(error)) from error
+    instances = [instance for each in properties for instance in each.instances(bounds, protocol)]
+    return System(
+        domain=domain,
+        initial=tuple(definition.initial_states(bounds)),
+        actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
+        invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
+        step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
+        prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
+        interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
+    )
+
+
+def no_names(bounds: Any) -> dict[str, Any]:
+    """No names are interchangeable."""
+    return {}
+
+
+def same_name(name: str) -> str:
+    """What names are compared by, so that WeakIsr, weak-isr and weak_isr are one."""
+    return name.replace("_", "").replace("-", "").lower()
+
+
+def choose(name: str, known: Mapping[str, Any], key: str, kind: str) -> Any:
+    """What a name stands for, however it is written.
+
+    Raises:
+        Wrong: it stands for nothing.
+    """
+    for candidate in known:
+        if same_name(candidate) == same_name(name):
+            return known[candidate]
+    hint = did_you_mean(name, known, same_name)
+    raise Wrong(f"{key}: {shown(name)} is not one of the {kind}{hint}; allowed are {', '.join(known)}")

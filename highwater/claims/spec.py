@@ -1,0 +1,247 @@
+"""Claims in TOML: one file is one claim about one model under one protocol within some bounds.
+
+A spec is checked key by key before anything runs. What is wrong is said once, all of it together, with the file, the key, and the
+values that would be right.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from explorer.system import System
+from explorer.verdict import DEADLOCK, Verdict
+from highwater.claims import own
+from highwater.claims.positions import may_be_spec
+from highwater.claims.resolving import Property, build_system, choose, find_model, resolve_model, same_name, with_preset
+from highwater.claims.tables import Findings, Wrong, structure
+from model.language.declarations import Prospect
+from model.language.definition import Definition
+from model.language.registration import MODELS
+
+COUNTS = ("trace_length", "distinct_states", "depth")
+
+
+class SpecError(Exception):
+    """A spec, or where to find one, is wrong. The message names the file, the keys and what is allowed."""
+
+
+@attrs.frozen
+class Expectation:
+    """What a spec claims. Everything that is given must come out exactly.
+
+    Attributes:
+        verdict: `holds`, `violated`, or `holds-to-depth` for a spec with a `max_depth`.
+        property: the property that is violated; any of the checked ones if left out.
+        trace_length: the number of actions of its shortest counterexample.
+        distinct_states: how many states there are within the bounds; a model that silently loses states fails on this.
+        depth: the depth of the deepest state, in actions.
+    """
+
+    verdict: Verdict = Verdict.HOLDS
+    property: str | None = None
+    trace_length: int | None = None
+    distinct_states: int | None = None
+    depth: int | None = None
+
+
+@attrs.frozen
+class Mutations:
+    """What a spec says of the mutations of its protocol, see `highwater.claims.mutation`.
+
+    Attributes:
+        undefended: the rules that no property defends, each as `toggle=value`.
+    """
+
+    undefended: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class SpecFile:
+    """The keys of a spec file.
+
+    Attributes:
+        model: the model's name.
+        preset: a protocol by name, such as that of a release.
+        protocol: the protocol's toggles, by name; on top of the preset, if there is one.
+        bounds: how large the cluster and its history may become, by name.
+        check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is one.
+        expect: what is claimed; that all properties hold if left out.
+        max_depth: explore so many actions deep and no deeper.
+        source: where the claim comes from.
+        mutate: what becomes of the claim where one toggle is changed.
+    """
+
+    model: str = attrs.field(metadata={"choices": (*MODELS, "package.module:NAME of a model of your own")})
+    bounds: dict[str, Any]
+    check: tuple[str, ...]
+    preset: str | None = None
+    protocol: dict[str, Any] = attrs.field(factory=dict)
+    expect: Expectation = attrs.field(factory=Expectation)
+    max_depth: int | None = None
+    source: str = ""
+    mutate: Mutations = attrs.field(factory=Mutations)
+
+
+@attrs.frozen
+class Spec:
+    """A spec whose every name was resolved.
+
+    Attributes:
+        name: the file's name without its ending: the claim.
+        path: the file.
+        definition, protocol, bounds: the model under the protocol, and the bounds object.
+        properties: the invariants, step properties and prospects to check.
+        check_deadlock: whether a state without successors, which no bound explains, is a violation too.
+    """
+
+    name: str
+    path: Path
+    file: SpecFile
+    definition: Definition
+    protocol: Any
+    bounds: Any
+    properties: tuple[Property, ...]
+    check_deadlock: bool
+
+    def system(self) -> System:
+        """The transition system that the spec speaks of."""
+        return build_system(self.definition, self.protocol, self.bounds, self.properties)
+
+
+def find_specs(paths: Iterable[Path]) -> list[Path]:
+    """The spec files named, and those in the folders named, each once and in order.
+
+    Raises:
+        SpecError: a path does not exist, or a folder holds no specs.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        try:
+            if path.is_dir():
+                inside = sorted(filter(may_be_spec, path.rglob("*.toml")))
+                if not inside:
+                    raise SpecError(f"{path}: no specs in this folder (files that end in .toml)")
+                found.update(dict.fromkeys(inside))
+            else:
+                path.stat()
+                found[path] = None
+        except FileNotFoundError:
+            raise SpecError(f"{path}: no such file or folder") from None
+        except OSError as error:
+            raise SpecError(f"{path}: {error.strerror}") from None
+    return list(found)
+
+
+def load_spec(path: Path) -> Spec:
+    """Read one spec file and resolve every name in it.
+
+    Raises:
+        SpecError: the file cannot be read, or any of its keys or values is wrong.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SpecError(f"{path}: is not UTF-8 text ({error.reason} at byte {error.start})") from None
+    except (ValueError, RecursionError) as error:
+        raise SpecError(f"{path}: is not TOML: {error}") from None
+    try:
+        return _resolve(path, data)
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
+
+
+def load_specs(paths: Iterable[Path]) -> list[Spec]:
+    """Read all of these spec files.
+
+    Raises:
+        SpecError: with what is wrong with any of them, all together.
+    """
+    specs, problems = [], []
+    for path in paths:
+        try:
+            specs.append(load_spec(path))
+        except SpecError as error:
+            problems.append(str(error))
+    if problems:
+        raise SpecError("\n".join(problems))
+    return specs
+
+
+def make_spec(name: str, keys: Mapping[str, Any]) -> Spec:
+    """A spec without a file, from the keys that a file would have.
+
+    Raises:
+        SpecError: any of its keys or values is wrong.
+    """
+    try:
+        return _resolve(Path(name), dict(keys))
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{name}: {problem}" for problem in wrong.problems)) from None
+
+
+def _resolve(path: Path, data: dict[str, Any]) -> Spec:
+    """Resolve what can be resolved, and report everything that is wrong with the rest together."""
+    findings = Findings()
+    file = findings.get(structure, data, SpecFile, "")
+    model = findings.get(find_model, data["model"]) if isinstance(data.get("model"), str) else None
+    tables = [data.get(key, {}) for key in ("protocol", "bounds")]
+    check = data.get("check")
+    resolved = None
+    if (
+        model
+        and "bounds" in data
+        and all(isinstance(table, dict) for table in tables)
+        and isinstance(check, list)
+        and all(isinstance(c, str) for c in check)
+    ):
+        protocol = findings.get(with_preset, model, data.get("preset"), tables[0])
+        resolved = findings.get(resolve_model, model, protocol, tables[1], check) if protocol is not None else None
+    expect = findings.get(_expectation, file, resolved) if file else None
+    findings.raise_if_any()
+    protocol, definition, bounds, properties = resolved
+    return Spec(
+        name=path.stem,
+        path=path,
+        file=attrs.evolve(file, model=file.model if own.is_reference(file.model) else model.name, expect=expect),
+        definition=definition,
+        protocol=protocol,
+        bounds=bounds,
+        properties=properties,
+        check_deadlock=_checks_deadlock(file.check),
+    )
+
+
+def _expectation(file: SpecFile, resolved: Any) -> Expectation:
+    """What the file claims, its property by its proper name, unless the claim contradicts itself."""
+    expect, findings = file.expect, Findings()
+    if expect.verdict is Verdict.UNKNOWN:
+        findings.add('expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated')
+    if expect.verdict is Verdict.HOLDS_TO_DEPTH and file.max_depth is None:
+        findings.add('expect.verdict: "holds-to-depth" needs the key max_depth')
+    if file.max_depth is not None and resolved is not None:
+        for each in resolved[3]:
+            if isinstance(each, Prospect):
+                findings.add(f"max_depth: {each.name} is a prospect, to be judged once every state is known; leave max_depth out")
+    if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
+        findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
+    for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):
+        if value is not None and value < 0:
+            findings.add(f"{key}: {value} is below 0")
+    if expect.property is not None and resolved is not None:
+        names = [*(invariant.name for invariant in resolved[3]), *([DEADLOCK] if _checks_deadlock(file.check) else [])]
+        expect = attrs.evolve(
+            expect, property=findings.get(choose, expect.property, {n: n for n in names}, "expect.property", "checked properties")
+        )
+    findings.raise_if_any()
+    return expect
+
+
+def _checks_deadlock(check: Iterable[str]) -> bool:
+    return same_name(DEADLOCK) in map(same_name, check)

@@ -1,0 +1,127 @@
+"""What there is: models with their protocols and bounds, actions, properties, specs. Read from the code itself."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+import attrs
+from rich.console import Console
+from rich.text import Text
+
+from highwater.claims.resolving import toggles_of
+from highwater.claims.spec import SpecError, find_specs, load_spec
+from highwater.claims.tables import shown
+from highwater.visible import visible
+from invariants.catalogue import PROPERTIES
+from model.language.definition import Definition, Model
+from model.language.registration import MODELS
+
+
+def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
+    """The protocols of a model by name, each with what the model is under it: its presets, or the choices of its only toggle."""
+    attrs.resolve_types(model.protocol)
+    named = model.presets or {
+        member.value: model.protocol(**{field.name: member}) for field in attrs.fields(model.protocol) for member in field.type
+    }
+    for name, protocol in named.items():
+        yield name, protocol, model.define(protocol)
+
+
+def _by(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
+    """Each model's definitions that agree in something, with the names of their protocols; no names if all of them agree."""
+    for model in MODELS.values():
+        alike: dict[Any, tuple[list[str], Definition]] = {}
+        for name, _, definition in variants(model):
+            alike.setdefault(what(definition), ([], definition))[0].append(name)
+        for names, definition in alike.values():
+            yield model.name, names if len(alike) > 1 else [], definition
+
+
+def _first_line(documented: Any) -> str:
+    return (inspect.getdoc(documented) or "").partition("\n")[0]
+
+
+def _line(console: Console, indent: int, name: str, rest: str) -> None:
+    console.print(Text.assemble(" " * indent, (name, "bold"), f"  {rest}"))
+
+
+def show_models(console: Console) -> None:
+    """Each model with the values of its toggles, and for each state class its bounds."""
+    for model in MODELS.values():
+        _line(console, 0, model.name, model.summary)
+        attrs.resolve_types(model.protocol)
+        for field in attrs.fields(model.protocol):
+            values = " | ".join(member.value for member in field.type) if issubclass(field.type, Enum) else "true | false"
+            _line(console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning")))))
+        if model.presets:
+            _line(console, 2, "preset", " | ".join(model.presets))
+        for of, names, definition in _by(lambda definition: definition.bounds):
+            if of == model.name:
+                console.print(Text(f"  bounds of {', '.join(names)}" if names else "  bounds"))
+                for field in attrs.fields(definition.bounds):
+                    _line(console, 4, field.name, _range_of(field))
+
+
+def _range_of(field: Any) -> str:
+    """What a bound may be, and what it is if left out."""
+    default = "" if field.default is attrs.NOTHING else f" (default {field.default})"
+    return f"{field.metadata['low']}..{field.metadata['high']}  {field.metadata['meaning']}{default}"
+
+
+def show_presets(console: Console) -> None:
+    """Each preset of each model, with the toggles in which it differs from the preset before it."""
+    for model in MODELS.values():
+        before: dict[str, Any] = {}
+        for name, preset in model.presets.items():
+            toggles = toggles_of(preset)
+            _line(console, 0, model.name, name)
+            for toggle, value in toggles.items():
+                if before.get(toggle) != value:
+                    _line(console, 2, f"protocol.{toggle}", shown(value))
+            before = toggles
+
+
+def show_actions(console: Console) -> None:
+    """Each model's actions under each protocol, with their parameters and first line."""
+    for model, names, definition in _by(lambda definition: definition.actions):
+        _line(console, 0, model, ", ".join(names))
+        for action in definition.actions:
+            _line(console, 2, f"{action.name}({', '.join(action.parameters)})", _first_line(action))
+
+
+def show_properties(console: Console) -> None:
+    """Each property with its first line, by the class of states that it speaks of."""
+    for state, properties in PROPERTIES.items():
+        of = [
+            ", ".join(names) or model for model, names, definition in _by(lambda definition: definition.state) if definition.state is state
+        ]
+        console.print(Text(f"for {', '.join(of)}"))
+        for found in properties:
+            _line(console, 2, found.name, _first_line(found))
+
+
+def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
+    """Each spec with what it claims.
+
+    Returns:
+        What is wrong with those that cannot be shown.
+    """
+    wrong = []
+    for path in find_specs(paths):
+        try:
+            spec = load_spec(path)
+        except SpecError as error:
+            wrong.append(error)
+            continue
+        expect = spec.file.expect
+        claim = expect.verdict.value
+        if expect.property:
+            claim += f": {expect.property}" + (f" after {expect.trace_length} steps" if expect.trace_length is not None else "")
+        if expect.distinct_states is not None:
+            claim += f", {expect.distinct_states:,} states"
+        _line(console, 0, visible(str(path)), claim)
+    return wrong

@@ -1,0 +1,81 @@
+"""What the commands share: exit codes, kinds of values, options that several have. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+MET, UNMET, USAGE, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
+
+PATH = click.Path(path_type=Path)
+
+
+class Interruptible(click.Group):
+    """Commands that Ctrl-C ends with an exit code of its own."""
+
+    def invoke(self, context: click.Context) -> Any:
+        try:
+            return super().invoke(context)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            sys.exit(INTERRUPTED)
+
+
+class Memory(click.ParamType):
+    """A number of bytes, such as 4G."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = value.strip().upper().removesuffix("B").removesuffix("I")
+        unit = {"K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}.get(text[-1:], 1)
+        number = text[:-1] if unit > 1 else text
+        try:
+            size = int(float(number) * unit)
+        except (ValueError, OverflowError):
+            size = 0
+        if size <= 0:
+            self.fail(f"{value!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx)
+        return size
+
+
+def model_path(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The option that names folders with models of one's own."""
+
+    def search(context: click.Context, parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
+        if folders:
+            from highwater.claims.own import search
+
+            try:
+                search(folders)
+            except NotADirectoryError as error:
+                click.echo(f"highwater: {error}", err=True)
+                sys.exit(USAGE)
+
+    words = "Look for models of one's own in DIR, too; may be given several times."
+    return click.option("--model-path", type=PATH, metavar="DIR", multiple=True, expose_value=False, callback=search, help=words)(command)
+
+
+def budgets(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that end a search early, and how many threads it takes."""
+    for option in (
+        click.option("--memory", type=Memory(), help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]"),
+        click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop when N states are stored."),
+        click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads to explore with.  [default: one per processor]"),
+    ):
+        command = option(command)
+    return command
+
+
+def complain(error: Exception) -> None:
+    """Tell on stderr what is wrong, a line each."""
+    from highwater.visible import visible
+
+    for line in str(error).split("\n"):
+        click.echo(f"highwater: {visible(line)}", err=True)

@@ -1,0 +1,118 @@
+"""Where the results of one run go, besides the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from explorer.system import ModelError
+from highwater.claims.checking import Result
+from highwater.reports.results import Problem, ReportError, report, write_json, write_text
+
+FOLDER = "html"  # the output that is a folder
+
+
+def try_out(paths: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> None:
+    """Write empty files by the options that name them: learn now, not after an hour, what cannot be written.
+
+    Args:
+        inputs: files that were read, and must not be overwritten.
+
+    Raises:
+        ReportError: a file cannot be written, is a spec or an input, or is named twice.
+    """
+    given = {kind: path for kind, path in paths.items() if path is not None}
+    refuse_overwriting(given, inputs)
+    for path in given.values():
+        write_text(path, "")
+
+
+def refuse_overwriting(paths: Mapping[str, Path], inputs: Iterable[Path] = ()) -> None:
+    """Refuse outputs that would overwrite what was read, a spec, or each other, by whatever name.
+
+    Raises:
+        ReportError: with the first that would.
+    """
+    read = {path.resolve() for path in inputs}
+    named: dict[Path, str] = {}
+    for kind, path in paths.items():
+        if path.suffix == ".toml" or path.resolve().suffix == ".toml" or path.resolve() in read:
+            raise ReportError(f"{path}: --{kind} would overwrite a spec or what is read; name another file")
+        other = named.setdefault(path.resolve(), kind)
+        if other != kind:
+            raise ReportError(f"{path}: --{other} and --{kind} would write the same file; name another one")
+
+
+class Outputs:
+    """The files to write, by format, and whether to speak to GitHub Actions."""
+
+    def __init__(self, paths: Mapping[str, Path | None], to_github: bool = False) -> None:
+        self._paths = {kind: path for kind, path in paths.items() if path is not None}
+        self._to_github = to_github
+
+    def try_out(self, inputs: Iterable[Path] = ()) -> None:
+        """Write reports of nothing: learn now, not after an hour, what cannot be written.
+
+        Args:
+            inputs: files that were read, and must not be overwritten.
+
+        Raises:
+            ReportError: a file cannot be written, is a spec, or is named twice.
+        """
+        refuse_overwriting(self._paths, inputs)
+        for write in self._writers([], []):
+            write()
+
+    def write(self, results: Sequence[Result], problems: Sequence[Problem] = ()) -> list[Exception]:
+        """Write all that can be written.
+
+        Returns:
+            What could not.
+        """
+        unwritten: list[Exception] = []
+        for write in self._writers(results, problems):
+            try:
+                write()
+            except (ReportError, ModelError) as error:
+                unwritten.append(error)
+        return unwritten
+
+    def _writers(self, results: Sequence[Result], problems: Sequence[Problem]) -> Iterator[Callable[[], object]]:
+        """What writes each output."""
+        paths = self._paths
+        data = report(results, problems) if {"json", FOLDER} & paths.keys() else {}
+        if self._to_github:
+            yield lambda: self._tell_github(results, problems)
+        if "json" in paths:
+            yield lambda: write_json(paths["json"], data)
+        if "junit" in paths:
+            from highwater.reports.junit import write_junit
+
+            yield lambda: write_junit(paths["junit"], results, problems)
+        if "sarif" in paths:
+            from highwater.reports.sarif import write_sarif
+
+            yield lambda: write_sarif(paths["sarif"], results, problems)
+        if FOLDER in paths:
+            from highwater.viewer.index import prepare, write_gallery  # imports jinja2
+
+            if results:
+                yield lambda: write_gallery(paths[FOLDER], data["results"])
+            else:
+                yield lambda: prepare(paths[FOLDER])
+
+    def _tell_github(self, results: Sequence[Result], problems: Sequence[Problem]) -> None:
+        from highwater.reports import github
+
+        for line in github.annotations(results):
+            print(line)
+        if not github.write_summary(results, problems) and results:
+            print(f"highwater: no step summary: {github.SUMMARY} is not set, as it is in GitHub Actions", file=sys.stderr)
+
+    def complain(self, error: Exception) -> None:
+        """Tell GitHub what is wrong with a spec or the usage."""
+        if self._to_github:
+            from highwater.reports import github
+
+            print(github.complaint(str(error)))

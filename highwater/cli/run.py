@@ -1,0 +1,161 @@
+"""One run of `highwater check`: load every spec, check one after the other, and write all reports whatever happens on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from explorer.verdict import Budget
+from highwater.claims.checking import Engine, Result, Status, check_spec
+from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
+from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
+from highwater.cli.outputs import Outputs
+from highwater.reports.results import Problem, ReportError
+from highwater.reports.terminal import Live, make_console, show_result, show_summary
+
+LOCAL_ONLY = "the compiled engine on this machine alone knows it"
+SPARK_OWN = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
+
+
+@attrs.frozen
+class Wanted:
+    """What `highwater check` was asked for; see its options."""
+
+    paths: tuple[Path, ...]
+    engine: Engine
+    budget: Budget
+    workers: int | None
+    symmetry: bool
+    keep_going: bool
+    coverage: bool
+    checkpoint: str | None
+    resume: bool
+    master: str | None
+    partitions: int | None
+    advice: bool
+    update_locks: bool
+    trace: bool | None
+
+
+class Run:
+    """A run, and what it has found so far."""
+
+    def __init__(self, wanted: Wanted, outputs: Outputs) -> None:
+        self._wanted, self._outputs = wanted, outputs
+        self._console, self._errors = make_console(), make_console(stderr=True)
+        self._results: list[Result] = []
+        self._problems: list[Problem] = []
+        self._interrupted = False
+
+    def __call__(self) -> int:
+        """Do it all.
+
+        Returns:
+            The exit code.
+        """
+        try:
+            paths = find_specs(self._wanted.paths)
+            specs = load_specs(paths)
+            self._refuse(len(paths))
+            self._outputs.try_out(paths)
+        except (SpecError, ReportError) as error:
+            self._complain(error)
+            return USAGE
+        try:
+            self._check_all(specs)
+        except KeyboardInterrupt:
+            self._interrupted = True
+        except Exception:
+            self._finished()  # what was learned so far is worth as much
+            raise
+        return self._finished()
+
+    def _refuse(self, specs: int) -> None:
+        """Refuse options that contradict each other, rather than ignore one of them."""
+        wanted, engine = self._wanted, self._wanted.engine
+        if wanted.checkpoint is None and wanted.resume:
+            raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
+        if wanted.checkpoint is not None and (specs > 1 or engine is Engine.PYTHON):
+            raise SpecError("--checkpoint keeps the search of one spec, by the local engine or on Spark; name one spec")
+        spark: Mapping[str, Any] = {"--master": wanted.master, "--partitions": wanted.partitions}
+        local: Mapping[str, Any] = {"--workers": wanted.workers, "--memory": wanted.budget.memory}
+        refused = [(local, SPARK_OWN)] if engine is Engine.SPARK else [(spark, "add --engine spark")]
+        if engine is Engine.PYTHON:
+            refused.append(({**local, "--no-symmetry": None if wanted.symmetry else True}, "it is one thread, and knows no symmetry"))
+        if engine is not Engine.LOCAL:
+            refused.append(({"--coverage": wanted.coverage or None}, LOCAL_ONLY))
+        for options, why in refused:
+            for name, value in options.items():
+                if value is not None:
+                    raise SpecError(f"{name} says nothing to --engine {engine.value}; {why}")
+
+    def _check_all(self, specs: list[Spec]) -> None:
+        for spec in specs:
+            try:
+                result = self._checked(spec)
+                self._results.append(result)
+                self._show(result, alone=len(specs) == 1)
+            except SpecError as error:
+                self._complain(error, spec.path)
+                continue
+            if result.outcome.reason == "interrupted":
+                self._interrupted = True
+                return
+
+    def _checked(self, spec: Spec) -> Result:
+        wanted = self._wanted
+        with Live(self._errors, spec.name) as live:
+            if wanted.engine is Engine.SPARK:
+                live.tell("waiting for Spark")
+            return check_spec(
+                spec, wanted.engine, wanted.budget, keep_going=wanted.keep_going, workers=wanted.workers, symmetry=wanted.symmetry,
+                checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage, master=wanted.master,
+                partitions=wanted.partitions, on_progress=live,
+            )  # fmt: skip
+
+    def _show(self, result: Result, *, alone: bool) -> None:
+        wanted, outcome = self._wanted, result.outcome
+        with_trace = result.status is Status.UNMET or alone if wanted.trace is None else wanted.trace
+        show_result(self._console, result, with_trace=with_trace)
+        cut = outcome.reason in ("max-states", "memory") and not outcome.violations
+        if wanted.advice and cut and wanted.engine is Engine.LOCAL:
+            from highwater.claims.advice import advise
+            from highwater.reports.analyses import show_advice
+
+            with Live(self._errors, f"{result.spec.name}: probing smaller bounds"):
+                found = advise(result.spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers)
+            show_advice(self._console, found)
+
+    def _finished(self) -> int:
+        """Update locks, sum up, and write all that can be written."""
+        unwritten: list[Exception] = []
+        if self._wanted.update_locks and self._results:
+            from highwater.claims.locks import update_locks
+            from highwater.reports.analyses import show_diff
+
+            try:
+                self._results, diff = update_locks(self._results)
+                show_diff(self._console, diff)
+            except ReportError as error:
+                unwritten.append(error)
+        if len(self._results) > 1 or (self._results and self._interrupted):
+            show_summary(self._console, self._results)
+        unwritten += self._outputs.write(self._results, self._problems)
+        for each in unwritten:
+            complain(each)
+        if self._interrupted:
+            self._errors.print("interrupted")
+            return INTERRUPTED
+        statuses = {result.status for result in self._results}
+        if unwritten or self._problems:
+            return USAGE
+        return UNMET if Status.UNMET in statuses else UNKNOWN if Status.UNDECIDED in statuses else MET
+
+    def _complain(self, error: Exception, path: Path | None = None) -> None:
+        complain(error)
+        self._outputs.complain(error)
+        if path is not None:
+            self._problems.append(Problem(path, str(error)))

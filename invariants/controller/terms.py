@@ -1,0 +1,15 @@
+"""What several properties say in the same words."""
+
+from __future__ import annotations
+
+from model.controller.state import Cluster, Mishap
+from model.language.declarations import Witness
+
+
+def never(cluster: Cluster, mishap: Mishap) -> bool | Witness:
+    return Witness(mishap.value) if mishap in cluster.history.mishaps else True
+
+
+def is_going_away(cluster: Cluster) -> bool:
+    """Whether the topic is being deleted, or is not there."""
+    return cluster.zk.deletion or not cluster.zk.assignment

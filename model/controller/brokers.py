@@ -1,0 +1,143 @@
+"""A broker with its replica, and the requests that tell it what to be: kafka.server.ReplicaManager, MetadataCache (3.5)."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from model.controller.bounds import broker_epochs, broker_sets, controller_epochs, leader_epochs, partition_epochs, topics
+from model.controller.zookeeper import names
+from model.language.domain import BOOLEAN, Integers, Maybe, OneOf, evolve, records, within
+from model.log import NO_EPOCH, brokers
+
+DURING_DELETION = -2
+"""The leader epoch of requests about a topic that is being deleted: kafka.api.LeaderAndIsr.EpochDuringDelete (2.6)."""
+
+
+class Role(Enum):
+    """What a broker is for the partition. A stopped one holds a log and fetches nothing."""
+
+    NONE = "none"
+    LEADER = "leader"
+    FOLLOWER = "follower"
+    STOPPED = "stopped"
+
+
+@attrs.frozen
+class Metadata:
+    """What a broker tells clients of the partition."""
+
+    leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
+    leader_epoch: int = within(leader_epochs)
+
+
+@attrs.frozen
+class IsrChange:
+    """An ISR that a leader has asked the controller for.
+
+    Attributes:
+        given_up: the answer was an error that the leader takes for final: it waits to be told of a new leader epoch.
+    """
+
+    isr: frozenset[int] = within(broker_sets)
+    given_up: bool = within(BOOLEAN)
+
+    def __str__(self) -> str:
+        return f"isr {names(self.isr)}{', given up' if self.given_up else ''}"
+
+
+@attrs.frozen
+class Broker:
+    """A broker and its replica.
+
+    Attributes:
+        running: whether the process lives.
+        epoch: the broker epoch of its last registration.
+        leaving: it has asked for a controlled shutdown.
+        controller_epoch, leader_epoch: the newest that it accepted in this life; 0 and -1 at the start of one.
+        role, leader: what it is, and who it believes leads.
+        isr, replicas, partition_epoch: a leader's own view of ISR and assignment, and the version that it would write on; blank for others.
+        change: an ISR that the leader has asked for, and has no answer on yet.
+        coordinates: whether it has loaded the state of groups or transactions, if the partition is of such a topic, and answers for them.
+        resigning: the leader epoch of a resignation as coordinator that is late; -1 for one that comes with the topic's deletion.
+        topic_id: the topic that its role is for.
+        log: the topic that its log belongs to; None without a log.
+        complete: whether the log holds every committed record.
+        metadata: what it tells clients; None where it knows of no such partition.
+    """
+
+    running: bool = within(BOOLEAN)
+    epoch: int = within(broker_epochs)
+    leaving: bool = within(BOOLEAN)
+    controller_epoch: int = within(controller_epochs)
+    leader_epoch: int = within(leader_epochs)
+    role: Role = within(OneOf(Role))
+    leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
+    isr: frozenset[int] = within(broker_sets)
+    replicas: frozenset[int] = within(broker_sets)
+    partition_epoch: int = within(partition_epochs)
+    change: IsrChange | None = within(lambda bounds: Maybe(records(IsrChange)(bounds)))
+    coordinates: bool = within(BOOLEAN)
+    resigning: int | None = within(lambda bounds: Maybe(leader_epochs(bounds)))
+    topic_id: int = within(topics)
+    log: int | None = within(lambda bounds: Maybe(topics(bounds)))
+    complete: bool = within(BOOLEAN)
+    metadata: Metadata | None = within(lambda bounds: Maybe(records(Metadata)(bounds)))
+
+    @property
+    def leads(self) -> bool:
+        """Whether it acts as leader."""
+        return self.running and self.role is Role.LEADER
+
+    @property
+    def maximal_isr(self) -> frozenset[int]:
+        """Whom a leader waits for: its ISR, and who may be in it once the controller has answered (KIP-497)."""
+        return self.isr if self.change is None else self.isr | self.change.isr
+
+
+def without_role(broker: Broker) -> Broker:
+    """A broker that does not know what it is for the partition; its log stays."""
+    return evolve(
+        broker, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(), partition_epoch=0, change=None,
+        coordinates=False, topic_id=0,
+    )  # fmt: skip
+
+
+class Kind(Enum):
+    """The requests of a controller."""
+
+    LEADER_AND_ISR = "LeaderAndIsr"
+    STOP_REPLICA = "StopReplica"
+    UPDATE_METADATA = "UpdateMetadata"
+
+
+@attrs.frozen
+class Request:
+    """A request of a controller to a broker. What its kind does not have is blank.
+
+    Attributes:
+        controller_epoch: the sender's.
+        broker_epoch: the broker epoch that the sender knows.
+        replicas: the assignment that goes with LeaderAndIsr.
+        delete: StopReplica is to delete the log.
+    """
+
+    kind: Kind = within(OneOf(Kind))
+    controller_epoch: int = within(controller_epochs)
+    broker_epoch: int = within(broker_epochs)
+    topic_id: int = within(topics)
+    leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
+    leader_epoch: int = within(lambda bounds: Integers(DURING_DELETION, bounds.leader_epoch_max))
+    partition_epoch: int = within(partition_epochs)
+    isr: frozenset[int] = within(broker_sets)
+    replicas: frozenset[int] = within(broker_sets)
+    delete: bool = within(BOOLEAN)
+
+    def __str__(self) -> str:
+        epoch = "deleting" if self.leader_epoch == DURING_DELETION else f"epoch {self.leader_epoch}"
+        if self.kind is Kind.STOP_REPLICA:
+            return f"StopReplica({'delete, ' if self.delete else ''}{epoch})"
+        leader = "none" if self.leader is None else f"b{self.leader}"
+        isr = f" isr {names(self.isr)} of {names(self.replicas)}" if self.kind is Kind.LEADER_AND_ISR else ""
+        return f"{self.kind.value}(leader {leader}{isr} {epoch})"

@@ -1,0 +1,248 @@
+"""Running the two state machines: every edge goes through their tables, and its effects are done in the tables' order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from model.controller import partition_states, replica_states
+from model.controller.elections import (
+    Elected,
+    Strategy,
+    elect_for_reassignment,
+    elect_for_shutdown,
+    elect_offline,
+    elect_preferred,
+    first_leadership,
+)
+from model.controller.partition_states import PartitionState
+from model.controller.protocol import ControllerProtocol
+from model.controller.replica_states import ReplicaState
+from model.controller.requests import Batch
+from model.controller.state import Cluster, Mishap
+from model.controller.transitions import Does, Edge, Effect, Illegal, To, When
+from model.controller.zookeeper import Leadership
+from model.language.domain import replaced
+
+
+class ControllerMoved(Exception):
+    """A write to ZooKeeper failed, as another controller was elected: org.apache.kafka.common.errors.ControllerMovedException."""
+
+
+def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """The cluster as a controller's write to ZooKeeper finds it.
+
+    Raises:
+        ControllerMoved: the controller was deposed, and writes are fenced.
+
+    Source: kafka.zk.KafkaZkClient#retryRequestsUntilConnected with the controller epoch's version (2.1); KAFKA-6082.
+    """
+    if cluster.controllers[controller].epoch == cluster.zk.controller_epoch:
+        return cluster
+    if protocol.zk_write_fenced:
+        raise ControllerMoved
+    return cluster.with_mishap(Mishap.STALE_WRITE)
+
+
+def write_leadership(cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol) -> Cluster:
+    """The controller writes a partition's state and remembers it."""
+    cluster = fenced(cluster, controller, protocol).with_zk(leadership=leadership)
+    return cluster.with_context(controller, leadership=leadership)
+
+
+def next_leadership(cluster: Cluster, controller: int, leader: int | None, isr: frozenset[int]) -> Leadership:
+    """Leader and ISR in the next leader epoch, to be written over what ZooKeeper holds."""
+    current = cluster.zk.leadership
+    epoch = cluster.controllers[controller].epoch
+    return Leadership(leader, isr, current.leader_epoch + 1, current.partition_epoch + 1, epoch)
+
+
+def may_write(cluster: Cluster, controller: int) -> bool:
+    """Whether ZooKeeper has a partition state, and none that a later controller wrote: such a change of state is given up."""
+    current = cluster.zk.leadership
+    return current is not None and current.controller_epoch <= cluster.controllers[controller].epoch
+
+
+# Replicas
+
+
+def move_replicas(cluster: Cluster, controller: int, replicas: Iterable[int], to: ReplicaState, protocol: ControllerProtocol) -> Cluster:
+    """Take replicas to a state, one after the other, and send what that asks for. Illegal edges are noted and skipped.
+
+    Source: kafka.controller.ZkReplicaStateMachine#handleStateChanges (3.5).
+    """
+    batch = Batch(controller)
+    for replica in replicas:
+        cluster = _move_replica(cluster, controller, replica, to, batch, protocol)
+    return batch.sent(cluster, protocol)
+
+
+def replica_edge(before: ReplicaState, after: ReplicaState, protocol: ControllerProtocol) -> Edge | Illegal:
+    """The edge between two states of a replica, or that there is none, in the release that the protocol is of."""
+    edges = replica_states.EDGES if protocol.offline_to_ineligible_allowed else replica_states.EDGES_BEFORE_2_3
+    return replica_states.change(before, after, edges)
+
+
+def _move_replica(cluster: Cluster, controller: int, replica: int, to: ReplicaState, batch: Batch, protocol: ControllerProtocol) -> Cluster:
+    context = cluster.controllers[controller]
+    edge = replica_edge(context.replicas[replica], to, protocol)
+    if isinstance(edge, Illegal):
+        return cluster.with_illegal("replica", edge)
+    leader = None if context.leadership is None else context.leadership.leader
+    if to is ReplicaState.NEW and not replica_states.can_become_new(replica, leader):
+        return cluster
+    if to is ReplicaState.OFFLINE:
+        if context.leadership is None:
+            if not protocol.offline_without_leadership:
+                batch.stop(cluster, replica, delete=False)
+                return cluster
+        elif not may_write(cluster, controller):
+            batch.stop(cluster, replica, delete=False)
+            return cluster
+    for effect in edge.effects:
+        cluster = _replica_effect(cluster, controller, replica, effect, batch, protocol)
+    states = replaced(cluster.controllers[controller].replicas, replica, to)
+    return cluster.with_context(controller, replicas=states)
+
+
+def _replica_effect(cluster: Cluster, controller: int, replica: int, effect: Effect, batch: Batch, protocol: ControllerProtocol) -> Cluster:
+    context = cluster.controllers[controller]
+    if not _happens(effect.when, cluster, controller):
+        return cluster
+    match effect.does:
+        case Does.LEADER_AND_ISR:
+            told = [replica] if effect.to is To.REPLICA else [other for other in context.assignment if other != replica]
+            batch.tell(cluster, told, context.leadership)
+        case Does.UPDATE_METADATA:
+            batch.tell_metadata(cluster)
+        case Does.STOP_REPLICA | Does.STOP_REPLICA_AND_DELETE:
+            batch.stop(cluster, replica, delete=effect.does is Does.STOP_REPLICA_AND_DELETE)
+        case Does.LEAVE_ISR_AND_WRITE:
+            return _leave_isr(cluster, controller, replica, protocol)
+        case Does.ADD_TO_ASSIGNMENT:
+            if replica not in context.assignment:
+                return cluster.with_context(controller, assignment=context.assignment + (replica,))
+        case Does.REMOVE_FROM_ASSIGNMENT:
+            left = tuple(other for other in context.assignment if other != replica)
+            return cluster.with_context(controller, assignment=left)
+    return cluster
+
+
+def _happens(when: When, cluster: Cluster, controller: int) -> bool:
+    """Whether an effect's condition is met. Being in the ISR is decided where the ISR is read."""
+    context = cluster.controllers[controller]
+    match when:
+        case When.ALWAYS:
+            return True
+        case When.LEADERSHIP_UNKNOWN:
+            return context.leadership is None
+        case When.KNOWN_AND_NOT_DELETING:
+            return context.leadership is not None and not context.deleting
+    return context.leadership is not None
+
+
+def _leave_isr(cluster: Cluster, controller: int, replica: int, protocol: ControllerProtocol) -> Cluster:
+    """Write the ISR without a replica, if it is a member; what ZooKeeper holds is remembered in any case."""
+    current = cluster.zk.leadership
+    left = replica_states.leave_isr(replica, current.leader, current.isr, last_stays=protocol.last_isr_member_stays)
+    if left is None:
+        return cluster.with_context(controller, leadership=current)
+    return write_leadership(cluster, controller, next_leadership(cluster, controller, left.leader, left.isr), protocol)
+
+
+# Partitions
+
+
+def move_partition(
+    cluster: Cluster, controller: int, to: PartitionState, protocol: ControllerProtocol, strategy: Strategy = Strategy.OFFLINE
+) -> Cluster:
+    """Take the partition to a state; to `ONLINE`, by an election. Illegal edges are noted and skipped.
+
+    Source: kafka.controller.ZkPartitionStateMachine#handleStateChanges (3.5).
+    """
+    context = cluster.controllers[controller]
+    edge = partition_states.change(context.partition, to)
+    if isinstance(edge, Illegal):
+        return cluster.with_illegal("partition", edge)
+    batch = Batch(controller)
+    for effect in edge.effects:
+        match effect.does:
+            case Does.WRITE_FIRST_LEADERSHIP | Does.ELECT_AND_WRITE:
+                first = effect.does is Does.WRITE_FIRST_LEADERSHIP
+                elected = _first_election(cluster, controller) if first else _election(cluster, controller, strategy, protocol)
+                if elected is None:
+                    return cluster
+                cluster = _write_elected(cluster, controller, elected, first, protocol)
+            case Does.LEADER_AND_ISR:
+                told = _told_of(cluster, controller, strategy)
+                batch.tell(cluster, told, cluster.controllers[controller].leadership)
+            case Does.UPDATE_METADATA:
+                batch.tell_metadata(cluster)
+    return batch.sent(cluster.with_context(controller, partition=to), protocol)
+
+
+def _first_election(cluster: Cluster, controller: int) -> Elected | None:
+    """The first leadership; nobody's where the partition has a state in ZooKeeper already."""
+    context = cluster.controllers[controller]
+    return None if cluster.zk.leadership is not None else first_leadership(context.assignment, context.online())
+
+
+def _election(cluster: Cluster, controller: int, strategy: Strategy, protocol: ControllerProtocol) -> Elected | None:
+    """Who is elected over what ZooKeeper holds; nobody where a later controller wrote it.
+
+    Source: kafka.controller.ZkPartitionStateMachine#doElectLeaderForPartitions (3.5).
+    """
+    if not may_write(cluster, controller):
+        return None
+    context, isr = cluster.controllers[controller], cluster.zk.leadership.isr
+    match strategy:
+        case Strategy.OFFLINE:
+            return elect_offline(context.assignment, isr, context.online(), unclean=protocol.unclean_election)
+        case Strategy.REASSIGNMENT:
+            target = context.assignment if context.reassignment is None else context.reassignment.target
+            return elect_for_reassignment(target, isr, context.online())
+        case Strategy.PREFERRED:
+            if not protocol.election_type_checked:
+                return elect_offline(context.assignment, isr, context.online(), unclean=True)
+            return elect_preferred(context.assignment, isr, context.online())
+    live = frozenset(broker for broker in cluster.ids if context.live[broker] is not None)
+    return elect_for_shutdown(context.assignment, isr, live, context.shutting_down)
+
+
+def _write_elected(cluster: Cluster, controller: int, elected: Elected, first: bool, protocol: ControllerProtocol) -> Cluster:
+    if first:
+        leadership = Leadership(elected.leader, elected.isr, 0, 0, cluster.controllers[controller].epoch)
+    else:
+        leadership = next_leadership(cluster, controller, elected.leader, elected.isr)
+        if elected.leader not in cluster.zk.leadership.isr:
+            cluster = cluster.with_mishap(Mishap.UNCLEAN_ELECTION)
+    return write_leadership(cluster, controller, leadership, protocol)
+
+
+def _told_of(cluster: Cluster, controller: int, strategy: Strategy) -> Sequence[int]:
+    """The replicas that an election's LeaderAndIsr goes to; those on dead brokers are left out when it is sent."""
+    context = cluster.controllers[controller]
+    if strategy is Strategy.REASSIGNMENT and context.reassignment is not None:
+        return context.reassignment.target
+    return context.assignment
+
+
+def trigger_online(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Elect a leader if the partition is new or offline and not being deleted.
+
+    Source: kafka.controller.PartitionStateMachine#triggerOnlinePartitionStateChange (3.5).
+    """
+    context = cluster.controllers[controller]
+    if context.deleting or context.partition not in (PartitionState.NEW, PartitionState.OFFLINE):
+        return cluster
+    return move_partition(cluster, controller, PartitionState.ONLINE, protocol)
+
+
+def bump_leader_epoch(cluster: Cluster, controller: int) -> Leadership | None:
+    """What ZooKeeper holds, in the next leader epoch; None where that cannot be written.
+
+    Source: kafka.controller.KafkaController#updateLeaderEpoch (3.5).
+    """
+    if not may_write(cluster, controller):
+        return None
+    current = cluster.zk.leadership
+    return next_leadership(cluster, controller, current.leader, current.isr)

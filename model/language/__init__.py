@@ -1,0 +1,1 @@
+"""The modelling language: domains, declarations and definitions. Nothing here knows about Kafka."""

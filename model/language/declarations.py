@@ -1,0 +1,173 @@
+"""Actions and properties: plain pure functions of a state or of a step, declared for every value of their parameters."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+import attrs
+
+from model.language.domain import domain_of
+
+
+@attrs.frozen
+class Transition:
+    """A step as a step property sees it: the states before and after it."""
+
+    before: Any
+    after: Any
+
+
+@attrs.frozen(eq=False)
+class Instance:
+    """An action or property with a value for each of its parameters: a pure function of the state or `Transition` alone."""
+
+    of: Quantified
+    arguments: Mapping[str, Any]
+    shown: Mapping[str, str]
+    apply: Callable[[Any], Any]
+    domains: Mapping[str, Any] = attrs.field(factory=dict)
+
+    @property
+    def actor(self) -> str:
+        """Who acts: the argument that the action names as its actor, or the actor's own name."""
+        return self.shown.get(self.of.actor, self.of.actor)
+
+    def __str__(self) -> str:
+        return self.of.name + "(" + ", ".join(f"{name} {value}" for name, value in self.shown.items()) + ")"
+
+
+def always(bounds: Any) -> bool:
+    """What needs no room."""
+    return True
+
+
+@attrs.define(eq=False, slots=False)
+class Quantified:
+    """A pure function of a state, declared for every value of its parameters.
+
+    The function's first argument is the state. Each further argument is a declared parameter, or `bounds` or `protocol`, which
+    `instances` fills in.
+
+    Attributes:
+        subjects: how many states the function is about.
+        needs: from the bounds to whether they leave room for it; where they do not, there are no instances.
+    """
+
+    subjects: ClassVar[int] = 1
+
+    function: Callable[..., Any]
+    parameters: Mapping[str, Any]
+    actor: str = ""
+    needs: Callable[[Any], Any] = always
+
+    def __attrs_post_init__(self) -> None:
+        arguments = list(inspect.signature(self.function).parameters)[self.subjects :]
+        if set(arguments) - {"bounds", "protocol"} != set(self.parameters):
+            declared = sorted(self.parameters)
+            raise TypeError(f"{self.function.__qualname__}: declared parameters {declared}, but the function takes {arguments}")
+        functools.update_wrapper(self, self.function, updated=())
+
+    @property
+    def name(self) -> str:
+        return self.function.__name__
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
+        """One instance per assignment of the parameters, in the order of their domains."""
+        if not self.needs(bounds):
+            return []
+        taken = inspect.signature(self.function).parameters
+        context = {name: value for name, value in (("bounds", bounds), ("protocol", protocol)) if name in taken}
+        domains = {name: domain_of(declared, bounds) for name, declared in self.parameters.items()}
+        found = []
+        for values in itertools.product(*(tuple(domain.values()) for domain in domains.values())):
+            arguments = dict(zip(domains, values, strict=True))
+            shown = {name: domains[name].show(value) for name, value in arguments.items()}
+            found.append(
+                Instance(self, arguments, shown, self._of_subject(functools.partial(self.function, **arguments, **context)), domains)
+            )
+        return found
+
+    @staticmethod
+    def _of_subject(function: Callable[..., Any]) -> Callable[[Any], Any]:
+        """The function as an instance applies it, to one thing."""
+        return function
+
+
+class Action(Quantified):
+    """A step that may happen: the function returns the next state, or None where the step is not enabled."""
+
+
+class Invariant(Quantified):
+    """What must hold in every state: the function returns True, or False or a `Witness` where it does not."""
+
+
+class StepProperty(Quantified):
+    """What must hold of every step: a function of the states before and after, which returns as an invariant does."""
+
+    subjects: ClassVar[int] = 2
+
+    @staticmethod
+    def _of_subject(function: Callable[..., Any]) -> Callable[[Any], Any]:
+        return lambda transition: function(transition.before, transition.after)
+
+
+@attrs.define(eq=False, slots=False)
+class Prospect(Quantified):
+    """What must stay possible: from every state, a state can be reached in which the function returns True.
+
+    It returns as an invariant does.
+
+    Attributes:
+        along: the actions that may be relied on for getting there.
+    """
+
+    along: tuple[Action, ...] = attrs.field(default=(), kw_only=True)
+
+
+def action(*, actor: str, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], Action]:
+    """Declare a step.
+
+    Args:
+        actor: the parameter that names the acting broker, or a name of its own such as "controller".
+        needs: from the bounds to whether they leave room for the step: one that may never be taken is left out.
+        parameters: the domain of each parameter.
+    """
+    return lambda function: Action(function, parameters, actor, needs)
+
+
+def invariant(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], Invariant]:
+    """Declare what must hold in every state, for every value of the parameters; `needs` as for `action`."""
+    return lambda function: Invariant(function, parameters, needs=needs)
+
+
+def step_property(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], StepProperty]:
+    """Declare what must hold of every step, for every value of the parameters; `needs` as for `action`."""
+    return lambda function: StepProperty(function, parameters, needs=needs)
+
+
+def prospect(
+    *, along: Iterable[Action], needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], Prospect]:
+    """Declare what must stay possible along some actions, for every value of the parameters; `needs` as for `action`."""
+    return lambda function: Prospect(function, parameters, needs=needs, along=tuple(along))
+
+
+class Witness:
+    """Why a property is false, in words and as facts. It is falsy, so that it can be returned in place of False."""
+
+    def __init__(self, sentence: str, **facts: Any) -> None:
+        self.sentence = sentence
+        self.facts = facts
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __str__(self) -> str:
+        return self.sentence.format(**self.facts)

@@ -1,0 +1,59 @@
+"""What a model offers: for each choice of protocol, its bounds, its state, where it starts, and its steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from model.language.declarations import Action, Invariant, Prospect, StepProperty
+
+
+@attrs.frozen
+class Definition:
+    """A model under one protocol.
+
+    Attributes:
+        bounds: the attrs class of its bounds.
+        state: the attrs class of its states.
+        initial_states: from bounds to the states at depth 0.
+        actions: its steps, in the order in which they are tried.
+        interchangeable: from bounds to the names, by set of names, that mean the same to every step and property; None where there are
+            none. Exchanging them in a state changes nothing that matters, so that one state in place of all its images is enough.
+        properties: what a model outside of the catalogue brings along to check; those of the catalogue stand in `invariants`.
+    """
+
+    bounds: type
+    state: type
+    initial_states: Callable[[Any], Sequence[Any]]
+    actions: tuple[Action, ...]
+    interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
+    properties: tuple[Invariant | StepProperty | Prospect, ...] = ()
+
+
+def toggle(meaning: str) -> Any:
+    """An attrs field of a protocol class: one rule of the protocol, an enum or a bool."""
+    return attrs.field(kw_only=True, metadata={"meaning": meaning})
+
+
+@attrs.frozen
+class Model:
+    """A model by name.
+
+    Attributes:
+        protocol: the attrs class of its protocol: one field per rule, an enum or a bool.
+        define: what the model is under each protocol.
+        presets: protocols by name, such as those of past releases.
+    """
+
+    name: str
+    summary: str
+    protocol: type
+    define: Callable[[Any], Definition]
+    presets: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class NoToggles:
+    """The protocol of a model that has one protocol only."""

@@ -1,0 +1,326 @@
+"""Finite domains: what a state may hold.
+
+A state is a tree of frozen attrs classes. Next to each field stands its domain, which is sized by a frozen *bounds* object:
+
+    @attrs.frozen
+    class Replica:
+        high_watermark: int = within(lambda bounds: Integers(0, bounds.log_length_max))
+        isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
+        log: Log = within(Log)
+
+Every domain is finite and knows its values in one fixed order, so that an engine can pack a state into bits. The engines share this module
+and `model.language.declarations` with the models, and nothing else.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
+from typing import Any
+
+import attrs
+
+DOMAIN = "domain"
+
+
+class DomainError(ValueError):
+    """A value lies outside its domain and no bound explains it: the model is wrong."""
+
+
+class Limit(int):
+    """The value of a bound that remembers the bound's key through `+` and `-`, so that a cut step can say what cut it."""
+
+    key: str
+
+    def __new__(cls, value: int, key: str) -> Limit:
+        limit = super().__new__(cls, value)
+        limit.key = key
+        return limit
+
+    def __add__(self, other: int) -> Limit:
+        return Limit(int(self) + other, self.key)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: int) -> Limit:
+        return Limit(int(self) - other, self.key)
+
+    def __getnewargs__(self) -> tuple[int, str]:
+        return int(self), self.key
+
+
+class _Limits:
+    """A bounds object as domain functions see it: every whole number is a `Limit`."""
+
+    def __init__(self, bounds: object) -> None:
+        self._bounds = bounds
+
+    def __getattr__(self, key: str) -> Any:
+        value = getattr(self._bounds, key)
+        return Limit(value, key) if type(value) is int else value
+
+
+@attrs.frozen
+class Integers:
+    """The whole numbers low..high, both included.
+
+    Attributes:
+        label: goes before a number when it is shown (`b` makes 1 read b1); a number below 0 then reads "none".
+        names: set where the numbers are mere names, such as broker ids: which set of names they are.
+    """
+
+    low: int
+    high: int
+    label: str = ""
+    names: str = ""
+
+    @property
+    def size(self) -> int:
+        return max(0, self.high - self.low + 1)
+
+    def values(self) -> Iterator[int]:
+        return iter(range(self.low, self.high + 1))
+
+    def encode(self, value: int) -> int:
+        return value - self.low
+
+    def decode(self, index: int) -> int:
+        return index + self.low
+
+    def exceeded(self, value: Any) -> frozenset[str]:
+        if type(value) is not int or value < self.low:
+            raise DomainError(f"{value!r} is not a whole number in {self.low}..{int(self.high)}")
+        if value <= self.high:
+            return frozenset()
+        if isinstance(self.high, Limit):
+            return frozenset((self.high.key,))
+        raise DomainError(f"{value} is above {self.high}, and no bound limits it")
+
+    def show(self, value: int) -> str:
+        return f"{self.label}{value}" if value >= 0 or not self.label else "none"
+
+
+@attrs.frozen
+class OneOf:
+    """One of a few values: the members of an enum, booleans, names."""
+
+    members: tuple[Any, ...] = attrs.field(converter=tuple)
+
+    @property
+    def size(self) -> int:
+        return len(self.members)
+
+    def values(self) -> Iterator[Any]:
+        return iter(self.members)
+
+    def encode(self, value: Any) -> int:
+        return self.members.index(value)
+
+    def decode(self, index: int) -> Any:
+        return self.members[index]
+
+    def exceeded(self, value: Any) -> frozenset[str]:
+        if not any(value is member or (type(value) is type(member) and value == member) for member in self.members):
+            raise DomainError(f"{value!r} is not one of {', '.join(map(self.show, self.members))}")
+        return frozenset()
+
+    def show(self, value: Any) -> str:
+        return value.name.lower().replace("_", " ") if isinstance(value, Enum) else str(value)
+
+
+BOOLEAN = OneOf((False, True))
+
+
+@attrs.frozen
+class Maybe:
+    """A value of another domain, or None."""
+
+    of: Any
+
+    @property
+    def size(self) -> int:
+        return self.of.size + 1
+
+    def values(self) -> Iterator[Any]:
+        return itertools.chain((None,), self.of.values())
+
+    def encode(self, value: Any) -> int:
+        return 0 if value is None else self.of.encode(value) + 1
+
+    def decode(self, index: int) -> Any:
+        return self.of.decode(index - 1) if index else None
+
+    def exceeded(self, value: Any) -> frozenset[str]:
+        return frozenset() if value is None else self.of.exceeded(value)
+
+    def show(self, value: Any) -> str:
+        return "none" if value is None else self.of.show(value)
+
+
+@attrs.frozen
+class SetOf:
+    """A frozenset of values of another domain, which should be small: a state spends one bit per possible member."""
+
+    of: Any
+
+    def values(self) -> Iterator[frozenset]:
+        members = tuple(self.of.values())
+        return (frozenset(chosen) for n in range(len(members) + 1) for chosen in itertools.combinations(members, n))
+
+    def exceeded(self, value: Any) -> frozenset[str]:
+        if not isinstance(value, frozenset):
+            raise DomainError(f"{value!r} is not a frozenset")
+        return frozenset().union(*(self.of.exceeded(member) for member in value))
+
+    def show(self, value: frozenset) -> str:
+        return "{" + " ".join(self.of.show(member) for member in self.of.values() if member in value) + "}"
+
+
+@attrs.frozen
+class SequenceOf:
+    """A tuple of values of another domain, at most `max_length` long."""
+
+    of: Any
+    max_length: int
+
+    def values(self) -> Iterator[tuple]:
+        members = tuple(self.of.values())
+        return itertools.chain.from_iterable(itertools.product(members, repeat=n) for n in range(self.max_length + 1))
+
+    def exceeded(self, value: Any) -> frozenset[str]:
+        if not isinstance(value, tuple):
+            raise DomainError(f"{value!r} is not a tuple")
+        return self.exceeded_length(len(value)).union(*(self.of.exceeded(element) for element in value))
+
+    def exceeded_length(self, length: int) -> frozenset[str]:
+        return Integers(0, self.max_length).exceeded(length)
+
+    def show(self, value: tuple) -> str:
+        return "[" + " ".join(map(self.of.show, value)) + "]"
+
+
+@attrs.frozen
+class ArrayOf:
+    """A tuple of exactly `length` values of another domain, such as one per broker.
+
+    Attributes:
+        label: names an element in traces (`b` makes b1).
+        by: set where positions are names, such as broker ids: of which set.
+    """
+
+    of: Any
+    length: int
+    label: str = ""
+    by: str = ""
+
+    def values(self) -> Iterator[tuple]:
+        return itertools.product(tuple(self.of.values()), repeat=self.length)
+
+    def exceeded(self, value: Any) -> frozenset[str]:
+        if not isinstance(value, tuple) or len(value) != self.length:
+            raise DomainError(f"{value!r} is not a tuple of {int(self.length)}")
+        return frozenset().union(*(self.of.exceeded(element) for element in value))
+
+    def show(self, value: tuple) -> str:
+        return "(" + ", ".join(map(self.of.show, value)) + ")"
+
+
+@attrs.frozen
+class Struct:
+    """The instances of a frozen attrs class, each field in its own domain."""
+
+    cls: type
+    fields: Mapping[str, Any] = attrs.field(hash=False)
+
+    def values(self) -> Iterator[Any]:
+        every = itertools.product(*(tuple(of.values()) for of in self.fields.values()))
+        return (build(self.cls, dict(zip(self.fields, values, strict=True))) for values in every)
+
+    def exceeded(self, value: Any) -> frozenset[str]:
+        if type(value) is not self.cls:
+            raise DomainError(f"{value!r} is not a {self.cls.__name__}")
+        keys: set[str] = set()
+        for name, of in self.fields.items():
+            try:
+                keys |= of.exceeded(getattr(value, name))
+            except DomainError as error:
+                raise DomainError(f"{self.cls.__name__}.{name}: {error}") from None
+        return frozenset(keys)
+
+    def show(self, value: Any) -> str:
+        if self.cls.__str__ is not object.__str__:
+            return str(value)
+        return self.cls.__name__ + "(" + ", ".join(f"{n} {of.show(getattr(value, n))}" for n, of in self.fields.items()) + ")"
+
+
+@functools.cache
+def _aliases(cls: type) -> dict[str, str]:
+    return {field.name: field.alias for field in attrs.fields(cls)}
+
+
+def build(cls: type, fields: Mapping[str, Any]) -> Any:
+    """An instance of an attrs class from its fields by name, whatever its constructor calls them."""
+    aliases = _aliases(cls)
+    return cls(**{aliases[name]: value for name, value in fields.items()})
+
+
+def is_scalar(domain: Any) -> bool:
+    """Whether a value of the domain is one packed number rather than a composite."""
+    return isinstance(domain, Integers | OneOf) or (isinstance(domain, Maybe) and is_scalar(domain.of))
+
+
+def within(domain: Any) -> Any:
+    """An attrs field with its domain: a domain, a function from bounds to a domain, or the class of a nested record."""
+    return attrs.field(metadata={DOMAIN: domain})
+
+
+def bound(low: int, high: int, meaning: str, default: Any = attrs.NOTHING) -> Any:
+    """An attrs field of a bounds class: a whole number in low..high, which may be left out if it has a default."""
+    checks = [attrs.validators.instance_of(int), attrs.validators.ge(low), attrs.validators.le(high)]
+    return attrs.field(validator=checks, default=default, metadata={"low": low, "high": high, "meaning": meaning})
+
+
+def domain_of(declared: Any, bounds: object) -> Any:
+    """The domain that a declaration means within the bounds.
+
+    Args:
+        declared: a domain, a function from bounds to a domain, or a frozen attrs class whose fields are declared with `within`.
+        bounds: the bounds object, whose keys become the names of what cuts a step.
+
+    Raises:
+        TypeError: a class is not a frozen attrs class, or one of its fields has no domain.
+    """
+    if not isinstance(declared, type):
+        return declared(_Limits(bounds)) if callable(declared) else declared
+    if not attrs.has(declared) or not attrs.inspect(declared).is_frozen:
+        raise TypeError(f"{declared.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen")
+    fields = {}
+    for field in attrs.fields(declared):
+        if DOMAIN not in field.metadata:
+            raise TypeError(f"{declared.__qualname__}.{field.name} has no domain: declare it with within(...)")
+        fields[field.name] = domain_of(field.metadata[DOMAIN], bounds)
+    return Struct(declared, fields)
+
+
+def records(cls: type) -> Callable[[object], Struct]:
+    """The domain of a frozen attrs class, for use inside another domain: `lambda b: SequenceOf(records(Record)(b), b.log_length_max)`."""
+    return lambda limits: domain_of(cls, limits._bounds if isinstance(limits, _Limits) else limits)
+
+
+def evolve(instance: Any, /, **changes: Any) -> Any:
+    """A copy of a state record with some fields changed. Untouched fields are not read, also when the record is being traced."""
+    traced = getattr(type(instance), "__traced_evolve__", None)
+    return traced(instance, changes) if traced else attrs.evolve(instance, **changes)
+
+
+def replaced(elements: tuple, index: int, value: Any) -> tuple:
+    """The tuple with one element replaced. `index` counts from 0.
+
+    Raises:
+        IndexError: there is no such element.
+    """
+    if not 0 <= index < len(elements):
+        raise IndexError(f"no element {index} in a tuple of {len(elements)}")
+    return elements[:index] + (value,) + elements[index + 1 :]

@@ -1,0 +1,169 @@
+"""Levels as jobs: what the driver sends, what comes back, and what Spark says of it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as StillRunning
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from explorer.memory import in_bytes
+from explorer.partitioned.worker import PartitionWorker
+from explorer.system import System
+from spark.driver.session import ClusterError, reason_of
+from spark.levels import Level, Levels
+from spark.worker.level import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Admitted, Expanded, Search, admit_task, expand_task, read_report
+from spark.worker.shard import next_digest
+
+SECONDS_BETWEEN_REPORTS = 1.0
+
+
+class Cluster:
+    """The jobs of one search.
+
+    Attributes:
+        partitions: how many partitions a level has.
+    """
+
+    def __init__(
+        self, spark: SparkSession, name: str, make_system: Callable[[], System], symmetry: bool, options: dict[str, Any],
+        engine: PartitionWorker, levels: Levels, partitions: int | None,
+    ) -> None:  # fmt: skip
+        self._spark = spark
+        self._name = name
+        self._make_system = make_system
+        self._symmetry = symmetry
+        self._options = options
+        self._engine = engine
+        self._levels = levels
+        self._partitions = partitions
+        self._shared: Any = None
+        self._homes: Any = None
+        self._digests: list[str] = []
+        self._depth = -1
+        self._group = f"highwater-{uuid.uuid4().hex[:12]}"
+        self._pool = ThreadPoolExecutor(1)
+
+    @property
+    def partitions(self) -> int:
+        if self._partitions is None:
+            self._partitions = max(1, self._spark.sparkContext.defaultParallelism)
+        return self._partitions
+
+    def run(self, levels: Sequence[Level], known: Sequence[str], tell: Callable[[str], None]) -> tuple[list[Expanded], list[Admitted], str]:
+        """Expand the last level and write the parts of the next one.
+
+        Args:
+            levels: all levels so far.
+            known: properties that need no checking.
+            tell: is told now and then how far it is.
+
+        Returns:
+            What the tasks report, and what Spark says of shuffle and spill, in words.
+
+        Raises:
+            ModelError, CheckpointError: a task says so.
+            ClusterError: Spark gave up.
+        """
+        started = time.perf_counter()
+        self._share(levels)
+        running = self._pool.submit(self._collect, levels[-1], known)
+        try:
+            while True:
+                try:
+                    reports = [read_report(text) for text in running.result(SECONDS_BETWEEN_REPORTS)]
+                    break
+                except StillRunning:
+                    tell(f"level {levels[-1].depth + 1} runs for {time.perf_counter() - started:.0f} s{self._tasks()}")
+        except BaseException:
+            self._spark.sparkContext.cancelJobGroup(self._group)
+            raise
+        expanded = sorted((each for each in reports if isinstance(each, Expanded)), key=lambda each: each.source)
+        admitted = sorted((each for each in reports if isinstance(each, Admitted)), key=lambda each: each.partition)
+        behind = sum(each.caught_up for each in admitted)
+        return expanded, admitted, self._exchanged() + (f", {behind:,} visited rows read again" if behind else "")
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        if self._homes is not None:
+            self._homes.unpersist()
+        if self._shared is not None:
+            self._shared.destroy()
+
+    def _share(self, levels: Sequence[Level]) -> None:
+        """Send what every task needs, once, and note which parts each partition has."""
+        if self._shared is None:
+            prints = self._engine.fingerprint(self._options)
+            search = Search(self._group, self._make_system, self._symmetry, self._options, prints, self._engine.trees(), self._levels)
+            self._shared = self._spark.sparkContext.broadcast(search)
+            self._digests = [""] * self.partitions
+        for level in levels[self._depth + 1 :]:
+            self._digests = [next_digest(digest, level.parts, p, self.partitions) for p, digest in enumerate(self._digests)]
+            self._depth = level.depth
+
+    def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
+        """Run the job; the reports of its tasks."""
+        sources = [(number, part) for number, part in enumerate(level.parts) if part]
+        try:
+            homes = self._homes_of_partitions()
+            self._describe(f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit")
+            rows = (
+                self._spark.range(0, len(sources), 1, len(sources))
+                .mapInArrow(expand_task(self._shared, sources, self.partitions, list(known)), BLOCKS_IN_SPARK)
+                .repartitionById(self.partitions, "owner")
+                .transform(lambda blocks: _at_home(blocks, homes))
+                .mapInArrow(admit_task(self._shared, level.depth + 1, list(self._digests), list(known)), REPORTS_IN_SPARK)
+                .collect()
+            )
+        except Exception as error:
+            advice = f"levels up to {level.depth} are whole in {self._levels.uri}: go on with --resume"
+            raise ClusterError(f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  {advice}") from error
+        return [row.report for row in rows]
+
+    def _describe(self, what: str) -> None:
+        """Say in Spark's web pages what the next jobs are for; these cut it after some seventy letters, so the search's name comes last."""
+        self._spark.sparkContext.setJobGroup(self._group, f"{what} ({self._name})", interruptOnCancel=True)
+
+    def _homes_of_partitions(self) -> DataFrame | None:
+        """A cached table with a row per partition: where Spark has put a row is where the partition's shard is. None on one machine."""
+        if self._homes is None and not self._spark.sparkContext.master.startswith("local"):
+            self._describe(f"before level {self._depth + 1}: choose where each of {self.partitions} partitions is at home")
+            numbers = self._spark.range(0, self.partitions, 1, self.partitions).selectExpr("CAST(id AS INT) AS home")
+            self._homes = numbers.repartitionById(self.partitions, "home").persist()
+            self._homes.count()
+        return self._homes
+
+    def _tasks(self) -> str:
+        """How far the phases that run are: of a job with two stages, the last one admits."""
+        tracker = self._spark.sparkContext.statusTracker()
+        job = tracker.getJobInfo(max(tracker.getJobIdsForGroup(self._group), default=-1))
+        active = set(tracker.getActiveStageIds())
+        stages = [tracker.getStageInfo(stage) for stage in sorted(job.stageIds if job else ()) if stage in active]
+        phases = [("admit" if stage.stageId == max(job.stageIds) else "expand", stage) for stage in stages if stage]
+        return "".join(f", {phase} {stage.numCompletedTasks} of {stage.numTasks} tasks" for phase, stage in phases)
+
+    def _exchanged(self) -> str:
+        """What the last job's stages have shuffled and spilled."""
+        try:
+            context = self._spark.sparkContext
+            job = context.statusTracker().getJobInfo(max(context.statusTracker().getJobIdsForGroup(self._group)))
+            store = context._jsc.sc().statusStore()
+            stages = [store.lastStageAttempt(stage) for stage in job.stageIds]
+            shuffled = sum(stage.shuffleWriteBytes() for stage in stages)
+            spilled = sum(stage.diskBytesSpilled() for stage in stages)
+        except Exception:  # what Spark keeps for its web pages may be gone, or be called otherwise one day
+            return ""
+        return f", shuffle {in_bytes(shuffled)}, spill {in_bytes(spilled)}"
+
+
+def _at_home(blocks: DataFrame, homes: DataFrame | None) -> DataFrame:
+    """The same blocks, in tasks that run where they ran before, so that they find their partition's shard.
+
+    Spark prefers to run a task where what it reads is cached. So the cached table of homes is joined, which is partitioned as the blocks
+    are and costs no exchange.
+    """
+    return blocks if homes is None else blocks.join(homes.hint("shuffle_hash"), blocks.owner == homes.home).drop("home")

@@ -1,0 +1,122 @@
+"""The explored states as a DataFrame with a column for every field, decoded by Spark's own expressions.
+
+A scalar becomes a number, a truth value or a name; None becomes NULL; sets and tuples become arrays, sets in the order of their members;
+records become structs. Spark reads only the words, and decodes only the columns that a query names.
+
+With symmetry, a row stands for `orbit` states, itself and those that differ by an exchange of names: count states as `sum(orbit)`, and
+ask for what holds of a state by any other names, too. `depth` is how many actions a state is away from the initial ones.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from explorer.system import ModelError
+from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from spark.levels import Levels
+
+RESERVED = ("depth", "orbit")
+
+
+def states(spark: SparkSession, levels: Levels, layout: Layout) -> DataFrame:
+    """The states of all whole levels, a column per field of the state, then `depth` and `orbit`.
+
+    Raises:
+        CheckpointError: the levels cannot be read or are damaged.
+        ModelError: a field has a name that a column of its own has.
+    """
+    fields = layout.root.slots
+    if taken := [name for name in RESERVED if name in fields]:
+        raise ModelError(f"the state has a field named {taken[0]}, which is the name of a column of its own")
+    words = ", ".join(f"w{number} bigint" for number in range(layout.words))
+    reader = spark.read.schema(f"{words}, depth int, orbit int").option("parquet.page.verify-checksum.enabled", True)
+    stored = reader.parquet(*levels.locations(levels.read()))
+    columns = [f"{decoded(slot)} AS {quoted(name)}" for name, slot in fields.items()]
+    return stored.selectExpr(*columns, *RESERVED)
+
+
+def decoded(slot: Any) -> str:
+    """The SQL expression for what a slot of the layout holds, in terms of the columns of words."""
+    match slot:
+        case Leaf():
+            return _scalar(slot.domain, f"CAST(shiftrightunsigned(w{slot.word}, {slot.shift}) & {slot.mask} AS INT)")
+        case Fields():
+            return f"named_struct({', '.join(f'{_text(name)}, {decoded(inner)}' for name, inner in slot.slots.items())})"
+        case Members():
+            members = [(decoded(bit), literal(slot.domain.of, member)) for member, bit in zip(slot.members, slot.bits, strict=True)]
+            if None not in slot.members:
+                return f"array_compact(array({', '.join(f'IF({bit}, {member}, NULL)' for bit, member in members)}))"
+            pairs = ", ".join(f"named_struct('bit', {bit}, 'member', {member})" for bit, member in members)
+            return f"transform(filter(array({pairs}), each -> each.bit), each -> each.member)"
+        case Elements():
+            elements = f"array({', '.join(map(decoded, slot.slots))})"
+            return elements if slot.length is None else f"slice({elements}, 1, {decoded(slot.length)})"
+        case Presence():
+            return f"IF({decoded(slot.bit)}, {decoded(slot.slot)}, NULL)"
+    raise ModelError(f"{slot!r} cannot be put in SQL")
+
+
+def _scalar(domain: Any, raw: str) -> str:
+    """The value of a scalar's domain with the index that an expression gives."""
+    match domain:
+        case Integers(low=low):
+            return raw if low == 0 else f"({raw} + {low})"
+        case OneOf(members=(False, True)):
+            return f"({raw} = 1)"
+        case OneOf(members=members):
+            names = ", ".join(literal(domain, member) for member in members)
+            return f"element_at(array({names}), {raw} + 1)"
+        case Maybe(of=of):
+            return f"IF({raw} = 0, NULL, {_scalar(of, f'({raw} - 1)')})"
+    raise ModelError(f"{domain!r} cannot be put in SQL")
+
+
+def literal(domain: Any, value: Any) -> str:
+    """A value of a domain in SQL, of the type that `decoded` gives it."""
+    if value is None:
+        return "NULL"
+    match domain:
+        case Integers():
+            return str(int(value))
+        case OneOf(members=members):
+            if members == (False, True):
+                return str(value).upper()
+            return str(value) if all(type(member) is int for member in members) else _text(domain.show(value))
+        case Maybe(of=of):
+            return literal(of, value)
+        case Struct(fields=fields):
+            return f"named_struct({', '.join(f'{_text(name)}, {literal(of, getattr(value, name))}' for name, of in fields.items())})"
+        case SetOf(of=of):
+            return f"array({', '.join(literal(of, member) for member in of.values() if member in value)})"
+        case SequenceOf(of=of) | ArrayOf(of=of):
+            return f"array({', '.join(literal(of, element) for element in value)})"
+    raise ModelError(f"{value!r} cannot be put in SQL")
+
+
+def plain(domain: Any, value: Any) -> Any:
+    """A plain value as a row of the DataFrame holds it: what `decoded` has to agree with."""
+    if value is None:
+        return None
+    match domain:
+        case OneOf(members=members):
+            return value if members == (False, True) or all(type(member) is int for member in members) else domain.show(value)
+        case Maybe(of=of):
+            return plain(of, value)
+        case Struct(fields=fields):
+            return {name: plain(of, getattr(value, name)) for name, of in fields.items()}
+        case SetOf(of=of):
+            return [plain(of, member) for member in of.values() if member in value]
+        case SequenceOf(of=of) | ArrayOf(of=of):
+            return [plain(of, element) for element in value]
+    return value
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

@@ -1,0 +1,281 @@
+"""Levels on durable storage: Parquet parts, and manifests that say which parts there are.
+
+    manifest.json                  the spec, its hashes and the layout; written first, never changed
+    levels/00012/part-...parquet   rows: words, parent, action, depth, orbit
+    levels/00012.json              the level's parts with sizes and checksums, and all counts up to here
+    end.json                       that there are no more levels
+
+A level exists once its manifest does; parts that no manifest names are leftovers of what was killed. Every file is written under a name
+of its own and never changed, so the last whole level is there after a kill at any moment. A level's manifest holds the hash of the one
+before, so levels of two searches cannot be mixed. The folder is any URI that pyarrow can write to and that driver and executors all reach.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import re
+import uuid
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from explorer.partitioned.worker import Counts
+from explorer.search.checkpoint import CheckpointError
+from spark.files import Folder, for_spark
+
+FORMAT, VERSION = "highwater-levels", 1
+MANIFEST = "manifest.json"
+END = "end.json"
+
+
+@attrs.frozen
+class Part:
+    """A file of a level: its name below `levels/`, and what must be in it."""
+
+    file: str
+    rows: int
+    bytes: int
+    sha256: str
+
+
+@attrs.frozen
+class Found:
+    """Where a violation was found: the row of a part of a level that violates the property."""
+
+    property: str
+    depth: int
+    part: int
+    row: int
+
+
+@attrs.frozen
+class Level:
+    """A whole level.
+
+    Attributes:
+        depth: how many actions deep.
+        parts: its files by partition; None where a partition has no rows. A level that the driver explored has one file.
+        states: how many states its rows stand for.
+        counts: what expanding all levels before it has counted.
+        found: violations found so far, in the order in which they are told.
+        paths: how many paths of functions were run in Python so far, in all processes.
+        visited: bytes of the visited sets.
+    """
+
+    depth: int
+    parts: tuple[Part | None, ...]
+    states: int
+    counts: Counts
+    found: tuple[Found, ...] = ()
+    paths: int = 0
+    visited: int = 0
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts if part)
+
+    @property
+    def bytes(self) -> int:
+        return sum(part.bytes for part in self.parts if part)
+
+
+class Levels:
+    """The folder of one search. It travels to executors by its URI alone."""
+
+    def __init__(self, uri: str) -> None:
+        self.uri = uri
+        self._folder = Folder(uri)
+        self._last_hash = ""
+
+    def __reduce__(self) -> Any:
+        return Levels, (self.uri,)
+
+    # The whole folder
+
+    def begin(self, header: dict[str, Any]) -> None:
+        """Make the folder and write the manifest.
+
+        Raises:
+            CheckpointError: it cannot be made, or holds a search already.
+        """
+        if self._folder.holds(MANIFEST):
+            raise CheckpointError(f"{self.uri}: holds a search already; go on with it with --resume, or name another folder")
+        self._folder.write(MANIFEST, _sealed({"format": FORMAT, "version": VERSION, **header})[0])
+
+    def header(self) -> dict[str, Any]:
+        """What the manifest says.
+
+        Raises:
+            CheckpointError: there is none, or it is damaged.
+        """
+        if not self._folder.holds(MANIFEST):
+            raise CheckpointError(f"{self.uri}: holds no levels of a search (there is no {MANIFEST})")
+        header = self._sealed(MANIFEST)[0]
+        if (header.get("format"), header.get("version")) != (FORMAT, VERSION):
+            raise CheckpointError(f"{self.uri}/{MANIFEST}: was not written by this version of highwater with --engine spark")
+        return header
+
+    def refuse_unless_of(self, prints: dict[str, str]) -> None:
+        """Refuse levels of another search.
+
+        Raises:
+            CheckpointError: they are, with what differs.
+        """
+        found = self.header().get("fingerprint", {})
+        different = [what for what, value in prints.items() if found.get(what) != value]
+        if different:
+            raise CheckpointError(f"{self.uri}: is a checkpoint of another search: {different[0]} differ or have changed since")
+
+    def read(self) -> list[Level]:
+        """All whole levels, after looking whether every part is there in full.
+
+        Raises:
+            CheckpointError: a manifest or a part is missing, cut short or damaged.
+        """
+        levels: list[Level] = []
+        self._last_hash = ""
+        depths = self._depths()
+        for depth in range(max(depths, default=-1) + 1):
+            if depth not in depths:
+                raise CheckpointError(f"{self.uri}/{_level_file(depth)}: is missing; the checkpoint goes on to level {max(depths)}")
+            data, sealed = self._sealed(_level_file(depth))
+            if data["previous"] != self._last_hash:
+                raise CheckpointError(f"{self.uri}/{_level_file(depth)}: does not follow from the level before; two searches wrote here")
+            self._last_hash = sealed
+            levels.append(_level_from(data))
+        for level in levels:
+            self._refuse_unless_whole(level)
+        return levels
+
+    def parts_of(self, depth: int) -> tuple[Part | None, ...]:
+        """The parts of one level."""
+        return _level_from(self._sealed(_level_file(depth))[0]).parts
+
+    def commit(self, level: Level) -> None:
+        """Make a level exist.
+
+        Raises:
+            CheckpointError: its manifest cannot be written.
+        """
+        data = {
+            **attrs.asdict(level, filter=lambda field, _: field.name != "counts"),
+            "previous": self._last_hash,
+            "counts": {
+                **attrs.asdict(level.counts, filter=lambda field, _: field.name != "cut_steps"),
+                "cut_steps": [[sorted(bounds), count] for bounds, count in level.counts.cut_steps.items()],
+            },
+        }
+        text, self._last_hash = _sealed(data)
+        self._folder.write(_level_file(level.depth), text)
+
+    def note_end(self, depth: int) -> None:
+        """Note that the level at that depth leads nowhere new: the levels are all there are."""
+        self._folder.write(END, _sealed({"depth": depth})[0])
+
+    def ended(self, levels: Sequence[Level]) -> bool:
+        """Whether the levels are all there are."""
+        return self._folder.holds(END) and self._sealed(END)[0].get("depth") == len(levels) - 1
+
+    def remove_leftovers(self, depth: int) -> None:
+        """Remove parts of the level after the last whole one."""
+        self._folder.remove(f"levels/{depth:05d}")
+
+    # Parts
+
+    def write_part(
+        self, depth: int, name: str, words: Sequence[np.ndarray], parents: np.ndarray, actions: np.ndarray, orbits: np.ndarray
+    ) -> Part:
+        """Write rows as a Parquet file under a name that nobody else uses."""
+        columns = {f"w{number}": column.view(np.int64) for number, column in enumerate(words)}
+        columns |= {"parent": parents, "action": actions.astype(np.int32), "depth": np.full(len(parents), depth, np.int32)}
+        columns["orbit"] = orbits.astype(np.int32)
+        sink = io.BytesIO()
+        how = {"use_dictionary": ["action", "depth", "orbit"], "write_statistics": False, "write_page_checksum": True}
+        pq.write_table(pa.table(columns), sink, compression="zstd", **how)
+        data = sink.getbuffer()
+        file = f"{depth:05d}/{name}-{uuid.uuid4().hex[:12]}.parquet"
+        self._folder.write(f"levels/{file}", data)
+        return Part(file, len(parents), len(data), hashlib.sha256(data).hexdigest())
+
+    def read_part(self, part: Part, columns: Sequence[str]) -> list[np.ndarray]:
+        """Some columns of a part.
+
+        Raises:
+            CheckpointError: the file is missing or damaged.
+        """
+        data = self._folder.read(f"levels/{part.file}")
+        if hashlib.sha256(data).hexdigest() != part.sha256:
+            raise CheckpointError(f"{self.uri}/levels/{part.file}: is damaged: its checksum does not match")
+        table = pq.read_table(pa.BufferReader(data), columns=list(columns))
+        return [table.column(name).to_numpy() for name in columns]
+
+    def words_of(self, part: Part, words: int) -> list[np.ndarray]:
+        """The columns of words of a part."""
+        return [column.view(np.uint64) for column in self.read_part(part, [f"w{number}" for number in range(words)])]
+
+    def locations(self, levels: Sequence[Level]) -> list[str]:
+        """The parts of levels as Spark's reader takes them, to which some letters are patterns."""
+        base = re.sub(r"([\\{}\[\]*?])", r"\\\1", for_spark(self.uri))
+        return [f"{base}/levels/{part.file}" for level in levels for part in level.parts if part]
+
+    def _refuse_unless_whole(self, level: Level) -> None:
+        parts = [part for part in level.parts if part]
+        for part, size in zip(parts, self._folder.sizes([f"levels/{part.file}" for part in parts]), strict=True):
+            path = f"{self.uri}/levels/{part.file}"
+            if size is None:
+                raise CheckpointError(f"{path}: is missing from the checkpoint")
+            if size != part.bytes:
+                raise CheckpointError(f"{path}: is cut short: {size:,} of {part.bytes:,} bytes")
+
+    # Manifests
+
+    def _depths(self) -> set[int]:
+        """Of which levels there are manifests."""
+        names = self._folder.names("levels")
+        return {int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()}
+
+    def _sealed(self, name: str) -> tuple[dict[str, Any], str]:
+        """A manifest, and its hash."""
+        path = f"{self.uri}/{name}"
+        try:
+            sealed = json.loads(self._folder.read(name))
+            data, seal = sealed["data"], sealed["sha256"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            raise CheckpointError(f"{path}: is damaged, or no manifest of a search with --engine spark") from None
+        if not isinstance(data, dict) or _hash(data) != seal:
+            raise CheckpointError(f"{path}: is damaged: its checksum does not match")
+        return data, seal
+
+
+def _level_file(depth: int) -> str:
+    return f"levels/{depth:05d}.json"
+
+
+def _level_from(data: dict[str, Any]) -> Level:
+    counts = dict(data["counts"])
+    cut_steps = Counter({frozenset(bounds): count for bounds, count in counts.pop("cut_steps")})
+    return Level(
+        data["depth"],
+        tuple(Part(**part) if part else None for part in data["parts"]),
+        data["states"],
+        Counts(**{**counts, "enabled": tuple(counts["enabled"])}, cut_steps=cut_steps),
+        tuple(Found(**found) for found in data["found"]),
+        data["paths"],
+        data["visited"],
+    )
+
+
+def _sealed(data: dict[str, Any]) -> tuple[bytes, str]:
+    seal = _hash(data)
+    return json.dumps({"sha256": seal, "data": data}).encode(), seal
+
+
+def _hash(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,142 @@
+"""The visited set of one partition as files on an executor's disk: a cache of the partition's rows in the committed levels.
+
+A shard notes, for every level, which committed parts it has taken in: a digest of their names. A task that finds its shard behind, ahead,
+or with parts that were not committed (a failed attempt, another executor's turn) goes back to the last level on which both agree and reads
+the rest from storage. A shard that was being changed when its process was killed forgets what it had not noted. So whatever happens to it
+costs time only.
+
+The files live in a folder of the executor that Spark removes. They are memory-mapped, since consecutive tasks of a partition run in
+different processes, and found by the machine's boot id, since after a crash of the machine their contents are unknown.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from explorer.partitioned.visited import Visited
+from explorer.partitioned.worker import PartitionWorker
+from spark.levels import Levels, Part
+
+
+def names_for(parts: Sequence[Part | None], partition: int, partitions: int) -> list[Part]:
+    """The parts of a level in which a partition has rows: its own, or all if the level was explored with another number of partitions."""
+    own = parts[partition : partition + 1] if len(parts) == partitions else parts
+    return [part for part in own if part]
+
+
+def next_digest(before: str, parts: Sequence[Part | None], partition: int, partitions: int) -> str:
+    """What identifies all levels that a partition has taken in, after one more."""
+    names = " ".join(part.file for part in names_for(parts, partition, partitions))
+    return hashlib.sha256(f"{before}/{names}".encode()).hexdigest()[:16]
+
+
+def digests_of(parts_of: Sequence[Sequence[Part | None]], partition: int, partitions: int) -> list[str]:
+    """The digest after each of some levels, the first of which has depth 0."""
+    digests = [""]
+    for parts in parts_of:
+        digests.append(next_digest(digests[-1], parts, partition, partitions))
+    return digests[1:]
+
+
+class Shard(Visited):
+    """The visited set of one partition, held by one process at a time."""
+
+    def __init__(self, folder: Path, units: tuple[int, ...]) -> None:
+        folder = folder / Path("/proc/sys/kernel/random/boot_id").read_text().strip() if os.path.exists("/proc/sys/kernel") else folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._lock = open(folder / "lock", "w")  # noqa: SIM115 - held until `close`
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._noted: list[tuple[str, int]] = []
+        super().__init__(units)
+        self._restore()
+
+    def close(self) -> None:
+        """Let others have it."""
+        self.rows = self.table = np.zeros(0, np.uint32)
+        self._lock.close()
+
+    def catch_up(self, engine: PartitionWorker, levels: Levels, depth: int, last: str, partition: int, partitions: int) -> int:
+        """Agree with the committed levels before `depth`, whose digest is `last`.
+
+        Returns:
+            How many rows had to be read from storage.
+        """
+        del self._noted[depth:]
+        parts_of: list[tuple[Part | None, ...]] = []
+        digests: list[str] = []
+        if not self._noted or len(self._noted) < depth or self._noted[-1][0] != last:
+            parts_of = [levels.parts_of(level) for level in range(depth)]
+            digests = digests_of(parts_of, partition, partitions)
+            while self._noted and self._noted[-1][0] != digests[len(self._noted) - 1]:
+                self._noted.pop()
+        end = self._noted[-1][1] if self._noted else 0
+        self._write_note(clean=False)  # from now on, what is not noted is not to be trusted
+        if self.end > end:
+            self.forget_after(end)
+        for level in range(len(self._noted), depth):
+            for part in names_for(parts_of[level], partition, partitions):
+                rows = engine.rows_of(levels.words_of(part, engine.layout.words))
+                self.add(rows if len(parts_of[level]) == partitions else engine.owned(rows, partition, partitions))
+            self._noted.append((digests[level], self.end))
+        return self.end - end
+
+    def note(self, before: str, part: Part | None) -> None:
+        """Remember that one more level was taken in as a whole; should its part not be committed, the digests will tell."""
+        self._noted.append((next_digest(before, [part], 0, 1), self.end))
+        self._write_note(clean=True)
+
+    def _write_note(self, clean: bool) -> None:
+        temporary = self._folder / "note.tmp"
+        temporary.write_text(json.dumps({"noted": self._noted, "clean": clean, "slots": len(self.table)}))
+        os.replace(temporary, self._folder / "note.json")
+
+    def _restore(self) -> None:
+        try:
+            note = json.loads((self._folder / "note.json").read_text())
+        except FileNotFoundError:
+            return
+        self._noted = [(digest, end) for digest, end in note["noted"]]
+        self.end = self._noted[-1][1] if self._noted else 0
+        if len(self.table) != note["slots"] and not note["clean"]:  # killed while the table was made anew
+            self.table[:] = 0
+            self._enter(0)
+        elif not note["clean"]:
+            self.forget_after(self.end)
+
+    def _rows_for(self, count: int) -> np.ndarray:
+        return self._map("rows", max(count, self._size("rows") // (4 * len(self.units))) * len(self.units))
+
+    def _table_for(self, slots: int) -> np.ndarray:
+        if self._size("table") >= 4 * slots and not hasattr(self, "table"):  # as another process left it
+            return self._map("table", self._size("table") // 4)
+        (self._folder / "table.new").unlink(missing_ok=True)
+        table = self._map("table.new", slots)
+        os.replace(self._folder / "table.new", self._folder / "table")
+        return table
+
+    def _size(self, name: str) -> int:
+        path = self._folder / name
+        return path.stat().st_size if path.exists() else 0
+
+    def _map(self, name: str, count: int) -> np.ndarray:
+        with open(self._folder / name, "a+b") as file:
+            if os.fstat(file.fileno()).st_size < 4 * count:
+                _allocate(file.fileno(), 4 * count)
+            return np.frombuffer(mmap.mmap(file.fileno(), 4 * count), np.uint32)
+
+
+def _allocate(file: int, size: int) -> None:
+    """Make a file that large. A full disk is an error here, not a bus error later."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file, 0, size)
+    else:
+        os.truncate(file, size)

@@ -1,0 +1,305 @@
+"""Kernels called without numba: what goes in and comes out, and machine code that is kept, damaged, of another day, or not to be had."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from explorer.kernels import code_cache, compiling, entry_points
+from explorer.kernels.compiling import kernel
+from explorer.kernels.entry_points import Door
+
+ROOT = Path(__file__).parents[2]
+SPEC = """
+model = "reference"
+protocol = { variant = "kip-320" }
+bounds = { brokers = 2, log_length_max = 2, records_max = 2, leader_epoch_max = 1 }
+check = ["weak_isr", "strong_isr"]
+"""
+
+
+class Inner(NamedTuple):
+    words: Any
+    tables: Any
+
+
+class Outer(NamedTuple):
+    inner: Inner
+    marks: Any
+
+
+def weighed(units: Any, number: int, outer: Any, rows: Any, flag: int, sums: Any) -> tuple[int, int]:
+    """Sums that change with any element, its place, any length and any number."""
+    sums[0] = number
+    for i in range(len(rows)):
+        sums[1] += (i + 1) * np.int64(rows[i])
+    for i in range(outer.inner.words.shape[0]):
+        for j in range(outer.inner.words.shape[1]):
+            sums[2] += (i + 1) * (10 * j + 1) * np.int64(outer.inner.words[i, j] >> np.uint64(40))
+    tables = outer.inner.tables
+    for i in range(tables.shape[0]):
+        for j in range(tables.shape[1]):
+            for k in range(tables.shape[2]):
+                sums[3] += (i + 1) * (10 * j + 1) * (100 * k + 1) * np.int64(tables[i, j, k])
+                tables[i, j, k] += 1
+    for i in range(len(outer.marks)):
+        if outer.marks[i]:
+            sums[4] += i + 1
+    return len(units), -number if flag else number
+
+
+def nothing(sums: Any) -> None:
+    sums[0] = 7
+
+
+def last(sums: Any) -> int:
+    return sums[len(sums) - 1]
+
+
+def clears(numbers: Any, others: Any) -> None:
+    for i in range(len(numbers)):
+        numbers[i] = 0
+    for i in range(len(others)):
+        others[i] = numbers[i]
+
+
+def shows(numbers: Any) -> None:
+    print(numbers[0])
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The only folder where code is kept; and the functions above as kernels of a module of their own."""
+    module = types.ModuleType("explorer.kernels.probes")
+    for function in (weighed, nothing, last, clears, shows):
+        setattr(module, function.__name__, kernel(function))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(code_cache, "folders", lambda: [tmp_path / "kept"])
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what was compiled."""
+    names: list[str] = []
+    compile_now = compiling.object_code
+
+    def note(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
+        names.append(of.py_func.__name__)
+        return compile_now(of, arguments)
+
+    monkeypatch.setattr(compiling, "object_code", note)
+    return names
+
+
+def numbers(low: int, high: int, most: int = 5) -> st.SearchStrategy[list[int]]:
+    return st.lists(st.integers(low, high), max_size=most)
+
+
+probe = Door("probes", "weighed")
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    number=st.integers(1 - 2**63, 2**63 - 1),
+    rows=numbers(0, 2**32 - 1),
+    shapes=st.tuples(*(st.integers(0, 3) for _ in range(5))),
+    marks=st.lists(st.booleans(), max_size=4),
+    flag=st.booleans(),
+    seed=st.integers(0, 99),
+)
+def test_a_kernel_gets_its_arguments_and_gives_its_results(
+    number: int, rows: list[int], shapes: tuple[int, ...], marks: list[bool], flag: bool, seed: int
+) -> None:
+    """What the door of a kernel does is what its function does in plain Python."""
+    random = np.random.default_rng(seed)
+
+    def results(function: Callable[..., Any], tables: np.ndarray) -> list[Any]:
+        sums = np.zeros(5, np.int64)
+        outer = Outer(Inner(words, tables), np.array(marks, bool))
+        found = function((0, 0, 0), number, outer, np.array(rows, np.uint32), flag, sums)
+        return [found, sums.tolist(), tables.tolist()]
+
+    words = random.integers(0, 2**64, shapes[:2], np.uint64)
+    tables = random.integers(-99, 99, shapes[2:], np.int32)
+    assert results(probe, tables.copy()) == results(weighed, tables.copy())
+
+
+def test_a_kernel_may_give_nothing_or_one_number() -> None:
+    sums = np.array([1, 2, -3])
+    assert (Door("probes", "nothing")(sums), sums[0]) == (None, 7)
+    assert Door("probes", "last")(sums) == -3
+
+
+def test_arguments_of_other_types_have_a_door_of_their_own(folder: Path, compiled: list[str]) -> None:
+    door = Door("probes", "last")
+    assert [door(np.array([1, 2], kind)) for kind in (np.int64, np.uint8, np.int64)] == [2, 2, 2]
+    assert (len(compiled), len(list(folder.glob("*/*")))) == (2, 2)
+
+
+def test_an_array_may_be_a_file_or_read_only(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(range(16)))
+    door, expected = Door("probes", "last"), int.from_bytes(range(8, 16), "little")
+    assert door(np.memmap(tmp_path / "file", np.int64)) == expected
+    assert door(np.frombuffer((tmp_path / "file").read_bytes(), np.int64)) == expected
+    with pytest.raises(ValueError, match="contiguous"):
+        door(np.frombuffer(bytes(17), np.int64, 2, 1)), "as it is not aligned"
+
+
+def test_an_array_with_gaps_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"probes\.last takes arrays that are contiguous only"):
+        Door("probes", "last")(np.arange(9)[::2])
+
+
+# --- kept on disk
+
+
+def test_what_was_compiled_is_loaded_the_next_time(folder: Path, compiled: list[str]) -> None:
+    assert [Door("probes", "last")(np.arange(9)) for _ in range(3)] == [8, 8, 8]
+    assert compiled == ["last"]
+    assert len(list(folder.glob("*/*"))) == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe not ascii\n", b"0 door\n\x7fELF", "cut short", "one bit"])
+def test_a_damaged_file_is_made_again(folder: Path, compiled: list[str], content: bytes | str) -> None:
+    Door("probes", "last")(np.arange(9))
+    (file,) = folder.glob("*/*")
+    whole = file.read_bytes()
+    if content == "cut short":
+        content = whole[: len(whole) // 2]
+    elif content == "one bit":
+        content = whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]
+    file.write_bytes(content)
+    assert Door("probes", "last")(np.arange(9)) == 8
+    assert compiled == ["last", "last"]
+    assert Door("probes", "last")(np.arange(9)) == 8
+    assert len(compiled) == 2, "what was made again is kept"
+
+
+def test_where_one_folder_cannot_be_written_the_next_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]) -> None:
+    in_the_way, own = tmp_path / "file", tmp_path / "own"
+    in_the_way.touch()
+    monkeypatch.setattr(code_cache, "folders", lambda: [in_the_way, own])
+    assert [Door("probes", "last")(np.arange(9)) for _ in range(2)] == [8, 8]
+    assert (len(compiled), len(list(own.glob("*/*")))) == (1, 1)
+
+
+def test_where_nothing_can_be_written_kernels_run_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(code_cache, "folders", lambda: [tmp_path / "file"])
+    assert [Door("probes", "last")(np.arange(9)) for _ in range(2)] == [8, 8]
+    assert len(compiled) == 2
+
+
+def test_code_of_other_sources_is_not_loaded_and_goes_in_time(
+    folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    source = tmp_path_factory.mktemp("sources") / "program.py"
+    monkeypatch.setattr(code_cache, "sources", lambda: [source])
+    try:
+        for change in range(code_cache.MOST_KEPT + 3):
+            source.write_text(f"NOTHING = {change}", encoding="utf-8")
+            code_cache._made_of.cache_clear()
+            code_cache.keep("probe", "door", b"code")
+        assert len(list(folder.iterdir())) == code_cache.MOST_KEPT
+        for _ in range(2):
+            Door("probes", "last")(np.arange(9))
+        source.write_text("NOTHING = 'again'", encoding="utf-8")
+        code_cache._made_of.cache_clear()
+        Door("probes", "last")(np.arange(9))
+        assert compiled == ["last", "last"]
+    finally:
+        code_cache._made_of.cache_clear()
+
+
+def test_sources_in_an_archive_are_the_same_sources(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "highwater.zip", "w") as archive:
+        for file in (ROOT / "explorer").rglob("*.py"):
+            archive.write(file, file.relative_to(ROOT))
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'highwater.zip')!r})\nfrom explorer.kernels import kept\n"
+    code += "print(kept.__file__, kept._made_of())"
+    shown = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+    assert shown == [str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "kept.py"), code_cache._made_of()]
+
+
+def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) -> None:
+    code = f"""
+import sys, pathlib, numpy as np
+from explorer.kernels import doors, kept
+kept.folders = lambda: [pathlib.Path({str(folder)!r})]
+rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
+doors.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
+print(sorted(table[table > 0] & 7), "numba" in sys.modules)
+"""
+
+    def start() -> subprocess.Popen[str]:
+        return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+
+    at_once = [start() for _ in range(2)]
+    shown = [process.communicate()[0] for process in at_once]
+    assert {line.rpartition(" ")[0] for line in shown} == {str([np.uint32(row) for row in range(1, 7)])}
+    (file,) = folder.glob("*/*")
+    assert file.name.startswith("rows.enter_rows-")
+    assert start().communicate()[0].endswith(" False\n")
+
+
+# --- with and without numba
+
+
+def test_a_check_whose_kernels_are_kept_imports_no_numba(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SPEC, encoding="utf-8")
+    code = f"import sys; sys.argv = ['highwater', 'check', {str(tmp_path / 'small.toml')!r}]\nfrom highwater.cli.main import main\n"
+    code += "try: main()\nexcept SystemExit as end: print(end.code, 'numba' in sys.modules)"
+    for _ in range(2):
+        shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines()[-1] == "0 False"
+
+
+def test_where_no_object_code_is_to_be_had_numba_is_asked_each_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def changed(of: Any, arguments: Any) -> Any:
+        raise AttributeError("numba has changed")
+
+    monkeypatch.setattr(compiling, "object_code", changed)
+    door, sums = Door("probes", "nothing"), np.zeros(2, np.int64)
+    with pytest.warns(RuntimeWarning, match="nothing is compiled anew by every process: AttributeError"):
+        assert door(sums) is None
+    assert sums[0] == 7
+    assert door(np.zeros(2, np.int32)) is None, "and says so once"
+    assert not folder.exists()
+
+
+def test_loops_may_become_functions_of_the_c_library() -> None:
+    """Where LLVM makes `memset` and `memcpy` of these; unless they are to be had, a warning is an error here."""
+    numbers, others = np.ones(1000, np.uint8), np.ones(1000, np.uint8)
+    Door("probes", "clears")(numbers, others)
+    assert not numbers.any()
+    assert not others.any()
+
+
+def test_code_that_needs_python_is_not_linked_but_left_to_numba(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.warns(RuntimeWarning, match="shows is compiled anew by every process: RuntimeError"):
+        Door("probes", "shows")(np.array([42]))
+    assert capfd.readouterr().out == "42\n"
+    assert not folder.exists()
+
+
+def test_every_door_leads_to_a_kernel() -> None:
+    import importlib
+
+    for name, door in vars(entry_points).items():
+        if isinstance(door, Door):
+            assert door._name == name
+            found = getattr(importlib.import_module(f"explorer.kernels.{door._module}"), name)
+            assert found.targetoptions["inline"] == "always", f"{name} is no kernel"

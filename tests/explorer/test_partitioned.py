@@ -1,0 +1,81 @@
+"""Levels cut into parts by the hash of their states, each expanded by an engine that knows nothing of the others, are whole levels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from explorer.partitioned import worker
+from explorer.partitioned.visited import Visited
+from explorer.partitioned.worker import Counts, PartitionWorker
+from explorer.search import breadth_first
+from explorer.system import System
+from tests.small_models import tiny_system
+
+
+def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[list[int], Counts, dict[str, int]]:
+    """A search by as many engines as owners: states per level, counts, and the depth at which each property is first violated."""
+    engines = [PartitionWorker(system, symmetry) for _ in range(owners)]
+    visited = [Visited(engine.units) for engine in engines]
+    first = engines[0].representative_rows(system.initial)
+    level = [engines[0].owned(first, owner, owners) for owner in range(owners)]
+    for known, rows in zip(visited, level, strict=True):
+        known.add(rows)
+    levels: list[int] = []
+    counts, violated = Counts.none(len(system.actions)), {}
+    while any(map(len, level)):
+        inbox: list[list[tuple[int, np.ndarray]]] = [[] for _ in range(owners)]
+        levels.append(0)
+        for source, (engine, rows) in enumerate(zip(engines, level, strict=True)):
+            levels[-1] += int(engine.orbits(rows).sum())
+            violated |= dict.fromkeys(engine.violated(rows, violated), len(levels) - 1)
+            for owner, records in engine.expand(rows, owners):
+                inbox[owner].append((source, records))
+            counts += engine.take_counts()[0]
+            violated |= dict.fromkeys(engine.broken(rows, violated), len(levels))
+        if warm and len(levels) == 4:  # take what one has learned to all others
+            engines = [engines[0], *(PartitionWorker(system, symmetry) for _ in engines[1:])]
+            for engine in engines[1:]:
+                engine.take_trees(engines[0].trees())
+                assert engine.paths == 0
+        level = []
+        for known, records in zip(visited, inbox, strict=True):
+            begin = known.end
+            known.admit(records)
+            level.append(known.rows[begin * len(known.units) : known.end * len(known.units)].copy())
+    return levels, counts, violated
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [("reference", "kip-101"), ("reference", "async-isr"), pytest.param("partition", "kafka-2.1", marks=pytest.mark.slow)],
+)
+@pytest.mark.parametrize(("symmetry", "owners", "warm"), [(True, 1, False), (True, 3, True), (False, 4, False)])
+def test_any_number_of_owners_count_what_the_local_engine_counts(model: str, name: str, symmetry: bool, owners: int, warm: bool) -> None:
+    system = tiny_system(model, name)
+    levels, counts, violated = explore(system, symmetry, owners, warm)
+    expected = breadth_first.explore(system, symmetry=symmetry, keep_going=True)
+    enabled: dict[str, int] = {}
+    for instance, count in zip(system.actions, counts.enabled, strict=True):
+        enabled[instance.of.name] = enabled.get(instance.of.name, 0) + count
+    assert (tuple(levels), counts.generated, enabled) == (expected.levels, expected.generated, expected.enabled)
+    assert (counts.at_rest, counts.stopped_at_bound) == (expected.deadlocks, expected.stopped_at_bound)
+    assert violated == {violation.property: violation.trace_length for violation in expected.violations}
+    cut = {key: sum(n for bounds, n in counts.cut_steps.items() if key in bounds) for bounds in counts.cut_steps for key in bounds}
+    assert cut == expected.bounds_cut
+
+
+def test_room_for_few_successors_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then equal successors are sent more than once, and admitted once."""
+    monkeypatch.setattr(worker, "FEWEST_SUCCESSORS", 1 << 13)
+    monkeypatch.setattr(worker, "MOST_SUCCESSORS", 1 << 13)
+    levels, counts, _ = explore(tiny_system("reference", "kip-320"), False, 2, False)
+    expected = breadth_first.explore(tiny_system("reference", "kip-320"), symmetry=False, keep_going=True)
+    assert (tuple(levels), counts.generated) == (expected.levels, expected.generated)
+
+
+def test_rows_and_columns_of_words_are_the_same(rows: int = 50) -> None:
+    engine = PartitionWorker(tiny_system("reference", "kip-320"), True)
+    some = np.random.default_rng(0).integers(0, 1 << 32, rows * len(engine.units), np.uint32)
+    assert np.array_equal(engine.rows_of(engine.columns_of(some)), some)
+    assert len(engine.columns_of(some)) == engine.layout.words
