@@ -39,6 +39,8 @@ class System:
         step_properties: one instance per step property and parameter values, each checked on every step.
         prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
+        protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a search is.
+        modules: the modules that made it, besides those of its functions and its state.
     """
 
     domain: Struct
@@ -48,6 +50,9 @@ class System:
     interchangeable: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict)
     step_properties: tuple[Instance, ...] = ()
     prospects: tuple[Instance, ...] = ()
+    protocol: Any = None
+    bounds: Any = None
+    modules: tuple[str, ...] = ()
 
     @property
     def transitions(self) -> Struct:

@@ -42,6 +42,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Names of `highwater.api`, imported when they are first asked for: `highwater --help` asks for none."""
     if name in __all__:
+        import_module("highwater.shadowing").refuse_shadowed()
         return getattr(import_module("highwater.api"), name)
     raise AttributeError(f"module 'highwater' has no attribute {name!r}")
 

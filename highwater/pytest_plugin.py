@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.getoption("highwater"):
+        from highwater.shadowing import Shadowed, refuse_shadowed
+
+        try:
+            refuse_shadowed()
+        except Shadowed as error:
+            raise pytest.UsageError(str(error)) from None
     config.addinivalue_line("markers", "highwater: a claim in a spec file, collected with --highwater.")
 
 
@@ -75,7 +82,7 @@ class Claim(pytest.Item):
         self.add_marker("highwater")
 
     def runtest(self) -> None:
-        result = _check(self.config, self.path)
+        result = _check(self.config, lambda: self.path)
         outcome = result.outcome
         self.user_properties += [
             ("verdict", outcome.verdict.value), ("distinct_states", outcome.distinct_states), ("depth", outcome.depth),
@@ -84,11 +91,15 @@ class Claim(pytest.Item):
             raise ClaimNotMet(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
-        from highwater.claims.spec import SpecError
+        from highwater.endings import explained
+        from highwater.shadowing import Shadowed
 
-        if isinstance(excinfo.value, ClaimNotMet | SpecError):
-            return str(excinfo.value)
-        return super().repr_failure(excinfo, *args)
+        error = excinfo.value
+        if isinstance(error, ClaimNotMet | Shadowed):
+            return str(error)
+        from highwater.claims.spec import SpecError  # could not be imported where a package is shadowed
+
+        return str(error) if isinstance(error, SpecError) else explained(error)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, 0, self.name
@@ -113,11 +124,18 @@ def _workers(config: pytest.Config) -> int | None:
     return given or (1 if os.environ.get("PYTEST_XDIST_WORKER") else None)
 
 
-def _check(config: pytest.Config, spec: Any) -> Result:
+def _check(config: pytest.Config, spec: Callable[[], Any]) -> Result:
+    """Check one claim."""
+    from highwater.endings import without_ways_out
+    from highwater.shadowing import refuse_shadowed
+
+    refuse_shadowed()
     from highwater import api
 
     folders = [*config.getoption("highwater_model_path"), *config.getini("highwater_model_path")]
-    result = api.check(spec, max_states=config.getoption("highwater_max_states"), workers=_workers(config), model_path=folders)
+    options = {"max_states": config.getoption("highwater_max_states"), "workers": _workers(config), "model_path": folders}
+    with without_ways_out():
+        result = api.check(spec(), **options)
     if result.outcome.reason == "interrupted":
         raise KeyboardInterrupt
     return result
@@ -131,9 +149,13 @@ class Checker:
 
     def check(self, *properties: Property | str, **keys: Any) -> Result:
         """What comes out, whatever it is."""
-        from highwater import api
 
-        return _check(self._config, api.claim(check=properties, **keys))
+        def claim() -> Any:
+            from highwater import api
+
+            return api.claim(check=properties, **keys)
+
+        return _check(self._config, claim)
 
     def holds(self, *properties: Property | str, **keys: Any) -> Result:
         """Fail the test, with the shortest trace, unless all the properties hold within the bounds."""

@@ -28,9 +28,10 @@ import pyarrow.parquet as pq
 
 from explorer.partitioned.worker import Counts
 from explorer.search.checkpoint import CheckpointError
+from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 from spark.files import Folder, for_spark
 
-FORMAT, VERSION = "highwater-levels", 1
+FORMAT, VERSION = "highwater-levels", 2
 MANIFEST = "manifest.json"
 END = "end.json"
 
@@ -122,16 +123,14 @@ class Levels:
             raise CheckpointError(f"{self.uri}/{MANIFEST}: was not written by this version of highwater with --engine spark")
         return header
 
-    def refuse_unless_of(self, prints: dict[str, str]) -> None:
-        """Refuse levels of another search.
+    def refuse_unless_of(self, prints: Fingerprint, states_only: bool = False) -> None:
+        """Refuse levels of another search, or where only the states matter those of other states.
 
         Raises:
             CheckpointError: they are, with what differs.
         """
-        found = self.header().get("fingerprint", {})
-        different = [what for what, value in prints.items() if found.get(what) != value]
-        if different:
-            raise CheckpointError(f"{self.uri}: is a checkpoint of another search: {different[0]} differ or have changed since")
+        if different := differences(self.header()["fingerprint"], prints, states_only):
+            raise CheckpointError(f"{self.uri}: is a checkpoint of another search: {in_one_line(different)}")
 
     def read(self) -> list[Level]:
         """All whole levels, after looking whether every part is there in full.

@@ -151,7 +151,7 @@ class Program:
     def _trace(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
         """The path of the first of an instance's family, in the state whose image the words hold, and what it leads to."""
         first, image = self._first[number]
-        recorder = Recorder(self.layout, words, image.origin_of_leaf if image else None)
+        recorder = Recorder(self.layout, words, (lambda leaf: image.origin_of_leaf(leaf, words)) if image else None)
         run = self._equivariance.run if self._equivariance else self.run
         try:
             return recorder.path, run(first, recorder, lambda: image.origin_of(words) if image else words)

@@ -89,14 +89,14 @@ class Equivariance:
         return reference
 
     def _follow(self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]]) -> int:
-        """The reference at the end of the path that an instance takes; the instance runs if the path is not known."""
+        """The reference at the end of the path that an instance takes; the instance runs if it has not taken the path before."""
         node = self._taken.get(number)
         while type(node) is tuple:
             leaf, following = node
             node = following.get(read(leaf))
         if node is not None:
             return node
-        recorder = Recorder(self._program.layout, (), lambda leaf, _: read(leaf))
+        recorder = Recorder(self._program.layout, (), read)
         try:
             reference = self._program.run(number, recorder, words)
         finally:

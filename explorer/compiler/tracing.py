@@ -5,7 +5,7 @@ What the run returns is turned into writes of leaves: constants where the value 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -34,10 +34,10 @@ class Update:
 class Recorder:
     """One run over one packed state: the leaves read so far, in order, with their packed values.
 
-    The state is read from its words, or by a function of a leaf and the words if there is one.
+    The state is read from its words, or leaf by leaf by a function if there is one.
     """
 
-    def __init__(self, layout: Layout, words: Any, read: Callable[[Leaf, Sequence[int]], int] | None = None) -> None:
+    def __init__(self, layout: Layout, words: Any, read: Callable[[Leaf], int] | None = None) -> None:
         self.path: list[tuple[Leaf, int]] = []
         self._layout = layout
         self._words: Any = [int(word) for word in words]
@@ -50,7 +50,7 @@ class Recorder:
         if value is None:
             if self._words is None:
                 raise TracingError("a part of the state was kept after its function had returned (a cache, a global, a generator?)")
-            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask if self._read is None else self._read(leaf, self._words)
+            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask if self._read is None else self._read(leaf)
             self._known[leaf] = value
             if leaf.width:
                 self.path.append((leaf, value))

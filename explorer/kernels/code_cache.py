@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import importlib.resources
 import importlib.util
 import os
 import shutil
@@ -17,6 +16,8 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
+
+from explorer.sources import digest, files_of
 
 # Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how many results there are
 # and the results, and the arguments.
@@ -104,16 +105,12 @@ def _made_of() -> str:
         f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}".encode(),
         repr(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))).encode(),
     ]
-    return "kernels-" + hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()[:16]
+    return "kernels-" + digest(parts)[:16]
 
 
 def sources() -> list[Any]:
-    """The files that kernels are made of, be they in a folder or in an archive."""
-    here = Path(__file__).parent
-    folders = [here, here.parent / "compiler"]
-    if not here.is_dir():
-        folders = [importlib.resources.files(package) for package in ("explorer.kernels", "explorer.compiler")]
-    return sorted((file for folder in folders for file in folder.iterdir() if file.name.endswith(".py")), key=lambda file: file.name)
+    """The files that kernels are made of."""
+    return files_of("explorer.compiler", "explorer.kernels")
 
 
 def _forget_oldest(folder: Path) -> None:

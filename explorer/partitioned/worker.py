@@ -17,8 +17,8 @@ from explorer.compiler.effects import Column
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import SPARE
 from explorer.memory import reserve
-from explorer.search.checkpoint import fingerprint
 from explorer.search.engine import Engine, mask_of
+from explorer.search.fingerprint import Fingerprint, fingerprint
 from explorer.system import System
 from explorer.verdict import Budget
 
@@ -74,8 +74,8 @@ class PartitionWorker:
         self._made = self._table = np.zeros(0, np.uint32)
         self._parents = self._actions = np.zeros(0, np.int64)
 
-    def fingerprint(self, options: dict[str, Any]) -> dict[str, str]:
-        """What must be equal in every process of a search; see `explorer.search.checkpoint`."""
+    def fingerprint(self, options: dict[str, Any]) -> Fingerprint:
+        """What must be equal in every process of a search."""
         return fingerprint(self.system, self.layout, len(self.engine.permutations), options)
 
     @property

@@ -8,12 +8,9 @@ bounds, other code of the model or another layout is refused, and so is a damage
 
 from __future__ import annotations
 
-import ast
 import hashlib
-import importlib.util
 import json
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -21,10 +18,9 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.layout import Layout
-from explorer.system import System
+from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 
-FORMAT, VERSION = "highwater-checkpoint", 2
+FORMAT, VERSION = "highwater-checkpoint", 3
 MANIFEST = "manifest.json"
 
 
@@ -52,65 +48,10 @@ class Snapshot:
     counts: Counted
 
 
-def fingerprint(system: System, layout: Layout, permutations: int, options: dict[str, Any]) -> dict[str, str]:
-    """What must be equal for a search to go on, by what to call it in an error."""
-    leaves = [(leaf.path, leaf.word, leaf.shift, leaf.width, str(leaf.domain)) for leaf in layout.root.leaves()]
-    return {
-        "the state's layout": _hash(leaves),
-        "the actions": _hash([str(action) for action in system.actions]),
-        "the properties": _hash([str(instance) for instance in (*system.invariants, *system.step_properties, *system.prospects)]),
-        "the initial states": _hash([layout.pack(state) for state in system.initial]),
-        "the model's code": _hash([hashlib.sha256(source).hexdigest() for _, source in sorted(_sources(system).items())]),
-        "the options": _hash({**options, "permutations": permutations}),
-    }
-
-
-def _sources(system: System) -> dict[str, bytes]:
-    """The code of the modules that a system's functions and states come from, and of what these import from the same packages.
-
-    What else happens to be imported does not matter, or two processes would not agree.
-    """
-    instances = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
-    todo = {instance.of.function.__module__ for instance in instances} | {system.domain.cls.__module__}
-    packages = {name.partition(".")[0] for name in todo}
-    found: dict[str, bytes] = {}
-    while todo:
-        name = todo.pop()
-        module = sys.modules.get(name)
-        if name in found or name.partition(".")[0] not in packages or getattr(module, "__file__", None) is None:
-            continue
-        found[name] = _source(module)
-        todo |= _imported(module, found[name])
-    return found
-
-
-def _imported(module: Any, source: bytes) -> set[str]:
-    """The modules, and names that may be modules, that a module has imported when it was loaded, but for what only functions import."""
-    names: set[str] = set()
-    for node in ast.walk(ast.parse(source)) if module.__file__.endswith(".py") else ():
-        if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names if (alias.asname or alias.name.partition(".")[0]) in vars(module)}
-        elif isinstance(node, ast.ImportFrom):
-            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), module.__package__)
-            there = [alias.name for alias in node.names if alias.name == "*" or (alias.asname or alias.name) in vars(module)]
-            names |= {origin, *(f"{origin}.{name}" for name in there)} if there else set()
-    return names
-
-
-def _source(module: Any) -> bytes:
-    """The code of a module, which may be in an archive."""
-    path = Path(module.__file__)
-    return path.read_bytes() if path.exists() else module.__spec__.loader.get_data(module.__file__)
-
-
-def _hash(data: Any) -> str:
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
-
-
 class Checkpoint:
     """A folder of snapshots of one search."""
 
-    def __init__(self, folder: Path, prints: dict[str, str], units: int) -> None:
+    def __init__(self, folder: Path, prints: Fingerprint, units: int) -> None:
         self._folder = folder
         self._prints = prints
         self._units = units
@@ -189,9 +130,8 @@ class Checkpoint:
             CheckpointError: there is none, it is damaged, it is of another search, or there is no room for its rows.
         """
         manifest = self._manifest()
-        for what, value in self._prints.items():
-            if manifest["fingerprint"].get(what) != value:
-                raise CheckpointError(f"{self._folder}: is a checkpoint of another search: {what} differ or have changed since")
+        if different := differences(manifest["fingerprint"], self._prints):
+            raise CheckpointError(f"{self._folder}: is a checkpoint of another search: {in_one_line(different)}")
         total = manifest["level_ends"][-1]
         if total * self._units > len(rows):
             raise CheckpointError(f"{self._folder}: holds {total:,} states, for which the budget has no room")

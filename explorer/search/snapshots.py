@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from explorer.kernels import arrays
-from explorer.search.checkpoint import Checkpoint, Counted, Snapshot, fingerprint
+from explorer.search.checkpoint import Checkpoint, Counted, Snapshot
 from explorer.search.engine import Engine
+from explorer.search.fingerprint import fingerprint
 
 SECONDS_BETWEEN_SNAPSHOTS = 5.0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.compiler.layout import Layout
-from explorer.search.checkpoint import fingerprint
+from explorer.search.fingerprint import fingerprint
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims import own
@@ -138,10 +138,9 @@ def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
     from spark.driver.states import states as decoded_states
     from spark.levels import Levels
 
-    levels, system = Levels(checkpoint), spec.system()
+    levels, system = Levels(checkpoint), build_system(spec.definition, spec.protocol, spec.bounds, ())
     layout = Layout(system.domain)
-    prints = fingerprint(system, layout, 0, {})
-    levels.refuse_unless_of({what: value for what, value in prints.items() if what not in ("the options", "the properties")})
+    levels.refuse_unless_of(fingerprint(system, layout, 0, {}), states_only=True)
     return decoded_states(with_spark, levels, layout)
 
 

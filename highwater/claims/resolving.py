@@ -43,7 +43,7 @@ def define(model: Model, protocol: Any) -> Definition:
         Wrong: the model refuses it.
     """
     try:
-        return model.define(protocol)
+        return attrs.evolve(model.define(protocol), module=getattr(model.define, "__module__", ""))
     except RAISED as error:
         raise Wrong(f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()) from error
 
@@ -122,6 +122,9 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
         prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
         interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
+        protocol=protocol,
+        bounds=bounds,
+        modules=(definition.module,) if definition.module else (),
     )
 
 

@@ -48,7 +48,8 @@ def mutate(
 
     \b
     Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared otherwise;
-    2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end; 130 interrupted.
+    2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end;
+    70 a defect of Highwater; 130 interrupted.
     """
     from explorer.verdict import Budget
     from highwater.claims.mutation import changes_of
@@ -200,7 +201,7 @@ def simulate(
 
     \b
     Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
-    3 SPEC claims a violation that was not met, or nothing was put to the test; 130 interrupted.
+    3 SPEC claims a violation that was not met, or nothing was put to the test; 70 a defect of Highwater; 130 interrupted.
     """
     from highwater.claims.simulation import simulate_spec, simulation_report
     from highwater.claims.spec import SpecError, load_spec

@@ -9,12 +9,13 @@ from typing import Any
 import click
 
 from highwater.cli import commands
-from highwater.cli.options import MET, PATH, USAGE, Interruptible, budgets, complain, model_path
+from highwater.cli.options import MET, PATH, USAGE, budgets, complain, model_path
 from highwater.cli.states import states
 from highwater.cli.trace import trace
+from highwater.endings import Commands
 
 
-@click.group(cls=Interruptible, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.version_option(package_name="highwater")
 def main() -> None:
     """Highwater checks models of Apache Kafka's replication and control plane, exhaustively within bounds."""
@@ -60,7 +61,7 @@ def check(
 
     \b
     Exit codes: 0 every claim was met; 1 some were not; 2 a spec or the usage is wrong;
-    3 a budget or depth limit ended a search before it could tell; 130 interrupted.
+    3 a budget or depth limit ended a search before it could tell; 70 a defect of Highwater; 130 interrupted.
     """
     from explorer.verdict import Budget
     from highwater.claims.checking import Engine

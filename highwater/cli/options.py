@@ -4,25 +4,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import click
 
-MET, UNMET, USAGE, UNKNOWN, INTERRUPTED = 0, 1, 2, 3, 130
+MET, UNMET, USAGE, UNKNOWN = 0, 1, 2, 3
+DEFECT = 70  # sysexits.h: EX_SOFTWARE
+INTERRUPTED, NO_READER = 130, 141  # what shells show of SIGINT and SIGPIPE
 
 PATH = click.Path(path_type=Path)
-
-
-class Interruptible(click.Group):
-    """Commands that Ctrl-C ends with an exit code of its own."""
-
-    def invoke(self, context: click.Context) -> Any:
-        try:
-            return super().invoke(context)
-        except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
-            sys.exit(INTERRUPTED)
 
 
 class Memory(click.ParamType):
@@ -77,5 +69,6 @@ def complain(error: Exception) -> None:
     """Tell on stderr what is wrong, a line each."""
     from highwater.visible import visible
 
-    for line in str(error).split("\n"):
-        click.echo(f"highwater: {visible(line)}", err=True)
+    with suppress(OSError):  # the exit code remains
+        for line in str(error).split("\n"):
+            click.echo(f"highwater: {visible(line)}", err=True)

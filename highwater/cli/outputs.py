@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import click
+
 from explorer.system import ModelError
 from highwater.claims.checking import Result
+from highwater.cli.options import complain
 from highwater.reports.results import Problem, ReportError, report, write_json, write_text
 
 FOLDER = "html"  # the output that is a folder
+BEGUN = "the run has begun and has not ended; it is still going on, or was killed"
 
 
 def try_out(paths: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> None:
@@ -52,7 +55,9 @@ class Outputs:
         self._to_github = to_github
 
     def try_out(self, inputs: Iterable[Path] = ()) -> None:
-        """Write reports of nothing: learn now, not after an hour, what cannot be written.
+        """Write reports that say that the run has not ended: learn now, not after an hour, what cannot be written.
+
+        A run that is killed leaves these, which no step of CI takes for success.
 
         Args:
             inputs: files that were read, and must not be overwritten.
@@ -61,58 +66,58 @@ class Outputs:
             ReportError: a file cannot be written, is a spec, or is named twice.
         """
         refuse_overwriting(self._paths, inputs)
-        for write in self._writers([], []):
+        for write in self._writers([], [], BEGUN):
             write()
 
-    def write(self, results: Sequence[Result], problems: Sequence[Problem] = ()) -> list[Exception]:
+    def write(self, results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> list[Exception]:
         """Write all that can be written.
+
+        Args:
+            incomplete: why there are no more results, if some specs were not checked.
 
         Returns:
             What could not.
         """
         unwritten: list[Exception] = []
-        for write in self._writers(results, problems):
+        for write in self._writers(results, problems, incomplete):
             try:
                 write()
-            except (ReportError, ModelError) as error:
+            except (ReportError, ModelError, OSError) as error:  # the last one of standard output
                 unwritten.append(error)
         return unwritten
 
-    def _writers(self, results: Sequence[Result], problems: Sequence[Problem]) -> Iterator[Callable[[], object]]:
+    def _writers(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> Iterator[Callable[[], object]]:
         """What writes each output."""
         paths = self._paths
-        data = report(results, problems) if {"json", FOLDER} & paths.keys() else {}
+        data = report(results, problems, incomplete) if {"json", FOLDER} & paths.keys() else {}
         if self._to_github:
-            yield lambda: self._tell_github(results, problems)
+            yield lambda: self._tell_github(results, problems, incomplete)
         if "json" in paths:
             yield lambda: write_json(paths["json"], data)
         if "junit" in paths:
             from highwater.reports.junit import write_junit
 
-            yield lambda: write_junit(paths["junit"], results, problems)
+            yield lambda: write_junit(paths["junit"], results, problems, incomplete)
         if "sarif" in paths:
             from highwater.reports.sarif import write_sarif
 
-            yield lambda: write_sarif(paths["sarif"], results, problems)
+            yield lambda: write_sarif(paths["sarif"], results, problems, incomplete)
         if FOLDER in paths:
-            from highwater.viewer.index import prepare, write_gallery  # imports jinja2
+            from highwater.viewer.index import write_gallery  # imports jinja2
 
-            if results:
-                yield lambda: write_gallery(paths[FOLDER], data["results"])
-            else:
-                yield lambda: prepare(paths[FOLDER])
+            yield lambda: write_gallery(paths[FOLDER], data["results"], incomplete)
 
-    def _tell_github(self, results: Sequence[Result], problems: Sequence[Problem]) -> None:
+    def _tell_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
         from highwater.reports import github
 
         for line in github.annotations(results):
-            print(line)
-        if not github.write_summary(results, problems) and results:
-            print(f"highwater: no step summary: {github.SUMMARY} is not set, as it is in GitHub Actions", file=sys.stderr)
+            click.echo(line)
+        if not github.write_summary(results, problems, incomplete) and results:
+            complain(ReportError(f"no step summary: {github.SUMMARY} is not set, as it is in GitHub Actions"))
 
     def complain(self, error: Exception) -> None:
         """Tell GitHub what is wrong with a spec or the usage."""
         if self._to_github:
             from highwater.reports import github
 
-            print(github.complaint(str(error)))
+            click.echo(github.complaint(str(error)))

@@ -68,8 +68,8 @@ class Run:
             self._check_all(specs)
         except KeyboardInterrupt:
             self._interrupted = True
-        except Exception:
-            self._finished()  # what was learned so far is worth as much
+        except Exception as error:  # what was learned so far is worth as much
+            self._outputs.write(self._results, self._problems, f"the run was ended by {type(error).__name__}: {error}")
             raise
         return self._finished()
 
@@ -143,7 +143,7 @@ class Run:
                 unwritten.append(error)
         if len(self._results) > 1 or (self._results and self._interrupted):
             show_summary(self._console, self._results)
-        unwritten += self._outputs.write(self._results, self._problems)
+        unwritten += self._outputs.write(self._results, self._problems, "the run was interrupted" if self._interrupted else "")
         for each in unwritten:
             complain(each)
         if self._interrupted:

@@ -50,7 +50,7 @@ def _value(text: str) -> str:
     return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def write_summary(results: Sequence[Result], problems: Sequence[Problem] = ()) -> bool:
+def write_summary(results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> bool:
     """Append the summary to the file that GitHub names in the environment; False outside of GitHub Actions.
 
     Raises:
@@ -62,19 +62,24 @@ def write_summary(results: Sequence[Result], problems: Sequence[Problem] = ()) -
     try:
         with Path(path).open("a", encoding="utf-8", errors="replace") as file:
             if results or problems:
-                file.write(summary(results, problems))
+                file.write(summary(results, problems, incomplete))
     except OSError as error:
         raise ReportError(f"{path}: cannot be written: {error.strerror}") from None
     return True
 
 
-def summary(results: Iterable[Result], problems: Sequence[Problem] = ()) -> str:
-    """The results in Markdown: a table of all claims, what could not be checked, then what did not come out, each with its trace."""
+def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> str:
+    """The results in Markdown: a table of all claims, what could not be checked, then what did not come out, each with its trace.
+
+    Args:
+        incomplete: why there are no more results, if the run has not ended.
+    """
     results = list(results)
     met = sum(result.status is Status.MET for result in results)
     lines = [
         f"## Highwater: {met} of {len(results)} claims met",
         "",
+        *([f"**This is not complete: {_cell(incomplete)}.**", ""] if incomplete else []),
         "| | claim | what came out | states | depth | s |",
         "|---|---|---|---|---|---|",
     ]

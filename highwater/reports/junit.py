@@ -18,15 +18,22 @@ from highwater.reports.terminal import plain_text, verdict_line
 _NO_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def write_junit(path: Path, results: Iterable[Result], problems: Iterable[Problem] = ()) -> None:
+RUN = Path("highwater/complete")  # as if it were a spec: a test that fails where the run has not ended
+
+
+def write_junit(path: Path, results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> None:
     """Write the results as JUnit XML. An unmet claim is a failure; an undecided one, and a spec that could not be checked, an error.
+
+    Args:
+        incomplete: why there are no more results, if the run has not ended; an error, too.
 
     Raises:
         ReportError: the file cannot be written.
     """
     suites = ElementTree.Element("testsuites")
     folders: dict[str, list[Result | Problem]] = {}
-    for each in (*results, *problems):
+    unended = [Problem(RUN, f"the report is not complete: {incomplete}")] if incomplete else []
+    for each in (*results, *problems, *unended):
         path_of = each.path if isinstance(each, Problem) else each.spec.path
         folders.setdefault(readable(in_repository(path_of).parent.as_posix()), []).append(each)
     now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -72,13 +72,14 @@ class Problem:
     message: str
 
 
-def report(results: Iterable[Result], problems: Iterable[Problem] = ()) -> dict[str, Any]:
-    """The JSON report of some results, and of the specs that could not be checked."""
+def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> dict[str, Any]:
+    """The JSON report of some results, of the specs that could not be checked, and of why there are no more, if the run did not end."""
     results = list(results)
     counts = {status.value: sum(result.status is status for result in results) for status in Status}
     return {
         "format": FORMAT,
         "version": VERSION,
+        "complete": not incomplete,
         "summary": {"specs": len(results), **counts},
         "results": [entry_of(result) for result in results],
         "errors": [{"file": readable(problem.path), "message": problem.message} for problem in problems],

@@ -19,17 +19,17 @@ from highwater.reports.terminal import trace_rows, verdict_line
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def write_sarif(path: Path, results: Iterable[Result], problems: Iterable[Problem] = ()) -> None:
+def write_sarif(path: Path, results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> None:
     """Write every broken expectation as a SARIF result, every undecided claim as a warning, and what could not be checked.
 
     Raises:
         ReportError: the file cannot be written.
     """
-    write_text(path, json.dumps(sarif(results, problems), indent=1, ensure_ascii=False) + "\n")
+    write_text(path, json.dumps(sarif(results, problems, incomplete), indent=1, ensure_ascii=False) + "\n")
 
 
-def sarif(results: Iterable[Result], problems: Iterable[Problem] = ()) -> dict[str, Any]:
-    """The SARIF log of some results, and of the specs that could not be checked."""
+def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> dict[str, Any]:
+    """The SARIF log of some results, of the specs that could not be checked, and of why there are no more, if the run has not ended."""
     rules: dict[str, dict[str, Any]] = {}
     found = [finding for result in results for finding in _findings(result, rules)]
     for finding in found:
@@ -41,7 +41,7 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = ()) -> dict[s
         "runs": [
             {
                 "tool": {"driver": driver},
-                "invocations": [_invocation(list(problems))],
+                "invocations": [_invocation(list(problems), incomplete)],
                 "columnKind": "unicodeCodePoints",
                 "results": found,
             }
@@ -49,10 +49,12 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = ()) -> dict[s
     }
 
 
-def _invocation(problems: list[Problem]) -> dict[str, Any]:
+def _invocation(problems: list[Problem], incomplete: str) -> dict[str, Any]:
     """Whether every spec could be checked, and what is wrong with the others."""
     told = [{"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, 1)]} for each in problems]
-    return {"executionSuccessful": not problems, "toolExecutionNotifications": told}
+    if incomplete:
+        told.append({"level": "error", "message": {"text": f"the report is not complete: {incomplete}"}})
+    return {"executionSuccessful": not told, "toolExecutionNotifications": told}
 
 
 def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:

@@ -27,9 +27,27 @@ _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "ye
 _MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided"}
 
 
+class Terminal(Console):
+    """A console whose caller learns that standard output has no reader.
+
+    Rich exits with 1 then, which means that a claim was not met. Where standard error cannot be written, progress falls silent.
+    """
+
+    def on_broken_pipe(self) -> None:
+        raise  # rich calls this while it handles the BrokenPipeError
+
+    def print(self, *arguments: Any, **options: Any) -> None:
+        try:
+            super().print(*arguments, **options)
+        except OSError:
+            if not self.stderr:
+                raise
+            self.quiet = True
+
+
 def make_console(*, stderr: bool = False) -> Console:
     """A console that never breaks lines by itself: people's terminals do, and logs and pipes should not."""
-    return Console(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)
+    return Terminal(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)
 
 
 class Live:

@@ -23,25 +23,19 @@ def story_of(entry: Mapping[str, Any]) -> Story:
     return tell(entry, system, violation, subject=subject_of(entry))
 
 
-def prepare(folder: Path) -> None:
-    """Make the folder for pages, so that one learns before a long search that it cannot be made.
+def write_gallery(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: str = "") -> None:
+    """Write a page per counterexample and `index.html`, the page of all verdicts.
+
+    Args:
+        incomplete: why there are no more entries, if the run has not ended.
 
     Raises:
-        ReportError: it cannot.
+        ReportError: the folder cannot be made, or a file cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ReportError(f"{folder}: cannot be made a folder for pages: {error.strerror}") from None
-
-
-def write_gallery(folder: Path, entries: Iterable[Mapping[str, Any]]) -> None:
-    """Write a page per counterexample and `index.html`, the page of all verdicts.
-
-    Raises:
-        ReportError: a file cannot be written.
-    """
-    prepare(folder)
     rows: list[IndexRow] = []
     for entry in entries:
         page = ""
@@ -49,4 +43,4 @@ def write_gallery(folder: Path, entries: Iterable[Mapping[str, Any]]) -> None:
             page = page_name(entry["name"], [row.page for row in rows])
             write_text(folder / page, trace_page(story_of(entry), "index.html"))
         rows.append(IndexRow(entry, page))
-    write_text(folder / "index.html", index_page(rows))
+    write_text(folder / "index.html", index_page(rows, incomplete))

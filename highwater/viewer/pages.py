@@ -79,11 +79,11 @@ class IndexRow:
     page: str = ""
 
 
-def index_page(rows: Sequence[IndexRow]) -> str:
-    """The page of all verdicts of a run."""
+def index_page(rows: Sequence[IndexRow], incomplete: str = "") -> str:
+    """The page of all verdicts of a run, and why there are no more of them, if it has not ended."""
     statuses = [row.entry["status"] for row in rows]
     counts = [(status, statuses.count(status)) for status in ("met", "unmet", "undecided") if status in statuses]
-    return _render("index.html", rows=rows, counts=counts)
+    return _render("index.html", rows=rows, counts=counts, incomplete=incomplete)
 
 
 def page_name(name: str, taken: Iterable[str]) -> str:

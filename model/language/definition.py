@@ -22,6 +22,7 @@ class Definition:
         interchangeable: from bounds to the names, by set of names, that mean the same to every step and property; None where there are
             none. Exchanging them in a state changes nothing that matters, so that one state in place of all its images is enough.
         properties: what a model outside of the catalogue brings along to check; those of the catalogue stand in `invariants`.
+        module: the module that defines it; Highwater fills this in.
     """
 
     bounds: type
@@ -30,6 +31,7 @@ class Definition:
     actions: tuple[Action, ...]
     interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
     properties: tuple[Invariant | StepProperty | Prospect, ...] = ()
+    module: str = ""
 
 
 def toggle(meaning: str) -> Any:

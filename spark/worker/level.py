@@ -32,6 +32,7 @@ import pyarrow as pa
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import Counts, PartitionWorker
 from explorer.search.checkpoint import CheckpointError
+from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 from explorer.system import ModelError, System
 from spark.levels import Levels, Part
 from spark.worker.shard import Shard
@@ -52,7 +53,7 @@ class Search:
     Attributes:
         name: one search's, so that worker processes know whether the engine that they keep is of this one.
         make_system: makes the system, on any machine that has the package.
-        prints: what must be equal on every machine; see `explorer.search.checkpoint.fingerprint`.
+        prints: what must be equal on every machine; see `explorer.search.fingerprint`.
         trees: what the driver has learned.
     """
 
@@ -60,7 +61,7 @@ class Search:
     make_system: Callable[[], System]
     symmetry: bool
     options: dict[str, Any]
-    prints: dict[str, str]
+    prints: Fingerprint
     trees: dict[str, Any]
     levels: Levels
 
@@ -100,7 +101,6 @@ class Admitted:
         part: the file with the new rows, if there are any.
         states: how many states the new rows stand for.
         violated: by property, the first of the new rows that violates it.
-        samples: the words of the first and the last new row.
         visited: bytes of the visited set.
         caught_up: rows that the visited set was behind and read from storage.
     """
@@ -109,7 +109,6 @@ class Admitted:
     part: Part | None
     states: int
     violated: dict[str, int]
-    samples: list[list[int]]
     paths: int
     visited: int
     caught_up: int
@@ -158,12 +157,11 @@ def write_rows(
 ) -> Admitted:  # fmt: skip
     """Check new rows, and write them as a part of the level at that depth."""
     if not len(rows):
-        return Admitted(partition, None, 0, {}, [], 0, 0, 0, 0.0)
+        return Admitted(partition, None, 0, {}, 0, 0, 0, 0.0)
     words, orbits = engine.columns_of(rows), engine.orbits(rows)
     violated = engine.violated(rows, known)
-    samples = [[int(column[row]) for column in words] for row in (0, -1)]
     part = levels.write_part(depth, f"part-{partition:05d}", words, parents, actions, orbits)
-    return Admitted(partition, part, int(orbits.sum()), violated, samples, 0, 0, 0, 0.0)
+    return Admitted(partition, part, int(orbits.sum()), violated, 0, 0, 0, 0.0)
 
 
 # The same as tasks of Spark
@@ -250,11 +248,9 @@ def engine_of(search: Search) -> PartitionWorker:
     global _kept
     if _kept is None or _kept[0] != search.name:
         engine = PartitionWorker(search.make_system(), search.symmetry)
-        found = engine.fingerprint(search.options)
-        different = [what for what, value in search.prints.items() if found.get(what) != value]
-        if different:
+        if different := differences(search.prints, engine.fingerprint(search.options)):
             here = f"the executor {os.uname().nodename}"
-            raise ModelError(f"{here} has another version of highwater or of the model than the driver: {different[0]} differ")
+            raise ModelError(f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}")
         engine.take_trees(search.trees)
         _kept = (search.name, engine)
     return _kept[1]

@@ -13,7 +13,8 @@ import pytest
 
 from explorer.compiler.layout import Layout
 from explorer.search import breadth_first, snapshots
-from explorer.search.checkpoint import MANIFEST, CheckpointError, fingerprint
+from explorer.search.checkpoint import MANIFEST, CheckpointError
+from explorer.search.fingerprint import fingerprint
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.claims.resolving import build_system, resolve_model
@@ -136,17 +137,20 @@ def test_a_manifest_with_a_changed_count_is_refused(folder: Path) -> None:
 
 
 def test_a_checkpoint_of_another_search_is_refused_with_what_differs(folder: Path) -> None:
-    assert "the state's layout differ" in refusal(folder, system(records_max=7))
-    assert "the actions differ" in refusal(folder, system("kip-320-first-try"))
-    assert "the properties differ" in refusal(folder, system(check=("weak_isr",)))
-    assert "the options differ" in refusal(folder, symmetry=False)
-    assert "the options differ" in refusal(folder, check_deadlock=True)
+    other = f"{folder}: is a checkpoint of another search: "
+    assert refusal(folder, system(records_max=7)) == f"{other}bounds.records_max is 2 there and 7 here"
+    assert refusal(folder, system("kip-320-first-try")) == f"{other}protocol.variant is kip-320 there and kip-320-first-try here"
+    assert (
+        refusal(folder, system(check=("weak_isr",))) == f"{other}the property strong_isr is there only; the property weak_isr is here only"
+    )
+    assert f"{other}the option symmetry is on, 6 permutations there and off here" in refusal(folder, symmetry=False)
+    assert refusal(folder, check_deadlock=True) == f"{other}the option check_deadlock is False there and True here"
 
 
 def test_a_checkpoint_is_refused_after_the_models_code_has_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"#" if path.name == "fenced.py" else b""))
-    assert "the model's code differ" in refusal(folder)
+    assert "another search: the module model.reference.fenced differs" in refusal(folder)
 
 
 def test_a_checkpoint_is_not_overwritten(folder: Path) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner, Result
 
 from highwater.claims.spec import Spec, load_spec
 from highwater.cli.main import main
+from highwater.cli.options import DEFECT
 
 ROOT = Path(__file__).parents[2]
 QUICK = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
@@ -78,14 +79,17 @@ def make_spec(write_spec: Callable[..., Path]) -> Callable[..., Spec]:
 
 @pytest.fixture
 def highwater(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Call the command line in this process. An exception that would be a traceback for people fails the test."""
+    """Call the command line in this process. An internal error fails the test, unless the test says that it expects one."""
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
 
-    def run(*arguments: Any) -> Result:
+    def run(*arguments: Any, may_fail: bool = False) -> Result:
         result = CliRunner().invoke(main, [str(argument) for argument in arguments])
         if result.exception is not None and not isinstance(result.exception, SystemExit):
             raise result.exception
+        if result.exit_code == DEFECT and not may_fail:
+            kept = Path(result.stderr.split("open an issue with ")[1].split(",")[0])
+            raise AssertionError(kept.read_text(encoding="utf-8"))
         return result
 
     return run

@@ -1,0 +1,201 @@
+"""What a search is: all that its states, counts and verdict depend on, in parts that can be compared one by one.
+
+Checkpoints, the levels of Spark and every executor's engine hold one. Two searches with the same fingerprint find the same; of two that
+differ, `differences` names what does.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from enum import Enum
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import attrs
+
+from explorer.compiler.layout import Layout
+from explorer.sources import digest, files_of, sources_of
+from explorer.system import System
+from model.language import declarations, domain
+from model.language.declarations import Instance, Prospect
+
+Fingerprint = dict[str, dict[str, str]]
+"""By part of a search, what there is in it, and a text or a hash of each."""
+
+ENGINE = ("explorer", "explorer.compiler", "explorer.kernels", "explorer.search")
+LANGUAGE = (declarations.__name__, domain.__name__)
+CAUSES = {
+    "protocol": "protocol.{}",
+    "bounds": "bounds.{}",
+    "options": "the option {}",
+    "properties": "the property {}",
+    "constants": "the constant {}",
+    "modules": "the module {}",
+    "distributions": "the version of {}",
+    "engine": "{} of Highwater",
+}
+EFFECTS = {"actions": "the action {}", "order": "the order of {}", "initial": "the set of initial {}", "layout": "the layout of {}"}
+SHOWN = ("protocol", "bounds", "options", "constants", "distributions")  # whose values say something
+MOST_NAMED = 4
+
+
+def fingerprint(system: System, layout: Layout, permutations: int, options: Mapping[str, Any]) -> Fingerprint:
+    """All that a search depends on.
+
+    Args:
+        permutations: how many permutations of names it treats as one; 0 without symmetry.
+        options: what else the engine was asked for.
+    """
+    properties = (*system.invariants, *system.step_properties, *system.prospects)
+    functions = (each.of.function for each in (*system.actions, *properties))
+    sources = sources_of({*LANGUAGE, *system.modules, *(each.__module__ for each in (system.domain.cls, *functions))})
+    symmetry = {"symmetry": f"on, {permutations} permutations" if permutations > 1 else "off"}
+    names = {f"interchangeable {kind}": repr(tuple(members)) for kind, members in system.interchangeable.items() if permutations > 1}
+    leaves = {leaf.path: f"{leaf.word} {leaf.shift} {leaf.width} {leaf.domain}" for leaf in layout.root.leaves()}
+    return {
+        "protocol": _settings(system.protocol),
+        "bounds": _settings(system.bounds),
+        "options": symmetry | names | {name: _text(value) for name, value in options.items()},
+        "properties": _instances(properties),
+        "constants": dict(sorted(_constants(sources.modules))),
+        "modules": sources.modules,
+        "distributions": sources.distributions,
+        "engine": {"the code": digest(file.read_bytes() for file in files_of(*ENGINE))},
+        "actions": _instances(system.actions),
+        "order": {"actions": _hash([str(action) for action in system.actions])},
+        "initial": {"states": _hash([layout.pack(state) for state in system.initial])},
+        "layout": leaves,
+    }
+
+
+def differences(there: Fingerprint, here: Fingerprint, states_only: bool = False) -> list[str]:
+    """What differs between two searches, in words. What may merely follow from another difference is left out beside that one.
+
+    Args:
+        states_only: compare what decides which states there are, when `here` is of a system without properties.
+    """
+    if states_only:
+        here = {part: found for part, found in here.items() if part not in ("options", "properties")}
+        there = {part: {name: value for name, value in there.get(part, {}).items() if name in here[part]} for part in here}
+    causes = [each for part in CAUSES for each in _differing(part, there.get(part, {}), here.get(part, {}))]
+    return causes or [each for part in EFFECTS for each in _differing(part, there.get(part, {}), here.get(part, {}))]
+
+
+def in_one_line(differences: Sequence[str]) -> str:
+    """Differences as one sentence names them."""
+    more = len(differences) - MOST_NAMED
+    return "; ".join(differences[:MOST_NAMED]) + (f"; and {more} more" if more > 0 else "")
+
+
+def _differing(part: str, there: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
+    for name in dict.fromkeys([*there, *here]):
+        before, now = there.get(name), here.get(name)
+        if before == now or (part == "constants" and None in (before, now)):  # then a process has not loaded the module yet
+            continue
+        what = ({**CAUSES, **EFFECTS})[part].format(name)
+        if part in SHOWN:
+            yield f"{what} is {'missing' if before is None else before} there and {'missing' if now is None else now} here"
+        elif before is None or now is None:
+            yield f"{what} is {'here' if before is None else 'there'} only"
+        else:
+            yield f"{what} differs"
+
+
+def _settings(chosen: Any) -> dict[str, str]:
+    """A protocol's toggles or bounds, as texts by name."""
+    if attrs.has(type(chosen)):
+        return {field.name: _text(getattr(chosen, field.name)) for field in attrs.fields(type(chosen))}
+    return {} if chosen is None else {"value": _text(chosen)}
+
+
+def _text(value: Any) -> str:
+    """What a value is, for people where it is simple enough."""
+    value = value.value if isinstance(value, Enum) else value
+    return str(value) if isinstance(value, str | int | float | None) else json.dumps(described(value))
+
+
+def _instances(instances: Iterable[Instance]) -> dict[str, str]:
+    """By name of what is declared, a hash of all its instances."""
+    found: dict[str, list[Any]] = {}
+    for each in instances:
+        along = [described(action) for action in each.of.along] if isinstance(each.of, Prospect) else []
+        said = [type(each.of).__name__, str(each), described(each.domains), described(each.apply), along]
+        found.setdefault(each.of.name, []).append(said)
+    return {name: _hash(said) for name, said in found.items()}
+
+
+def _constants(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Numbers and truth values at the top of modules, which may come from elsewhere than their source, such as the environment."""
+    for name in modules:
+        for key, value in vars(sys.modules[name]).items() if name in sys.modules else ():
+            if isinstance(value, bool | int | float) and not key.startswith("__"):
+                yield f"{name}.{key}", str(value)
+
+
+def described(value: Any, inside: tuple[int, ...] = ()) -> Any:
+    """A value as JSON can hold it, the same in every process, with what a function was made with: its defaults and what it encloses.
+
+    Of an object of an unknown kind only its class and its attributes are known.
+    """
+    if value is None or isinstance(value, bool | int | float | str):
+        return value.name if isinstance(value, Enum) else value
+    if id(value) in inside:
+        return "itself"
+    below = functools.partial(described, inside=(*inside, id(value)))
+    match value:
+        case Enum():
+            return [_place(type(value)), value.name]
+        case bytes():
+            return value.hex()
+        case tuple() | list():
+            return [below(each) for each in value]
+        case set() | frozenset():
+            return sorted((below(each) for each in value), key=json.dumps)
+        case Mapping():
+            return sorted(([below(key), below(each)] for key, each in value.items()), key=json.dumps)
+        case ModuleType():
+            return value.__name__
+        case functools.partial():
+            return ["partial", *map(below, (value.func, value.args, value.keywords))]
+        case MethodType():
+            return ["method", below(value.__self__), below(value.__func__)]
+        case FunctionType():
+            enclosed = [below(_content(cell)) for cell in value.__closure__ or ()]
+            made_with = [*map(below, (value.__defaults__, value.__kwdefaults__)), enclosed]
+            return [_place(value), _code(value), *made_with]
+        case CodeType():
+            return [value.co_code.hex(), list(value.co_names), [below(each) for each in value.co_consts]]
+        case type():
+            return _place(value)
+    return [_place(type(value)), below({name: getattr(value, name) for name in _attributes(value)})]
+
+
+def _code(function: FunctionType) -> Any:
+    """Where a function is in its module, whose file is known; what it does if there is no file."""
+    known = getattr(sys.modules.get(function.__module__), "__file__", None) is not None
+    return function.__code__.co_firstlineno if known else described(function.__code__)
+
+
+def _attributes(value: Any) -> list[str]:
+    if attrs.has(type(value)):
+        return [field.name for field in attrs.fields(type(value))]
+    return sorted(vars(value)) if hasattr(value, "__dict__") else []
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not filled yet
+        return None
+
+
+def _place(value: Any) -> str:
+    return f"{value.__module__}:{value.__qualname__}"
+
+
+def _hash(data: Any) -> str:
+    return hashlib.sha256(json.dumps(data).encode()).hexdigest()

@@ -1,0 +1,155 @@
+"""Which code something depends on: files by what is in them, installed distributions by version.
+
+A checkpoint, and machine code kept on disk, are of use only to the code that made them. What a module imports is read off its source,
+within functions too, and found without importing it: two processes agree however much each has imported so far.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import importlib.metadata
+import importlib.resources
+import importlib.util
+import sys
+import sysconfig
+from collections.abc import Iterable
+from functools import cache, lru_cache
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+HOUSE = Path(__file__).parent.parent
+MACHINERY = ("explorer", "spark", "highwater")
+SCAFFOLD = HOUSE / "highwater" / "scaffold"
+INSTALLED = {"site-packages", "dist-packages"}
+STANDARD = tuple(Path(sysconfig.get_path(which)) for which in ("stdlib", "platstdlib"))
+
+
+@attrs.frozen
+class Sources:
+    """What some modules depend on.
+
+    Attributes:
+        modules: the hash of each module's file, by the module's name.
+        distributions: the version of each installed distribution, by its name.
+    """
+
+    modules: dict[str, str]
+    distributions: dict[str, str]
+
+
+def sources_of(modules: Iterable[str]) -> Sources:
+    """The code of some modules, and of all that they import, and so on.
+
+    The standard library is left out, as its version is Python's. So are Highwater's own packages but for its models and properties. An
+    installed distribution counts by its version, unless one of the given modules is part of it.
+    """
+    todo = set(modules)
+    own = {_top(name) for name in todo}
+    files: dict[str, str] = {}
+    versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
+    seen: set[str] = set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        todo |= {name.rpartition(".")[0]} - {""}  # importing a.b runs a first
+        if _top(name) not in own and _is_installed(_top(name)):
+            versions |= _version_of(_top(name))
+            continue
+        spec = _spec_of(name)
+        if spec is None or spec.origin is None or not spec.has_location or _is_left_out(Path(spec.origin)):
+            continue
+        code = _read(spec)
+        files[name] = hashlib.sha256(code).hexdigest()
+        todo |= _imported(code, _package_of(spec)) if spec.origin.endswith(".py") else set()
+    return Sources(dict(sorted(files.items())), dict(sorted(versions.items())))
+
+
+def files_of(*packages: str) -> list[Any]:
+    """The source files of some packages without those below, be they in folders or in an archive."""
+    folders: list[Any] = [HOUSE.joinpath(*package.split(".")) for package in packages]
+    if not HOUSE.is_dir():
+        folders = [importlib.resources.files(package) for package in packages]
+    return sorted((file for folder in folders for file in folder.iterdir() if file.name.endswith(".py")), key=str)
+
+
+def digest(parts: Iterable[bytes]) -> str:
+    """One hash for all of these, which tells where one ends and the next begins."""
+    return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
+
+
+def _top(name: str) -> str:
+    return name.partition(".")[0]
+
+
+def _spec_of(name: str) -> ModuleSpec | None:
+    """Where a module comes from, found without importing anything; None if there is no such module."""
+    module = sys.modules.get(name)
+    if module is not None:
+        spec, file = getattr(module, "__spec__", None), getattr(module, "__file__", None)
+        return spec if spec is not None or file is None else importlib.util.spec_from_file_location(name, file)
+    parent, _, last = name.rpartition(".")
+    try:
+        if not parent:
+            return importlib.util.find_spec(name)
+        above = _spec_of(parent)
+        folders = above.submodule_search_locations if above else None
+        return None if folders is None else PathFinder.find_spec(f"{parent}.{last}", folders)
+    except (ImportError, ValueError):
+        return None
+
+
+def _package_of(spec: ModuleSpec) -> str:
+    """What relative imports of a module begin from. A module that runs as a program has another name than its package knows."""
+    return spec.name if spec.submodule_search_locations is not None else spec.name.rpartition(".")[0]
+
+
+def _is_left_out(path: Path) -> bool:
+    """Whether a file is of the standard library or of Highwater's machinery."""
+    if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in MACHINERY:
+        return not path.is_relative_to(SCAFFOLD)
+    return not INSTALLED.intersection(path.parts) and any(map(path.is_relative_to, STANDARD))
+
+
+@cache
+def _is_installed(top: str) -> bool:
+    """Whether a top-level module is part of an installed distribution that is known by its version."""
+    spec = _spec_of(top)
+    return bool(spec and spec.origin and INSTALLED.intersection(Path(spec.origin).parts) and _version_of(top))
+
+
+@cache
+def _version_of(top: str) -> dict[str, str]:
+    """The distributions that install a top-level module, and their versions. Asking for one by name is much faster than listing all."""
+    try:
+        named = importlib.metadata.distribution(top)
+        if any(file.parts[0] in (top, f"{top}.py") for file in named.files or ()):
+            return {named.name: named.version}
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    return {name: importlib.metadata.version(name) for name in importlib.metadata.packages_distributions().get(top, ())}
+
+
+def _read(spec: ModuleSpec) -> bytes:
+    """The code of a module, which may be in an archive."""
+    path = Path(str(spec.origin))
+    loader: Any = spec.loader
+    return path.read_bytes() if path.exists() else loader.get_data(spec.origin)
+
+
+@lru_cache(1024)
+def _imported(source: bytes, package: str) -> frozenset[str]:
+    """The modules, and names that may be modules, that a source imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
+            names |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
+    return frozenset(names)

@@ -1,0 +1,222 @@
+"""How a command ends, whatever happens while it runs: every ending has an exit code of its own, and one line that says why."""
+
+from __future__ import annotations
+
+import os
+import platform
+import select
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, TextIO
+
+import click
+
+from highwater.cli.options import DEFECT, INTERRUPTED, MET, NO_READER, UNKNOWN, USAGE, complain
+from highwater.shadowing import Shadowed, refuse_shadowed
+
+
+class Commands(click.Group):
+    """Commands that end with a documented exit code. Click's own endings give 1, which means that a claim was not met."""
+
+    def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
+        """Run the command that the arguments name, and exit."""
+
+        def run() -> Any:
+            refuse_shadowed()
+            return super(Commands, self).main(*arguments, standalone_mode=False, **options)
+
+        code = ending_of(run)
+        if standalone_mode:
+            sys.exit(code)
+        return code
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Read the arguments, or print the help: where nobody reads that, click ends with 1 by itself."""
+        try:
+            return super().make_context(*arguments, **options)
+        except OSError as error:
+            sys.exit(_unwritten(error))
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run a command. What it raises is judged here: click takes an EOFError for an interrupt, and ends with 1 without a reader."""
+        with without_ways_out():
+            return ending_of(lambda: super(Commands, self).invoke(context))
+
+
+@contextmanager
+def without_ways_out() -> Iterator[None]:
+    """Have `os._exit` and `os.exec...` raise SystemExit: in a model they would end this process with a code of their own, be it 0."""
+    here = os.getpid()
+    ways = {name: getattr(os, name) for name in ("_exit", "execv", "execve")}
+
+    def refusing(name: str) -> Any:
+        def refuse(*arguments: Any) -> None:
+            if os.getpid() != here:  # processes that were forked end so
+                ways[name](*arguments)
+            raise SystemExit(f"os.{name} was called")
+
+        return refuse
+
+    for name in ways:
+        setattr(os, name, refusing(name))
+    try:
+        yield
+    finally:
+        for name, way in ways.items():
+            setattr(os, name, way)
+
+
+def ending_of(run: Callable[[], Any]) -> int:
+    """Run something, and say why it ended if it did not end by itself.
+
+    Returns:
+        The exit code.
+    """
+    try:
+        code = _run(run)
+    except KeyboardInterrupt:  # a second one, while the first is told
+        code = INTERRUPTED
+    return _flushed(code)
+
+
+def _run(run: Callable[[], Any]) -> int:
+    try:
+        code = run()
+        return code if isinstance(code, int) else MET
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except SystemExit as error:
+        return _asked_for(error)
+    except (KeyboardInterrupt, click.Abort):
+        _say("interrupted")
+        return INTERRUPTED
+    except click.ClickException as error:
+        with suppress(OSError):
+            error.show()
+        return USAGE
+    except Shadowed as error:
+        complain(error)
+        return USAGE
+    except MemoryError:
+        _say("highwater: out of memory; lower a bound, or give it more")
+        return UNKNOWN
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _asked_for(error: SystemExit) -> int:
+    """The exit code that a command asked for; one that a model asks for is no success."""
+    if _line_in_a_model(error):
+        complain(Exception(explained(error)))
+        return USAGE
+    return error.code if isinstance(error.code, int) else MET
+
+
+def _unexpected(error: Exception) -> int:
+    """Say whose fault an exception is that no command has expected."""
+    if isinstance(error, OSError) and _of_printing(error):
+        return _unwritten(error)
+    complain(Exception(explained(error)))
+    return USAGE if _line_in_a_model(error) else DEFECT
+
+
+def explained(error: BaseException) -> str:
+    """What to say of an exception that nothing has expected: a line of the model's raised it, or it is a defect of Highwater's own.
+
+    The traceback of a defect is kept in a file.
+    """
+    if at := _line_in_a_model(error):
+        return f"the model raised {type(error).__name__}: {error}\n  {at}"
+    innermost = traceback.extract_tb(error.__traceback__)[-1:]
+    at = "".join(f" at {Path(frame.filename).name}:{frame.lineno}" for frame in innermost)
+    message = " ".join(str(error).split())
+    told = f"internal error: {type(error).__name__}{f': {message[:200]}' if message else ''}{at}"
+    text = f"{_versions()}\ncommand: {sys.argv}\n\n{''.join(traceback.format_exception(error))}"
+    try:
+        number, path = tempfile.mkstemp(prefix="highwater-defect-", suffix=".txt")
+        with open(number, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        kept = f"{path}, which holds the traceback"
+    except OSError:
+        _say(text)
+        kept = "the traceback above"
+    return f"{told}: this is a defect of Highwater, not of your model or spec; please open an issue with {kept}"
+
+
+def _versions() -> str:
+    try:
+        own = version("highwater")
+    except PackageNotFoundError:  # sent to a cluster as an archive
+        own = "not installed"
+    return f"highwater {own}, Python {sys.version}, {platform.platform()}"
+
+
+def _line_in_a_model(error: BaseException) -> str | None:
+    """The line of a model's that raised, if a model has run at all: `--help` imports nothing."""
+    if "explorer.system" not in sys.modules:
+        return None
+    from explorer.system import line_of
+
+    whole = inside = error.__traceback__
+    while inside is not None and not Path(inside.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parent):
+        inside = inside.tb_next  # what has called Highwater, such as pytest, is no model
+    try:
+        return line_of(error.with_traceback(inside or whole))
+    finally:
+        error.__traceback__ = whole
+
+
+def _flushed(code: int) -> int:
+    """The exit code, unless what was printed cannot be written."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        code = _unwritten(error)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and _broken(stream):
+            _discard(stream)
+    return code
+
+
+def _of_printing(error: OSError) -> bool:
+    """Whether it comes from standard output; what standard error raises is not passed on."""
+    innermost = traceback.extract_tb(error.__traceback__)[-1:]
+    return error.filename is None and any({"rich", "click"} & set(Path(frame.filename).parts) for frame in innermost)
+
+
+def _unwritten(error: OSError) -> int:
+    _discard(sys.stdout)
+    if isinstance(error, BrokenPipeError):
+        return NO_READER
+    _say(f"highwater: standard output cannot be written: {error.strerror}")
+    return USAGE
+
+
+def _discard(stream: TextIO) -> None:
+    """Let go to nowhere what cannot be written: at its end Python flushes again, and has an exit code of its own for what fails then."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _broken(stream: TextIO) -> bool:
+    """Whether nothing that is written arrives."""
+    try:
+        stream.flush()
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except OSError as error:  # a stream in memory has no number, which is an OSError, too
+        return error.errno is not None
+    except ValueError:  # it is closed
+        return False
+
+
+def _say(line: str) -> None:
+    with suppress(OSError):
+        click.echo(line, err=True)

@@ -1,0 +1,411 @@
+"""How commands end: with the documented exit codes, whatever happens, and never with a report that looks like success."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+import xmlschema
+from click.testing import CliRunner, Result
+
+from explorer.verdict import Budget
+from highwater.claims.checking import check_spec
+from highwater.claims.spec import load_spec
+from highwater.cli.main import main
+from highwater.cli.outputs import Outputs
+from highwater.cli.scaffolding import write_scaffold
+
+pytest_plugins = ["pytester"]
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = ROOT / "tests" / "schemas"
+LARGE = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 3}
+PATIENCE = 60.0  # seconds until something counts as hanging
+
+Write = Callable[..., Path]
+Run = Callable[..., Result]
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if name not in ("FORCE_COLOR", "PYTHONUNBUFFERED")}
+    return {**kept, "PYTHONPATH": str(ROOT), **more}
+
+
+def run(*arguments: Any, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "highwater", *map(str, arguments)]
+    options = {"env": environment(), "stdout": subprocess.PIPE, **options}
+    return subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False, **options)
+
+
+def one_line(text: str) -> str:
+    lines = text.splitlines()
+    assert len(lines) == 1, text
+    return lines[0]
+
+
+# --- defects of our own
+
+
+@pytest.fixture
+def report(highwater: Run, write_spec: Write, tmp_path: Path) -> Path:
+    """A report with a trace."""
+    path = tmp_path / "report.json"
+    highwater("check", write_spec("violated.toml", check=["leader_in_isr"], expect={"verdict": "violated"}), "--json", path)
+    return path
+
+
+def failing(message: str, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """A function that raises, and stands in a file of Highwater's own; of specs named `first` it does what it should, if that is given."""
+    code = (
+        "def fail(*arguments, **options):\n"
+        "    if otherwise and arguments[0].name == 'first': return otherwise(*arguments, **options)\n"
+        "    raise IndexError(message)\n"
+    )
+    names = {"otherwise": otherwise, "message": message}
+    exec(compile(code, str(ROOT / "explorer" / "trace.py"), "exec"), names)
+    return names["fail"]
+
+
+COMMANDS = {
+    "check": ("highwater.cli.run.check_spec", ["check", "SPEC"]),
+    "list": ("highwater.cli.listing.show_models", ["list", "models"]),
+    "mutate": ("highwater.claims.mutation.mutate", ["mutate", "SPEC"]),
+    "graph": ("explorer.analysis.graph.shape", ["graph", "SPEC"]),
+    "simulate": ("highwater.claims.simulation.simulate_spec", ["simulate", "SPEC"]),
+    "states": ("highwater.claims.on_spark.session", ["states", "SPEC"]),
+    "trace": ("highwater.reports.replaying.replay", ["trace", "--replay", "REPORT"]),
+    "init": ("highwater.cli.scaffolding.write_scaffold", ["init", "FOLDER"]),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
+    highwater: Run, write_spec: Write, report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    broken, words = COMMANDS[command]
+    monkeypatch.setattr(broken, failing("a fault\nof our own"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    places = {"SPEC": write_spec(), "REPORT": report, "FOLDER": tmp_path / "new"}
+    result = highwater(*(places.get(word, word) for word in words), may_fail=True)
+    assert result.exit_code == 70
+    line = one_line(result.stderr)
+    assert line.startswith("highwater: internal error: IndexError: a fault of our own at trace.py:3: ")
+    assert "this is a defect of Highwater, not of your model or spec; please open an issue with " in line
+    kept = Path(line.split("please open an issue with ")[1].removesuffix(", which holds the traceback"))
+    text = kept.read_text(encoding="utf-8")
+    assert "Traceback (most recent call last)" in text
+    assert "of our own" in text
+    assert text.startswith("highwater ")
+    assert kept.stat().st_mode & 0o077 == 0
+
+
+def test_every_command_is_among_those_that_were_made_to_fail() -> None:
+    assert set(main.commands) == set(COMMANDS)
+
+
+def test_a_traceback_that_cannot_be_kept_is_shown(write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("highwater.cli.run.check_spec", failing("a fault"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    result = CliRunner().invoke(main, ["check", str(write_spec())])
+    assert result.exit_code == 70
+    assert "Traceback (most recent call last)" in result.stderr
+    assert result.stderr.splitlines()[-1].endswith("please open an issue with the traceback above")
+
+
+def test_what_came_out_before_an_internal_error_is_written_and_not_called_complete(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("highwater.cli.run.check_spec", failing("a fault", otherwise=check_spec))
+    files = reports_in(tmp_path)
+    result = highwater("check", write_spec("first.toml"), write_spec("second.toml"), *options_of(files), may_fail=True)
+    assert result.exit_code == 70
+    assert result.stdout.startswith("ok  first\n")
+    refuse_green(files, results=1, why="the run was ended by IndexError: a fault")
+
+
+# --- reports of runs that did not end
+
+
+def reports_in(folder: Path) -> dict[str, Path]:
+    return {"json": folder / "out.json", "junit": folder / "out.xml", "sarif": folder / "out.sarif", "html": folder / "pages"}
+
+
+def options_of(files: dict[str, Path]) -> list[Any]:
+    return [word for kind, path in files.items() for word in (f"--{kind}", path)]
+
+
+def refuse_green(files: dict[str, Path], results: int, why: str) -> None:
+    """No report looks like the one of a run that ended, and all are valid."""
+    data = json.loads(files["json"].read_text(encoding="utf-8"))
+    assert (data["complete"], len(data["results"])) == (False, results)
+    sarif = json.loads(files["sarif"].read_text(encoding="utf-8"))
+    jsonschema.Draft4Validator(json.loads((SCHEMAS / "sarif-2.1.0.json").read_text(encoding="utf-8"))).validate(sarif)
+    invocation = sarif["runs"][0]["invocations"][0]
+    assert invocation["executionSuccessful"] is False
+    assert invocation["toolExecutionNotifications"][-1]["message"]["text"] == f"the report is not complete: {why}"
+    for schema in ("junit-ant.xsd", "junit-jenkins-10.xsd"):
+        xmlschema.XMLSchema(str(SCHEMAS / schema)).validate(str(files["junit"]))
+    suites = ElementTree.parse(files["junit"]).getroot()
+    assert sum(int(suite.get("errors", 0)) for suite in suites) == 1
+    assert next(suites.iter("error")).get("message") == f"the report is not complete: {why}"
+    assert f"Not complete: {why}" in (files["html"] / "index.html").read_text(encoding="utf-8")
+
+
+def test_a_killed_run_leaves_reports_that_no_step_takes_for_success(write_spec: Write, tmp_path: Path) -> None:
+    files = reports_in(tmp_path)
+    command = [sys.executable, "-m", "highwater", "check", str(write_spec(bounds=LARGE)), *map(str, options_of(files))]
+    process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        deadline = time.monotonic() + PATIENCE
+        while not (files["html"] / "index.html").exists() or not (files["html"] / "index.html").stat().st_size:  # the last one written
+            assert time.monotonic() < deadline
+            assert process.poll() is None
+            time.sleep(0.01)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    refuse_green(files, results=0, why="the run has begun and has not ended; it is still going on, or was killed")
+
+
+def test_an_interrupted_run_is_not_complete(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def interrupt(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("highwater.cli.run.check_spec", interrupt)
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    files = reports_in(tmp_path)
+    assert highwater("check", write_spec(), *options_of(files)).exit_code == 130
+    refuse_green(files, results=0, why="the run was interrupted")
+
+
+def test_the_step_summary_of_an_incomplete_run_says_so(write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    met = check_spec(load_spec(write_spec()), budget=Budget())
+    assert not Outputs({}, to_github=True).write([met], [], "the run was interrupted")
+    assert "**This is not complete: the run was interrupted.**" in summary.read_text(encoding="utf-8")
+
+
+def test_a_run_that_ended_is_complete(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+    files = reports_in(tmp_path)
+    assert highwater("check", write_spec(), *options_of(files)).exit_code == 0
+    assert json.loads(files["json"].read_text())["complete"] is True
+    assert json.loads(files["sarif"].read_text())["runs"][0]["invocations"][0]["executionSuccessful"] is True
+    assert not list(ElementTree.parse(files["junit"]).getroot().iter("error"))
+    assert "Not complete" not in (files["html"] / "index.html").read_text(encoding="utf-8")
+
+
+# --- models that end the process
+
+WAYS_OUT = ["os._exit(0)", "sys.exit(0)", "os.execv('/bin/true', ['true'])", "os.execvp('true', ['true'])", "posix_exit(0)"]
+PLACES = {
+    "an action": "    token = world.granted + 1",
+    "a property": "    return world.last",
+    "the definition": "    return Definition(",
+    "the initial states": "    return [World(",
+    "the import": "@invariant()",
+}
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+@pytest.mark.parametrize("place", PLACES)
+def test_a_model_that_ends_the_process_is_no_success(tmp_path: Path, place: str, way: str) -> None:
+    write_scaffold(tmp_path)
+    model, line = tmp_path / "lock_service.py", PLACES[place]
+    text = model.read_text(encoding="utf-8")
+    assert text.count(line) >= 1
+    indent = line[: len(line) - len(line.lstrip())]
+    imports = "from __future__ import annotations\n\nimport os\nimport sys\nfrom os import _exit as posix_exit\n"
+    text = text.replace("from __future__ import annotations\n", imports, 1).replace(line, f"{indent}{way}\n{line}", 1)
+    model.write_text(text, encoding="utf-8")
+    sarif = tmp_path / "out.sarif"
+    ran = run("check", tmp_path / "specs" / "fencing_keeps_late_writers_out.toml", "--model-path", tmp_path, "--sarif", sarif)
+    assert ran.returncode == 2, ran.stdout
+    assert "SystemExit" in ran.stderr
+    assert f"{model}:" in ran.stderr
+    assert "ok  " not in ran.stdout
+    if sarif.exists():
+        assert json.loads(sarif.read_text())["runs"][0]["invocations"][0]["executionSuccessful"] is False
+
+
+def test_a_converter_that_exits_is_no_success(tmp_path: Path) -> None:
+    """Between the functions that are known to be a model's."""
+    write_scaffold(tmp_path)
+    model = tmp_path / "lock_service.py"
+    text = model.read_text(encoding="utf-8")
+    assert "class Bounds:" in text
+    text = text.replace("class Bounds:", "class Bounds:\n    def __attrs_post_init__(self):\n        raise SystemExit(0)\n", 1)
+    model.write_text(text, encoding="utf-8")
+    ran = run("check", tmp_path / "specs", "--model-path", tmp_path)
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert f"at {model}:" in ran.stderr
+
+
+def test_processes_that_a_model_forks_may_end_as_they_do(tmp_path: Path) -> None:
+    code = (
+        "import os\nfrom highwater.endings import without_ways_out\n"
+        "with without_ways_out():\n"
+        "    child = os.fork()\n"
+        "    if child == 0: os._exit(7)\n"
+        "    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], env=environment(), capture_output=True, text=True, check=False)
+    assert ran.stdout == "7\n", ran.stderr
+
+
+def test_a_claim_under_pytest_whose_model_ends_the_process_fails(pytester: pytest.Pytester) -> None:
+    write_scaffold(pytester.path / "lock")
+    model = pytester.path / "lock" / "lock_service.py"
+    text = model.read_text(encoding="utf-8")
+    line = PLACES["an action"]
+    model.write_text(text.replace(line, f"    import os\n    os._exit(0)\n{line}", 1), encoding="utf-8")
+    result = pytester.runpytest_subprocess("--highwater", "--highwater-model-path", "lock", "lock/specs")
+    result.assert_outcomes(failed=2)
+
+
+# --- nobody reads
+
+
+@pytest.mark.parametrize("arguments", [["check", "SPEC"], ["list", "models"], ["--help"], ["check", "--help"], ["--version"]], ids=" ".join)
+def test_without_a_reader_commands_end_as_sigpipe_does(write_spec: Write, arguments: list[str]) -> None:
+    path = write_spec()
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        ran = run(*(path if word == "SPEC" else word for word in arguments), stdout=write)
+    finally:
+        os.close(write)
+    assert (ran.returncode, ran.stderr) == (141, "")
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("arguments", [["check", "SPEC"], ["list", "models"], ["--help"], ["check", "--help"]], ids=" ".join)
+def test_a_full_disk_under_standard_output_is_told(write_spec: Write, arguments: list[str], unbuffered: str) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full")
+    with open("/dev/full", "w") as full:
+        ran = run(
+            *(write_spec() if word == "SPEC" else word for word in arguments), stdout=full, env=environment(PYTHONUNBUFFERED=unbuffered)
+        )
+    assert ran.returncode == 2
+    assert one_line(ran.stderr) == "highwater: standard output cannot be written: No space left on device"
+
+
+@pytest.mark.parametrize(("keys", "code"), [({}, 0), ({"check": ["leader_in_isr"]}, 1), ({"bounds": {}}, 2)])
+def test_standard_error_that_cannot_be_written_changes_no_exit_code(write_spec: Write, keys: dict[str, Any], code: int) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full")
+    command = [sys.executable, "-m", "highwater", "check", str(write_spec(**keys))]
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE, check=False)
+    assert ran.returncode == code
+
+
+# --- Ctrl-C
+
+
+@pytest.mark.parametrize(
+    "module", ["click", "highwater.cli.options", "highwater.cli.run", "numpy", "highwater.claims.spec", "rich.console"]
+)
+def test_an_interrupt_while_the_program_is_loaded_exits_130(write_spec: Write, tmp_path: Path, module: str) -> None:
+    """The import of one module is interrupted."""
+    code = (
+        "import sys\n"
+        "class Interrupting:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupting())\n"
+        "from highwater.__main__ import main\n"
+        "main()\n"
+    )
+    command = [sys.executable, "-c", code, "check", str(write_spec())]
+    ran = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=PATIENCE, check=False)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (130, "", "interrupted\n")
+
+
+# --- files with the names of our packages
+
+
+@pytest.mark.parametrize("name", ["model", "invariants", "explorer", "spark"])
+@pytest.mark.parametrize("arguments", [["check", "SPEC"], ["list", "models"], ["init", "new"]], ids=" ".join)
+def test_a_file_that_hides_a_package_is_named(write_spec: Write, tmp_path: Path, name: str, arguments: list[str]) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / f"{name}.py").write_text("", encoding="utf-8")
+    ran = run(*(write_spec() if word == "SPEC" else word for word in arguments), cwd=folder)  # python -m searches the current folder
+    assert (ran.returncode, ran.stdout) == (2, "")
+    line = one_line(ran.stderr)
+    assert line.startswith(
+        f"highwater: {folder / name}.py: has the name of Highwater's own package {name}, and Python finds it first; rename it"
+    )
+
+
+def test_a_folder_without_an_init_hides_nothing(write_spec: Write, tmp_path: Path) -> None:
+    (tmp_path / "mine" / "model").mkdir(parents=True)
+    assert run("check", write_spec(), cwd=tmp_path / "mine").returncode == 0
+
+
+def test_from_python_a_file_that_hides_a_package_is_named(tmp_path: Path) -> None:
+    (tmp_path / "explorer.py").write_text("", encoding="utf-8")
+    command = [sys.executable, "-c", "import highwater; highwater.check"]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
+    assert f"{tmp_path / 'explorer'}.py: has the name of Highwater's own package explorer" in ran.stderr.splitlines()[-1]
+
+
+CLAIM = """
+model = "reference"
+protocol = { variant = "kip-320" }
+bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1 }
+check = ["weak_isr"]
+"""
+
+
+@pytest.mark.parametrize("name", ["model", "invariants", "explorer", "spark"])
+def test_under_pytest_a_file_that_hides_a_package_is_named(pytester: pytest.Pytester, name: str) -> None:
+    """Beside the tests, from where pytest puts it first on Python's path once it imports one of them."""
+    folder = pytester.mkdir("tests")
+    (folder / f"{name}.py").write_text("WHAT = 1\n", encoding="utf-8")
+    (folder / "claim.toml").write_text(CLAIM, encoding="utf-8")
+    (folder / "test_mine.py").write_text(f"from {name} import WHAT\n\ndef test_what(): assert WHAT == 1\n", encoding="utf-8")
+    (folder / "test_other.py").write_text(
+        "def test_other(checker): checker.check('weak_isr', model='reference', bounds={})\n", encoding="utf-8"
+    )
+    result = pytester.runpytest_subprocess("--highwater", "tests", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=2)
+    text = result.stdout.str()
+    assert "INTERNALERROR" not in text
+    assert text.count(f"{folder / name}.py: has the name of Highwater's own package {name}") >= 2
+
+
+def test_under_pytest_a_file_on_the_path_that_hides_a_package_ends_the_run(pytester: pytest.Pytester) -> None:
+    (pytester.path / "model.py").write_text("", encoding="utf-8")
+    (pytester.path / "claim.toml").write_text(CLAIM, encoding="utf-8")
+    result = pytester.runpytest_subprocess("--highwater", "claim.toml", "-o", "pythonpath=.")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+    result.stderr.fnmatch_lines(["ERROR: */model.py: has the name of Highwater's own package model*"])
+
+
+def test_an_internal_error_under_pytest_is_a_failure_that_says_whose_fault_it_is(pytester: pytest.Pytester) -> None:
+    (pytester.path / "claim.toml").write_text(CLAIM, encoding="utf-8")
+    pytester.makeconftest(
+        "import highwater.api, explorer.trace\n"
+        "code = 'def fail(*arguments, **options): raise IndexError(0)'\n"
+        "names = {}\n"
+        "exec(compile(code, explorer.trace.__file__, 'exec'), names)\n"
+        "highwater.api.check_spec = names['fail']\n"
+    )
+    result = pytester.runpytest_subprocess("--highwater", "claim.toml")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["internal error: IndexError: 0 at trace.py:1: this is a defect of Highwater, not*"])
