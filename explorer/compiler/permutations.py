@@ -41,6 +41,22 @@ def permuted(domain: Any, value: Any, permutation: Permutation) -> Any:
     return value
 
 
+def names_in(domain: Any, path: str = "") -> Iterator[tuple[str, str, str, range]]:
+    """The places of names inside a domain: where it is, whether names are values or positions there, of which set, and which ones."""
+    match domain:
+        case Integers(low=low, high=high, names=names) if names:
+            yield path, "room", names, range(low, high + 1)
+        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of):
+            yield from names_in(of, path)
+        case ArrayOf(of=of, length=length, by=by):
+            if by:
+                yield path, "places", by, range(length)
+            yield from names_in(of, path)
+        case Struct(fields=fields):
+            for name, of in fields.items():
+                yield from names_in(of, f"{path}.{name}" if path else name)
+
+
 @attrs.frozen(eq=False)
 class Image:
     """What a permutation of names does to packed states.

@@ -13,7 +13,7 @@ import numpy as np
 
 from explorer.kernels import entry_points
 from explorer.search.engine import Engine, mask_of
-from explorer.system import judge_end, successor
+from explorer.system import InternalError, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
 
@@ -60,7 +60,9 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
     entry_points.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
     trace = first_trace(engine, marks, level)
     words = engine.layout.pack(trace[-1].state)
-    number = next(number for number in numbers if not engine.invariants.evaluate(number, words))
+    number = next((number for number in numbers if not engine.invariants.evaluate(number, words)), None)
+    if number is None:
+        raise InternalError(f"{name} is violated in a state of depth {level}, and holds in the state that the trace leads to")
     return violation_at(engine.system, engine.system.invariants[number], trace)
 
 
@@ -81,7 +83,7 @@ def _broken_step(engine: Engine, name: str, level: int) -> Violation:
         for each in system.step_properties if isinstance(after, system.domain.cls) else ():
             if each.of.name == name and not judge_end(system, each, before, after):
                 return violation_at(system, each, (*trace, Step(action, after)))
-    raise AssertionError("unreachable: a marked state has a step that violates the property")
+    raise InternalError(f"{name} is violated by a step from a state of depth {level}, and by none from the state that the trace leads to")
 
 
 def _order(engine: Engine, violation: Violation) -> tuple[int, ...]:
@@ -104,10 +106,12 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
         row = engine.row_of(state)
         return ends[level] <= row < ends[level + 1] and bool(marks[row])
 
-    trace = [next(Step(None, state) for state in system.initial if is_marked(state, 0))]
-    for level in range(1, depth + 1):
+    begins = (Step(None, state) for state in system.initial if is_marked(state, 0))
+    trace = [next(begins, None)]
+    while trace[-1] is not None and len(trace) <= depth:
         after = ((action, successor(action, trace[-1].state, system.domain)) for action in system.actions)
-        trace.append(
-            next(Step(action, state) for action, state in after if isinstance(state, system.domain.cls) and is_marked(state, level))
-        )
+        leads_on = (Step(each, s) for each, s in after if isinstance(s, system.domain.cls) and is_marked(s, len(trace)))
+        trace.append(next(leads_on, None))
+    if trace[-1] is None:
+        raise InternalError(f"a state of depth {depth} was found, and plain Python takes no step to it from depth {len(trace) - 2}")
     return tuple(trace)

@@ -22,9 +22,9 @@ import attrs
 import numpy as np
 
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
-from explorer.compiler.permutations import Image, Permutation, permuted, renamed
+from explorer.compiler.permutations import Image, Permutation, names_in, permuted, renamed
 from explorer.kernels.arrays import Symmetry
-from explorer.system import System
+from explorer.system import ModelError, System
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8
@@ -38,14 +38,20 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
     A prospect with a parameter that is a name, such as "this client can have a turn", is another one after an exchange: whether it is lost
     is asked of one state after the other, and an image of the state says nothing of it.
 
-    Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too large.
+    Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too large; none where a
+    name takes more bits than these tables look at.
+
+    Raises:
+        ModelError: a field or parameter has no place for all of the names.
     """
+    _refuse_lack_of_places(system)
     bytes_each = 8 * layout.words * len(list(_chunks(layout))) << MOST_CHUNK_BITS
-    most = max((n for n in range(1, MOST_NAMES + 1) if bytes_each * math.factorial(n) <= MOST_BYTES), default=1)
-    choices = [
-        [dict(zip(names[-most:], image, strict=True)) for image in itertools.permutations(names[-most:])]
-        for names in system.interchangeable.values()
-    ]
+    wide = {names for _, _, names, places in names_in(system.domain) if len(places) >= 1 << MOST_CHUNK_BITS}
+    movable = {of: names[-MOST_NAMES:] if of not in wide else () for of, names in system.interchangeable.items()}
+    while bytes_each * math.prod(math.factorial(len(names)) for names in movable.values()) > MOST_BYTES and any(movable.values()):
+        most = max(map(len, movable.values()))
+        movable = {of: names[-most + 1 :] if most > 1 else () for of, names in movable.items()}
+    choices = [[dict(zip(names, image, strict=True)) for image in itertools.permutations(names)] for names in movable.values()]
     every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
     initial = set(system.initial)
     return [
@@ -54,6 +60,19 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
         if {permuted(system.domain, state, found) for state in system.initial} == initial
         and all(renamed(each, found) == renamed(each, {}) for each in system.prospects)
     ]
+
+
+def _refuse_lack_of_places(system: System) -> None:
+    declared = [(instance.of.name, instance.domains) for instance in (*system.actions, *system.invariants, *system.step_properties)]
+    parameters = [(f"{of}'s {name}", domain) for of, domains in declared for name, domain in domains.items()]
+    values = (place for path, domain in parameters for place in names_in(domain, path) if place[1] == "places")
+    for path, kind, of, places in (*names_in(system.domain), *values):
+        names = system.interchangeable.get(of, ())
+        if 0 < sum(name in places for name in names) < len(names):
+            raise ModelError(
+                f"{path} has {kind} for {of} {places[0]} to {places[-1]} only, and the model declares"
+                f" {', '.join(map(str, names))} interchangeable"
+            )
 
 
 def no_symmetry(layout: Layout) -> Symmetry:
