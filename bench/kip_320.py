@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from explorer.search.breadth_first import explore
 from explorer.verdict import Outcome
 from highwater.claims.resolving import build_system, resolve_model
-from model.language.registration import MODELS
+from model.catalogue import MODELS
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 SMALL, LARGE = (3, 2, 2, 2), (3, 2, 2, 3)

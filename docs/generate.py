@@ -23,10 +23,9 @@ from explorer.compiler.tracing import OutOfBounds
 from explorer.system import System
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.claims.spec import Expectation, Mutations, SpecFile
-from highwater.cli.listing import variants
+from highwater.cli.listing import grouped, variants
 from highwater.cli.main import main as command_line
-from invariants.catalogue import PROPERTIES
-from model.language.registration import MODELS
+from model.catalogue import MODELS
 
 DOCS = Path(__file__).parent
 NOTE = "<!-- Written by docs/generate.py from the code; change the code instead. -->\n"
@@ -105,12 +104,9 @@ def properties() -> Iterator[str]:
     """Every property, with what it says of itself."""
     yield from ("# Properties", "", NOTE)
     yield from ("`no_deadlock` is a property of every model: each state has a successor, or a bound is to blame for that it has none.", "")
-    for state, found in PROPERTIES.items():
-        names = [f"`{m.name}`" for m in MODELS.values() if any(d.state is state for _, _, d in variants(m))]
-        under = [n for m in MODELS.values() for n, _, d in variants(m) if d.state is state]
-        every = all(d.state is state for m in MODELS.values() if f"`{m.name}`" in names for _, _, d in variants(m))
-        yield from (f"## Of the model {', '.join(names)}" + ("" if every else f" under {', '.join(under)}"), "")
-        for each in found:
+    for model, names, definition in grouped(lambda definition: definition.known_properties):
+        yield from (f"## Of the model `{model}`" + (f" under {', '.join(names)}" if names else ""), "")
+        for each in definition.known_properties:
             yield from (f"### `{each.name}`", "", f"For every {', '.join(each.parameters)}." if each.parameters else "", "")
             yield from (re.sub(r"\n(?=\w[\w ]*: )", "\n- ", inspect.getdoc(each) or ""), "")
 

@@ -61,7 +61,7 @@ def sources_of(modules: Iterable[str]) -> Sources:
         if _top(name) not in own and _is_installed(_top(name)):
             versions |= _version_of(_top(name))
             continue
-        spec = _spec_of(name)
+        spec = spec_of(name)
         if spec is None or spec.origin is None or not spec.has_location or _is_left_out(Path(spec.origin)):
             continue
         code = _read(spec)
@@ -87,7 +87,7 @@ def _top(name: str) -> str:
     return name.partition(".")[0]
 
 
-def _spec_of(name: str) -> ModuleSpec | None:
+def spec_of(name: str) -> ModuleSpec | None:
     """Where a module comes from, found without importing anything; None if there is no such module."""
     module = sys.modules.get(name)
     if module is not None:
@@ -97,7 +97,7 @@ def _spec_of(name: str) -> ModuleSpec | None:
     try:
         if not parent:
             return importlib.util.find_spec(name)
-        above = _spec_of(parent)
+        above = spec_of(parent)
         folders = above.submodule_search_locations if above else None
         return None if folders is None else PathFinder.find_spec(f"{parent}.{last}", folders)
     except (ImportError, ValueError):
@@ -119,7 +119,7 @@ def _is_left_out(path: Path) -> bool:
 @cache
 def _is_installed(top: str) -> bool:
     """Whether a top-level module is part of an installed distribution that is known by its version."""
-    spec = _spec_of(top)
+    spec = spec_of(top)
     return bool(spec and spec.origin and INSTALLED.intersection(Path(spec.origin).parts) and _version_of(top))
 
 

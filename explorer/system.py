@@ -42,6 +42,7 @@ class System:
         invariants: one instance per invariant and parameter values, each checked on every state.
         step_properties: one instance per step property and parameter values, each checked on every step.
         prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
+        liveness: one instance per liveness property and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
         protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a search is.
         modules: the modules that made it, besides those of its functions and its state.
@@ -54,9 +55,15 @@ class System:
     interchangeable: Mapping[str, tuple[int, ...]] = attrs.field(factory=dict)
     step_properties: tuple[Instance, ...] = ()
     prospects: tuple[Instance, ...] = ()
+    liveness: tuple[Instance, ...] = ()
     protocol: Any = None
     bounds: Any = None
     modules: tuple[str, ...] = ()
+
+    @property
+    def premises(self) -> tuple[Instance, ...]:
+        """The premises of the liveness properties that have one, in their order."""
+        return tuple(each.premise for each in self.liveness if each.premise is not None)
 
     @property
     def transitions(self) -> Struct:

@@ -56,7 +56,7 @@ class Step:
 
 @attrs.frozen
 class Violation:
-    """A property that is false in the last state of a shortest trace, or of its last step.
+    """A property that is false in the last state of a shortest trace, or of its last step, or of a lasso.
 
     Attributes:
         property: the property's name; `no_deadlock` where the last state has no successor and no bound is to blame.
@@ -64,6 +64,8 @@ class Violation:
         witness: why it is false, in words; empty where the property does not say.
         facts: what the witness speaks of.
         trace: the steps from an initial state; its length counts actions, so a trace of n actions has n + 1 steps.
+        back_to: of a lasso, the step after which the state is the last one again: what follows it repeats for ever. It is the last step
+            itself where nothing happens any more. None for any other trace.
     """
 
     property: str
@@ -71,10 +73,24 @@ class Violation:
     witness: str
     facts: dict[str, Any]
     trace: tuple[Step, ...]
+    back_to: int | None = None
 
     @property
     def trace_length(self) -> int:
         return len(self.trace) - 1
+
+    @property
+    def length_in_words(self) -> str:
+        """How long the trace is; of a lasso, how far it is to the cycle, and how long that is."""
+        if self.back_to is None:
+            return in_steps(self.trace_length)
+        cycle = self.trace_length - self.back_to
+        return f"{in_steps(self.back_to)}, then {f'a cycle of {cycle}' if cycle else 'nothing'} for ever"
+
+
+def in_steps(count: int) -> str:
+    """A number of steps."""
+    return f"{count} step{'' if count == 1 else 's'}"
 
 
 @attrs.frozen
@@ -110,7 +126,9 @@ class Outcome:
         compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
         seconds: wall-clock time of the exploration.
         memory: bytes of states and visited set; 0 for the oracle.
-        words, bits: the size of a packed state; 0 for the oracle.
+        bits: the size of a packed state; 0 for the plain-Python engine.
+        held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on. What such a state
+            leads to is not judged.
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them; with `coverage`
             also those of actions. Nothing for the oracle, and for a search that went on from a snapshot.
     """
@@ -128,9 +146,9 @@ class Outcome:
     compiled_paths: int = 0
     seconds: float = 0.0
     memory: int = 0
-    words: int = 0
     bits: int = 0
     unreached: tuple[Unreached, ...] = ()
+    held_back: dict[str, int] = attrs.field(factory=dict)
 
     @property
     def distinct_states(self) -> int:

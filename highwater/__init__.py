@@ -1,4 +1,9 @@
-"""The front door: what reads specs, runs the checker, and shows what came out. `highwater.check("claim.toml")` is all of it in one call."""
+"""The front door, and what authors of models import.
+
+    from highwater import Definition, Model, action, invariant, within
+
+`highwater.check("claim.toml")` reads a claim, checks it and gives its result.
+"""
 
 from __future__ import annotations
 
@@ -6,44 +11,127 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from highwater.api import (
-        Result,
-        Spec,
-        SpecError,
-        Status,
-        Verdict,
-        Violation,
+    from explorer.verdict import Verdict, Violation
+    from highwater.api import check, check_all, claim
+    from highwater.claims.checking import Result, Status
+    from highwater.claims.spec import Spec, SpecError
+    from model.language.declarations import (
+        Transition,
         Witness,
-        check,
-        check_all,
-        claim,
+        action,
+        always_eventually,
+        eventually,
+        eventually_always,
         invariant,
+        leads_to,
+        per,
         prospect,
         step_property,
     )
+    from model.language.definition import Definition, Model, NoToggles, toggle
+    from model.language.domain import (
+        BOOLEAN,
+        ArrayOf,
+        DomainError,
+        Integers,
+        Maybe,
+        OneOf,
+        SequenceOf,
+        SetOf,
+        bound,
+        evolve,
+        records,
+        replaced,
+        within,
+    )
+    from model.log import brokers, epochs, offsets
+
+_PLACES = {
+    "explorer.verdict": ("Verdict", "Violation"),
+    "highwater.api": ("check", "check_all", "claim"),
+    "highwater.claims.checking": ("Result", "Status"),
+    "highwater.claims.spec": ("Spec", "SpecError"),
+    "model.language.declarations": (
+        "Transition",
+        "Witness",
+        "action",
+        "always_eventually",
+        "eventually",
+        "eventually_always",
+        "invariant",
+        "leads_to",
+        "per",
+        "prospect",
+        "step_property",
+    ),
+    "model.language.definition": ("Definition", "Model", "NoToggles", "toggle"),
+    "model.language.domain": (
+        "BOOLEAN",
+        "ArrayOf",
+        "DomainError",
+        "Integers",
+        "Maybe",
+        "OneOf",
+        "SequenceOf",
+        "SetOf",
+        "bound",
+        "evolve",
+        "records",
+        "replaced",
+        "within",
+    ),
+    "model.log": ("brokers", "epochs", "offsets"),
+}
+_PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 
 __all__ = [
+    "BOOLEAN",
+    "ArrayOf",
+    "Definition",
+    "DomainError",
+    "Integers",
+    "Maybe",
+    "Model",
+    "NoToggles",
+    "OneOf",
     "Result",
+    "SequenceOf",
+    "SetOf",
     "Spec",
     "SpecError",
     "Status",
+    "Transition",
     "Verdict",
     "Violation",
     "Witness",
+    "action",
+    "always_eventually",
+    "bound",
+    "brokers",
     "check",
     "check_all",
     "claim",
+    "epochs",
+    "eventually",
+    "eventually_always",
+    "evolve",
     "invariant",
+    "leads_to",
+    "offsets",
+    "per",
     "prospect",
+    "records",
+    "replaced",
     "step_property",
+    "toggle",
+    "within",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Names of `highwater.api`, imported when they are first asked for: `highwater --help` asks for none."""
-    if name in __all__:
-        import_module("highwater.shadowing").refuse_shadowed()
-        return getattr(import_module("highwater.api"), name)
+    """A public name, imported when it is first asked for: `highwater --help` asks for none."""
+    if name in _PLACE_OF:
+        return getattr(import_module(_PLACE_OF[name]), name)
     raise AttributeError(f"module 'highwater' has no attribute {name!r}")
 
 

@@ -18,30 +18,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from explorer.verdict import Budget, Verdict, Violation
+from explorer.verdict import Budget
 from highwater.claims import own
-from highwater.claims.checking import Engine, Result, Status, check_spec
-from highwater.claims.resolving import Property
+from highwater.claims.checking import Engine, Result, check_spec
 from highwater.claims.spec import Spec, SpecError, find_specs, load_spec, make_spec
 from highwater.claims.tables import did_you_mean, shown
-from model.language.declarations import Witness, invariant, prospect, step_property
-from model.language.definition import Model
-
-__all__ = [
-    "Result",
-    "Spec",
-    "SpecError",
-    "Status",
-    "Verdict",
-    "Violation",
-    "Witness",
-    "check",
-    "check_all",
-    "claim",
-    "invariant",
-    "prospect",
-    "step_property",
-]
+from model.language.definition import Model, Property
 
 
 def check(

@@ -91,7 +91,7 @@ class Claim(pytest.Item):
             raise ClaimNotMet(result)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *args: Any) -> Any:
-        from highwater.endings import explained
+        from highwater.cli.endings import explained
         from highwater.shadowing import Shadowed
 
         error = excinfo.value
@@ -126,7 +126,7 @@ def _workers(config: pytest.Config) -> int | None:
 
 def _check(config: pytest.Config, spec: Callable[[], Any]) -> Result:
     """Check one claim."""
-    from highwater.endings import without_ways_out
+    from highwater.cli.endings import without_ways_out
     from highwater.shadowing import refuse_shadowed
 
     refuse_shadowed()

@@ -1,4 +1,4 @@
-"""Text that may come from anywhere, made safe to look at."""
+"""Text for people: made safe to look at, and in the right number."""
 
 from __future__ import annotations
 
@@ -15,3 +15,8 @@ def visible(text: str) -> str:
 def _spelt(character: str) -> str:
     code = ord(character)
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: "1 step", "2,000 steps"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

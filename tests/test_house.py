@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 
 import networkx
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FLOORS = ("model", "invariants", "explorer", "spark", "highwater")
+FLOORS = ("model", "invariants", "explorer", "spark", "conformance", "highwater")
 MAY_IMPORT = {
     "model": {"model"},
     "invariants": {"invariants", "model"},
-    "explorer": {"explorer", "model.language.domain", "model.language.declarations"},
-    "spark": {"spark", "explorer", "model.language.domain", "model.language.declarations"},
+    "explorer": {"explorer", "model.language"},
+    "spark": {"spark", "explorer", "model.language"},
+    "conformance": {"conformance", "explorer", "model"},
     "highwater": set(FLOORS),
 }
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
     "llvmlite": ("explorer/kernels/",),
-    "networkx": ("explorer/analysis/graph.py", "explorer/search/plain_python.py"),
+    "networkx": ("explorer/analysis/graph.py", "explorer/search/plain_python.py", "explorer/search/plain_liveness.py"),
     "pyspark": ("spark/",),
     "pyarrow": ("spark/",),
     "click": ("highwater/",),
@@ -73,6 +76,40 @@ def test_no_module_imports_itself_by_a_detour() -> None:
     assert not list(networkx.simple_cycles(graph))
 
 
+def floors() -> dict[str, list[set[str]]]:
+    """From the table in CONTRIBUTING.md: per folder, its floors from the ground up, each with its rooms."""
+    block = re.search(r"```floors\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert block is not None
+    lines = (line.split(":") for line in block[1].strip().splitlines())
+    return {folder: [{room.strip() for room in floor.split(",")} for floor in rest.split("|")] for folder, rest in lines}
+
+
+def climbs(floors: list[set[str]], arrows: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The arrows between rooms of a folder that do not lead to a lower floor."""
+    level = {room: number for number, rooms in enumerate(floors) for room in rooms}
+    return [(room, other) for room, other in arrows if level[room] <= level[other]]
+
+
+@pytest.mark.parametrize("folder", floors())
+def test_arrows_inside_a_folder_lead_to_lower_floors(folder: str) -> None:
+    inside = {module: path for module, path in MODULES.items() if module.startswith(f"{folder}.")}
+    rooms = {module.split(".")[1] for module, path in inside.items() if "scaffold" not in path.parts}
+    assert rooms == set().union(*floors()[folder]), "the table of floors in CONTRIBUTING.md names other rooms"
+    arrows = {
+        (module.split(".")[1], name.split(".")[1])
+        for module, path in inside.items()
+        for name in imports(path)
+        if name in inside and name.split(".")[1] != module.split(".")[1]
+    }
+    assert climbs(floors()[folder], arrows) == []
+
+
+def test_an_arrow_upwards_or_between_neighbours_is_noticed() -> None:
+    table = [{"ground"}, {"first", "other"}]
+    assert climbs(table, [("first", "ground")]) == []
+    assert climbs(table, [("ground", "first"), ("first", "other")]) == [("ground", "first"), ("first", "other")]
+
+
 @pytest.mark.parametrize("module", MODULES)
 def test_each_heavy_library_has_one_importer(module: str) -> None:
     place = MODULES[module].relative_to(ROOT).as_posix()
@@ -103,13 +140,25 @@ def test_a_package_is_a_docstring(package: str) -> None:
     assert isinstance(body[0], ast.Expr)
 
 
-def test_the_front_door_offers_what_the_api_does_and_imports_it_when_asked() -> None:
+def test_the_front_door_offers_what_it_says_and_imports_it_when_asked() -> None:
     import highwater
-    from highwater import api
 
-    assert highwater.__all__ == api.__all__
-    assert all(getattr(highwater, name) is getattr(api, name) for name in api.__all__)
+    for_readers = {
+        (str(node.module), alias.name)
+        for node in ast.walk(ast.parse(Path(highwater.__file__).read_text(encoding="utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.col_offset
+        for alias in node.names
+    }
+    assert {(place, name) for place, names in highwater._PLACES.items() for name in names} == for_readers
+    assert {name for _, name in for_readers} == set(highwater.__all__)
+    assert all(getattr(highwater, name) is not None for name in highwater.__all__)
     code = "import sys, highwater; print(sorted({name.split('.')[0] for name in sys.modules} & {'numba', 'numpy', 'cattrs', 'attrs'}))"
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_model_that_imports_the_front_door_loads_no_checker() -> None:
+    code = "import sys\nfrom highwater import action, bound, evolve, invariant, within\n"
+    code += "print(sorted({name.split('.')[0] for name in sys.modules} & {'numba', 'numpy', 'cattrs', 'click', 'explorer'}))"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 

@@ -16,10 +16,11 @@ import attrs
 from explorer.analysis.outlook import outlook
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
 from explorer.compiler.tracing import Recorder, Update
+from explorer.search.lassos import is_lasso
 from explorer.system import RAISED, ModelError, System, judge_end, where
 from explorer.trace import element_path
 from explorer.verdict import Step
-from model.language.declarations import Instance, Prospect, StepProperty, Transition
+from model.language.declarations import Instance, Liveness, Prospect, StepProperty, Transition
 
 START = 0
 
@@ -41,12 +42,14 @@ class Causes:
     distance: Mapping[int, int]
 
 
-def causes(system: System, trace: Sequence[Step], violated: Instance | None) -> Causes:
+def causes(system: System, trace: Sequence[Step], violated: Instance | None, back_to: int | None = None) -> Causes:
     """Find out what depends on what along a trace.
 
     Args:
         violated: the property that the last state or step violates; None for a deadlock, which looks at what disables every action. A
-            prospect looks at all that it and the steps along it read, in the last state and wherever these still lead.
+            prospect looks at all that it and the steps along it read, in the last state and wherever these still lead. A liveness
+            property looks at all that it reads on the cycle.
+        back_to: of a lasso, where its cycle begins.
 
     Raises:
         ModelError: an action or the property cannot be traced, or an action does not do what the trace says.
@@ -57,7 +60,7 @@ def causes(system: System, trace: Sequence[Step], violated: Instance | None) -> 
     writers = _writers(layout, words)
     runs = [_Run(), *(_run(layout, words[number - 1], step.action) for number, step in enumerate(trace[1:], 1))]
     end = len(trace) - 1
-    looked_at = _looked_at(system, layout, words, violated)
+    looked_at = _looked_at(system, layout, words, violated, end if back_to is None else back_to)
 
     def by_part(leaves: Iterable[tuple[Leaf, int]]) -> dict[str, tuple[int, ...]]:
         found: dict[str, set[int]] = {}
@@ -115,7 +118,9 @@ def _run(layout: Layout, words: Any, action: Instance | None) -> _Run:
     return _Run(decided_by, dict(result.copies), frozenset(leaf for leaf, _ in result.constants) | frozenset(result.cleared))
 
 
-def _looked_at(system: System, layout: Layout, words: Sequence[Any], violated: Instance | None) -> frozenset[tuple[Leaf, int]]:
+def _looked_at(
+    system: System, layout: Layout, words: Sequence[Any], violated: Instance | None, back_to: int
+) -> frozenset[tuple[Leaf, int]]:
     """The leaves that the violated property read, each with the number of the state in which it did."""
     end = len(words) - 1
     if violated is None:
@@ -125,6 +130,8 @@ def _looked_at(system: System, layout: Layout, words: Sequence[Any], violated: I
         ahead = [layout.pack(state) for state in outlook(system, violated, layout.unpack(words[end])).seen]
         read = (_read(layout, state, each, writes=each is not violated) for state in ahead for each in (violated, *relied_on))
         return frozenset((leaf, end) for leaves in read for leaf in leaves)
+    if isinstance(violated.of, Liveness):
+        return frozenset((leaf, at) for at in range(back_to, end + 1) for leaf in _read(layout, words[at], violated))
     if not isinstance(violated.of, StepProperty):
         return frozenset((leaf, end) for leaf in _read(layout, words[end], violated))
     both, leaves = Layout(system.transitions), layout.root.leaves()
@@ -202,20 +209,23 @@ def _distances(
     return dict(sorted(distance.items()))
 
 
-def instance_of(system: System, name: str, arguments: Mapping[str, str], trace: Sequence[Step]) -> Instance | None:
+def instance_of(
+    system: System, name: str, arguments: Mapping[str, str], trace: Sequence[Step], back_to: int | None = None
+) -> Instance | None:
     """The instance of the property that the end of a trace violates; None for a deadlock, and for what cannot be judged again."""
-    return next(
-        (each for each in instances_of(system, name) if dict(each.shown) == dict(arguments) and violates(system, each, trace)), None
-    )
+    named = (each for each in instances_of(system, name) if dict(each.shown) == dict(arguments))
+    return next((each for each in named if violates(system, each, trace, back_to)), None)
 
 
 def instances_of(system: System, name: str) -> list[Instance]:
     """The instances of a checked property."""
-    return [each for each in (*system.invariants, *system.step_properties, *system.prospects) if each.of.name == name]
+    return [each for each in (*system.invariants, *system.step_properties, *system.prospects, *system.liveness) if each.of.name == name]
 
 
-def violates(system: System, instance: Instance, trace: Sequence[Step]) -> bool | None:
-    """Whether the end of a trace violates a property; None for a prospect that cannot be judged without the graph of all states."""
+def violates(system: System, instance: Instance, trace: Sequence[Step], back_to: int | None = None) -> bool | None:
+    """Whether the end of a trace, or a lasso, violates a property; None for a prospect that takes the graph of all states to be judged."""
+    if isinstance(instance.of, Liveness):
+        return is_lasso(system, instance, trace, back_to)
     if isinstance(instance.of, Prospect):
         return outlook(system, instance, trace[-1].state).lost
     return not judge_end(system, instance, trace[-2].state if len(trace) > 1 else None, trace[-1].state)

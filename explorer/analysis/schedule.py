@@ -29,6 +29,8 @@ def with_fewest_switches(system: System, violation: Violation) -> Violation:
     Each actor's own steps stay in order. The new trace begins and ends in the same states, was executed step by step, and does not
     violate the property earlier. Where there are too many orders to try, the halves of the trace are put in order one after the other.
     """
+    if violation.back_to is not None:
+        return violation  # a cycle is what it is
     watched = [i for i in (*system.invariants, *system.step_properties) if i.of.name == violation.property]
     violated = instance_of(system, violation.property, violation.arguments, violation.trace)
     if violated is None and violation.property != DEADLOCK:

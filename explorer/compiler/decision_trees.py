@@ -130,6 +130,17 @@ class Program:
             position = first + value
         return tuple(tests), reference
 
+    def leaf(self, number: int, words: Any) -> int:
+        """The position of the branch where the known path of one instance for a packed state ends, in the tree of the first of its
+        family: equal for paths that differ by names only."""
+        first, image = self._first[number]
+        origin = image.origin_of(words) if image else words
+        cells, position = self.branches.cells, first
+        while (branch := cells[position]) & NODE:
+            (word, shift, width), begin = self.node(branch)
+            position = begin + (int(origin[word]) >> shift & ((1 << width) - 1))
+        return position
+
     def _end(self, number: int, words: Any) -> int:
         """The branch where the known path of one instance for a packed state ends."""
         cells = self.branches.cells

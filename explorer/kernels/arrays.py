@@ -22,6 +22,16 @@ IMAGE, LEAST, KEYS, MOST_KEYS = 1, 2, 3, 5
 SPARE = LEAST + MOST_KEYS
 
 
+CUT, OUTSIDE = 2**32 - 1, 2**32 - 2  # in place of a step's target: a bound cuts the step; it leads out of the region that is asked for
+
+# What becomes of a row: it is out of the question, in question, or in a fair component.
+OUT, OPEN, FAIR = range(3)
+
+# What is counted for one component, by class but for DEMAND_SEEN: in how many states all demands of the class are
+# enabled, whether any is in any state, whether one is taken; the state counted last; how many are enabled there.
+FULL, SOME, TAKEN, DEMAND_SEEN, CLASS_SEEN, NOW, TALLIED = range(7)
+
+
 class Trees(NamedTuple):
     """The trees of a program, wide nodes over them, and a filter in front of them.
 
@@ -111,3 +121,44 @@ class Work(NamedTuple):
     pair: Any
     broken: Any
     misses: Any
+
+
+class Graph(NamedTuple):
+    """The steps of all rows.
+
+    Attributes:
+        first: where the steps of each row begin, and then how many there are.
+        targets: the row that each step leads to, or `CUT` or `OUTSIDE`.
+        labels: the action of each step.
+    """
+
+    first: Any
+    targets: Any
+    labels: Any
+
+
+class Fairness(NamedTuple):
+    """What a property relies on.
+
+    Attributes:
+        demands: by action, the number of the demand that it meets, or -1.
+        classes: by demand, its class. Demands of a class are images of each other where rows stand for all images of a state; a class is
+            taken where one of its demands is, and is enabled everywhere where all are. Otherwise each demand is a class.
+        sizes: by class, how many demands it has.
+        strong: by class, whether its demands are strong.
+    """
+
+    demands: Any
+    classes: Any
+    sizes: Any
+    strong: Any
+
+
+class Components(NamedTuple):
+    """Room for the search for components: numbers per row, see `explorer.kernels.components`."""
+
+    number: Any
+    low: Any
+    stack: Any
+    calls: Any
+    taken: Any

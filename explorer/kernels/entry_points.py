@@ -98,8 +98,12 @@ check, mark_violating = (Door("check", name) for name in ("check", "mark_violati
 expand = Door("expand", "expand")
 enter_rows, find, move_row = (Door("rows", name) for name in ("enter_rows", "find", "move_row"))
 orbit_sizes, representative = (Door("canonical", name) for name in ("orbit_sizes", "representative"))
-mark_at_rest, mark_breaking, mark_predecessors, mark_reaching = (
-    Door("reach", name) for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching")
+mark_at_rest, mark_breaking, mark_predecessors, mark_reaching, note_parents = (
+    Door("reach", name) for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
+)
+list_edges = Door("graph", "list_edges")
+judge_components, mark_held_back, mark_ways, measure = (
+    Door("components", name) for name in ("judge_components", "mark_held_back", "mark_ways", "measure")
 )
 admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, successors = (
     Door("partitions", name)

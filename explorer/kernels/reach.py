@@ -42,6 +42,39 @@ def mark_predecessors(
 
 
 @kernel
+def note_parents(
+    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, among: int, parents: Any, trees: Any, effects: Any,
+    symmetry: Any, work: Any, units: Any,
+) -> int:  # fmt: skip
+    """Note for each marked row among end..next_end without a parent one of the rows begin..end that leads to it.
+
+    Args:
+        among: 1 if only marked rows may become parents.
+        parents: by row, its parent; -1 where there is none yet.
+
+    Returns:
+        The number of misses. If there are any, call again once the trees have grown.
+    """
+    for first in range(begin, end, len(work.moves)):
+        last = min(end, first + len(work.moves))
+        for at in range(last - first):
+            read_row(rows, first + at, work.words, at, units)
+        hits, resolved = list_hits(first, last - first, True, trees, work, units)
+        if not resolved:
+            return work.counts[MISSES]
+        for hit in range(hits):
+            effect, at = work.hit_effect[hit], work.hit_state[hit]
+            if effects.cut[effect] or (among and not marks[first + at]):
+                continue
+            apply(work.words, at, effect, effects, work.made, 0, units)
+            representative(work.made, symmetry, units)
+            found = find_row(rows, table, work.made, 0, units)
+            if end <= found < next_end and marks[found] and parents[found] < 0:
+                parents[found] = first + at
+    return 0
+
+
+@kernel
 def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> None:
     """Mark the rows begin..end without successors and without cut steps. Their walks are all known."""
     for row in range(begin, end):

@@ -13,6 +13,7 @@ from explorer.kernels.arrays import Work
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.coverage import unreached
 from explorer.search.engine import Engine
+from explorer.search.liveness import lassos_in
 from explorer.search.progress import Pace
 from explorer.search.prospects import hopeless_states
 from explorer.search.snapshots import Snapshots
@@ -68,6 +69,17 @@ def explore(
     return search.run()
 
 
+def reach(system: System, budget: Budget = Budget(), workers: int | None = None) -> Engine:  # noqa: B008 - frozen
+    """Explore without a verdict, and hand back all rows and trees: what is reachable, and along which paths of functions.
+
+    Raises:
+        ModelError: as `explore` says.
+    """
+    engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry=True)
+    _Search(engine, budget, False, True, lambda progress: None, False).run()
+    return engine
+
+
 class _Search:
     """One search: its levels, what ends it early, its snapshots, and what it tells."""
 
@@ -88,6 +100,7 @@ class _Search:
         self.pace = Pace(engine, on_progress)
         self.violations: list[Violation] = []
         self.level_sizes: list[int] = []
+        self.held_back: dict[str, int] = {}
         self.snapshots: Snapshots | None = None
         self.resumed = False
         self.saw_everything = True
@@ -107,6 +120,7 @@ class _Search:
             reason = self._explore()
             if not reason and (self.keep_going or not self.violations):  # every state is known
                 self.violations += hopeless_states(self.engine, {violation.property for violation in self.violations})
+                reason = self._judge_liveness()
         except KeyboardInterrupt:
             reason = "interrupted"
             self._snapshot(at_once=True)
@@ -118,6 +132,15 @@ class _Search:
             if self.engine.pool:
                 self.engine.pool.shutdown()
         return self._outcome(reason)
+
+    def _judge_liveness(self) -> str:
+        """Look for lassos; what kept it from doing so, if anything did."""
+        try:
+            found, self.held_back = lassos_in(self.engine, {violation.property for violation in self.violations})
+        except Stopped as stopped:
+            return str(stopped)
+        self.violations += found
+        return ""
 
     def _explore(self) -> str:
         """Go from level to level; what ended it early, if anything did."""
@@ -266,8 +289,8 @@ class _Search:
             compiled_paths=engine.paths,
             seconds=self.pace.seconds,
             memory=self.store.bytes_taken,
-            words=engine.layout.words,
             bits=engine.layout.bits,
+            held_back=self.held_back,
             unreached=self._unreached() if verdict is Verdict.HOLDS and self.saw_everything else (),
         )
 

@@ -21,7 +21,7 @@ class Compiled:
     Attributes:
         system, layout: what is compiled, and its bits.
         images: what the permutations of interchangeable names do to packed states.
-        effects, actions, invariants, prospects, steps: the trees; those of `steps` are the step properties'.
+        effects, actions, invariants, prospects, liveness, premises, steps: the trees; those of `steps` are the step properties'.
         growing: who holds it may let trees grow.
     """
 
@@ -43,6 +43,8 @@ class Compiled:
         self.actions = ActionProgram(layout, system.actions, self.effects, audit, self.images, share)
         self.invariants = InvariantProgram(layout, system.invariants, self.effects, audit, self.images, share)
         self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, self.images, share)
+        self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, self.images, share)
+        self.premises = InvariantProgram(layout, system.premises, self.effects, audit, self.images, share)
         both = layout.doubled(system.transitions)
         of_steps = [Image.under(permutation, both) for permutation in permutations if system.step_properties]
         self.steps = InvariantProgram(both, system.step_properties, self.effects, audit, of_steps, share)
@@ -51,7 +53,7 @@ class Compiled:
     @property
     def programs(self) -> tuple[Program, ...]:
         """All of them."""
-        return self.actions, self.invariants, self.steps, self.prospects
+        return self.actions, self.invariants, self.steps, self.prospects, self.liveness, self.premises
 
     @property
     def paths(self) -> int:

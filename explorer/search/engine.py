@@ -92,8 +92,7 @@ class Engine(Compiled):
         self._next_filter_at = FILTERS_LAST_UNTIL * self.store.count
         sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
         steps = [(*words, *after) for words in sample for after in self.actions.known_successors(words)] if self.steps.instances else []
-        samples = {self.actions: sample, self.invariants: sample, self.steps: steps, self.prospects: sample}
-        self._filters = {program: Filter(program, each) for program, each in samples.items()}
+        self._filters = {program: Filter(program, steps if program is self.steps else sample) for program in self.programs}
         states = np.array([self.store.words(row) for row in self._spread_rows(WIDE_SAMPLE)], np.uint64)
         self._widened = {self.actions: widened(self.actions, states)}
 

@@ -21,7 +21,7 @@ from explorer.compiler.layout import Layout
 from explorer.sources import digest, files_of, sources_of
 from explorer.system import System
 from model.language import declarations, domain
-from model.language.declarations import Instance, Prospect
+from model.language.declarations import Instance, Liveness, Prospect
 
 Fingerprint = dict[str, dict[str, str]]
 """By part of a search, what there is in it, and a text or a hash of each."""
@@ -50,8 +50,8 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
         permutations: how many permutations of names it treats as one; 0 without symmetry.
         options: what else the engine was asked for.
     """
-    properties = (*system.invariants, *system.step_properties, *system.prospects)
-    functions = (each.of.function for each in (*system.actions, *properties))
+    properties = (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
+    functions = (each.of.function for each in (*system.actions, *properties, *system.premises))
     sources = sources_of({*LANGUAGE, *system.modules, *(each.__module__ for each in (system.domain.cls, *functions))})
     symmetry = {"symmetry": f"on, {permutations} permutations" if permutations > 1 else "off"}
     names = {f"interchangeable {kind}": repr(tuple(members)) for kind, members in system.interchangeable.items() if permutations > 1}
@@ -122,8 +122,7 @@ def _instances(instances: Iterable[Instance]) -> dict[str, str]:
     """By name of what is declared, a hash of all its instances."""
     found: dict[str, list[Any]] = {}
     for each in instances:
-        along = [described(action) for action in each.of.along] if isinstance(each.of, Prospect) else []
-        said = [type(each.of).__name__, str(each), described(each.domains), described(each.apply), along]
+        said = [type(each.of).__name__, str(each), described(each.domains), described(each.apply), _relied_on(each)]
         found.setdefault(each.of.name, []).append(said)
     return {name: _hash(said) for name, said in found.items()}
 
@@ -134,6 +133,16 @@ def _constants(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
         for key, value in vars(sys.modules[name]).items() if name in sys.modules else ():
             if isinstance(value, bool | int | float) and not key.startswith("__"):
                 yield f"{name}.{key}", str(value)
+
+
+def _relied_on(of: Instance) -> list[Any]:
+    """What a property of the graph says besides its function."""
+    if isinstance(of.of, Prospect):
+        return [described(action) for action in of.of.along]
+    if not isinstance(of.of, Liveness):
+        return []
+    fair = [[[described(each.action), *each.parameters] for each in listed] for listed in (of.of.fair, of.of.strongly_fair)]
+    return [of.of.form.value, fair, described(of.premise.apply) if of.premise else None]
 
 
 def described(value: Any, inside: tuple[int, ...] = ()) -> Any:

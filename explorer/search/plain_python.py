@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from explorer.search.plain_liveness import judge_liveness
 from explorer.system import Cut, System, judge, successor
 from explorer.trace import retrace, violation_at
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict
+from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from model.language.declarations import Instance, Transition
 
 STATES_BETWEEN_REPORTS = 1000
@@ -37,7 +38,8 @@ class _Search:
         levels: how many states there are at each depth that was begun.
         level: the states of the level that is being found.
         violated: by property, the path to its first violation, and the instance.
-        moves: for prospects, what each action makes of each state.
+        moves: for prospects and liveness, what each action makes of each state.
+        held_back: see `explorer.verdict.Outcome`.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class _Search:
         self.stopped_at_bound = 0
         self.violated: dict[str, tuple[list[Any], Instance | None]] = {}
         self.moves: dict[Any, list[tuple[Instance, Any]]] = {}
+        self.lassos: dict[str, Violation] = {}
+        self.held_back: dict[str, int] = {}
         self.reason = ""
 
     def run(self) -> Outcome:
@@ -62,6 +66,7 @@ class _Search:
             self._explore()
             if not self.reason and (self.keep_going or not self.violated):  # every state is known
                 self._judge_prospects()
+                self._judge_liveness()
         except KeyboardInterrupt:
             self.reason = "interrupted"
         return self._outcome()
@@ -111,7 +116,7 @@ class _Search:
             self.stopped_at_bound += 1
         elif not steps:
             self.at_rest.append(state)
-        if self.system.prospects:
+        if self.system.prospects or self.system.liveness:
             self.moves[state] = results
         for _, after in steps:
             if after not in self.parents:
@@ -127,6 +132,10 @@ class _Search:
         lost = [(hopeless[0], each) for each in prospects if (hopeless := _hopeless(self.system, each, self.moves))]
         for state, each in sorted(lost, key=lambda found: found_at[found[0]]):
             self.violated.setdefault(each.of.name, (_path(self.parents, state), each))
+
+    def _judge_liveness(self) -> None:
+        if self.system.liveness:
+            self.lassos, self.held_back = judge_liveness(self.system, self.moves, self.parents)
 
     def _report(self, *, level_ended: bool) -> None:
         self.on_progress(
@@ -146,9 +155,9 @@ class _Search:
         begun = sum(self.levels)
         violations = ((instance, retrace(self.system, path)) for path, instance in self.violated.values())
         return Outcome(
-            verdict=Verdict.after(bool(self.violated), self.reason),
+            verdict=Verdict.after(bool(self.violated or self.lassos), self.reason),
             reason=self.reason,
-            violations=tuple(violation_at(self.system, instance, trace) for instance, trace in violations),
+            violations=(*(violation_at(self.system, instance, trace) for instance, trace in violations), *self.lassos.values()),
             levels=(*self.levels, *([len(self.parents) - begun] if begun < len(self.parents) else [])),
             generated=sum(self.enabled.values()),
             enabled=dict(self.enabled),
@@ -157,6 +166,7 @@ class _Search:
             stopped_at_bound=self.stopped_at_bound,
             stored_states=len(self.parents),
             seconds=time.perf_counter() - self.started,
+            held_back=self.held_back,
         )
 
 

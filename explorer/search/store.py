@@ -81,6 +81,11 @@ class Store:
         return self._total - self._other
 
     @property
+    def room(self) -> int:
+        """Bytes that the budget leaves beside what is known."""
+        return max(0, self._memory - self.bytes_taken)
+
+    @property
     def count(self) -> int:
         """How many states are known. Between levels there are no holes among their rows."""
         return int(self.shared[ROWS])

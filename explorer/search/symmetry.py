@@ -53,18 +53,20 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
         movable = {of: names[-most + 1 :] if most > 1 else () for of, names in movable.items()}
     choices = [[dict(zip(names, image, strict=True)) for image in itertools.permutations(names)] for names in movable.values()]
     every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
+    if system.liveness:
+        every = every[:1]
     initial = set(system.initial)
     return [
         found
         for found in every
         if {permuted(system.domain, state, found) for state in system.initial} == initial
-        and all(renamed(each, found) == renamed(each, {}) for each in system.prospects)
+        and all(renamed(each, found) == renamed(each, {}) for each in (*system.prospects, *system.liveness))
     ]
 
 
 def _refuse_lack_of_places(system: System) -> None:
-    declared = [(instance.of.name, instance.domains) for instance in (*system.actions, *system.invariants, *system.step_properties)]
-    parameters = [(f"{of}'s {name}", domain) for of, domains in declared for name, domain in domains.items()]
+    every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
+    parameters = [(f"{each.of.name}'s {name}", domain) for each in every for name, domain in each.domains.items()]
     values = (place for path, domain in parameters for place in names_in(domain, path) if place[1] == "places")
     for path, kind, of, places in (*names_in(system.domain), *values):
         names = system.interchangeable.get(of, ())

@@ -187,5 +187,5 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
 def _found(outcome: Outcome) -> str:
     if outcome.violations:
         first = outcome.violations[0]
-        return f"{first.property} is violated after {first.trace_length} steps"
+        return f"{first.property} is violated after {first.length_in_words}"
     return f"the verdict is {outcome.verdict.value}"

@@ -12,7 +12,7 @@ from tomlkit.items import InlineTable
 
 from highwater.claims.checking import Result, Status, judge_claim
 from highwater.claims.spec import COUNTS, load_spec
-from highwater.reports.results import write_text
+from highwater.files import write_text
 
 
 def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:

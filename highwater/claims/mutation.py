@@ -17,9 +17,10 @@ import attrs
 from explorer.system import RAISED
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.checking import Result, check_spec
-from highwater.claims.resolving import define, find_model, properties_of
+from highwater.claims.resolving import define, find_model
 from highwater.claims.spec import Expectation, Spec, SpecError
 from highwater.claims.tables import Wrong, did_you_mean, shown
+from highwater.visible import counted
 from model.language.definition import Definition
 
 _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
@@ -180,7 +181,7 @@ def _text(value: Any) -> str:
 
 
 def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
-    every = attrs.evolve(spec, properties=properties_of(spec.definition))
+    every = attrs.evolve(spec, properties=spec.definition.known_properties)
     violated = {violation.property for violation in search(every, keep_going=True).outcome.violations}
     return attrs.evolve(spec, properties=tuple(of for of in every.properties if of.name not in violated))
 
@@ -200,7 +201,7 @@ def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., R
         return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0])
     outcome = result.outcome
     if (violation := result.violation) is not None:
-        why = f"{violation.property} after {violation.trace_length} steps"
+        why = f"{violation.property} after {counted(violation.trace_length, 'step')}"
         return became(Fate.CAUGHT, why, violation=violation, outcome=outcome)
     if outcome.verdict not in _COMPLETE:
         return became(Fate.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)

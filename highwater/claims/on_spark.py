@@ -17,7 +17,7 @@ from highwater.claims import own
 from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
-from model.language.declarations import Prospect
+from model.language.declarations import GraphProperty, Prospect
 
 
 def system_of(
@@ -33,22 +33,24 @@ def system_of(
     """
     own.search(path for path in map(Path, model_path) if path.is_dir())
     try:
-        chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
+        with own.trusting():
+            chosen, definition, sizes, properties = resolve_model(find_model(model), protocol, bounds, check)
     except Wrong as wrong:
         hint = "install it where executors run, or send it with spark-submit --py-files"
         raise ModelError(f"an executor cannot load the model: {wrong.problems[0].partition(';')[0]}; {hint}") from None
     return build_system(definition, chosen, sizes, properties)
 
 
-def refuse_prospects(spec: Spec) -> None:
-    """What stays possible is judged on the graph of all states, which Spark does not build.
+def refuse_graph_properties(spec: Spec) -> None:
+    """What stays possible, and what must happen, is judged on the graph of all states, which Spark does not build.
 
     Raises:
-        SpecError: the spec checks a prospect.
+        SpecError: the spec checks a prospect or a liveness property.
     """
     for each in spec.properties:
-        if isinstance(each, Prospect):
-            raise SpecError(f"{spec.path}: check: {each.name} is a prospect, which --engine spark cannot judge; leave it out, or use local")
+        if isinstance(each, GraphProperty):
+            kind = "a prospect" if isinstance(each, Prospect) else "a liveness property"
+            raise SpecError(f"{spec.path}: check: {each.name} is {kind}, which --engine spark cannot judge; leave it out, or use local")
 
 
 def recipe(spec: Spec) -> Callable[[], System]:
@@ -73,7 +75,7 @@ def explore(
     Raises:
         SpecError: Spark is not there, or gave up.
     """
-    refuse_prospects(spec)
+    refuse_graph_properties(spec)
     with_spark = session(master)
     from spark.driver.explore import explore as explore_levels
     from spark.driver.session import ClusterError

@@ -1,6 +1,8 @@
-"""Models and properties of one's own: `package.module:NAME`, from an installed package or from a folder that the user named.
+"""Models and properties of one's own: `package.module:NAME`, from a folder that the user named or from beside the spec.
 
-The current folder is never searched unless it is named: a spec from elsewhere must not run what happens to lie around.
+A spec or a report may come from anywhere, and to import a module is to execute it. So a name in one of them imports nothing that merely
+happens to be there, be it in the current folder, in the standard library or installed. An installed distribution offers its modules to
+specs by entry points of the group `highwater.models`.
 """
 
 from __future__ import annotations
@@ -11,16 +13,24 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.machinery import PathFinder
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
+from explorer.sources import HOUSE, spec_of
 from explorer.system import RAISED, line_of
 from highwater.claims.tables import Wrong, did_you_mean, shown
 
+GROUP = "highwater.models"
 _REFERENCE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 _FLOORS = ("model", "invariants", "explorer", "spark", "highwater")
 _GIVEN: dict[str, Any] = {}
 _FOLDERS: dict[str, None] = {}
+_BESIDE: dict[str, None] = {}
+_here: ContextVar[Path | None] = ContextVar("the folder of the spec that is being read", default=None)
+_trusted: ContextVar[bool] = ContextVar("whether names were resolved before, by another process", default=False)
 
 
 def is_reference(name: str) -> bool:
@@ -47,14 +57,43 @@ def search(folders: Iterable[Path]) -> None:
         if not folder.is_dir():
             raise NotADirectoryError(f"{folder}: --model-path needs a folder that exists")
         _FOLDERS[str(folder.resolve())] = None
-        if str(folder.resolve()) not in sys.path[1:]:  # what stands first may be what `python -m` put there
-            sys.path.append(str(folder.resolve()))
-            importlib.invalidate_caches()
+        _add_to_path(folder.resolve())
+
+
+def offer(places: Iterable[Path]) -> None:
+    """Let specs name modules in these folders and archives, which are on Python's path already."""
+    _FOLDERS.update(dict.fromkeys(str(place.resolve()) for place in places))
+
+
+def _add_to_path(folder: Path) -> None:
+    if str(folder) not in sys.path[1:]:  # what stands first may be what `python -m` put there
+        sys.path.append(str(folder))
+        importlib.invalidate_caches()
 
 
 def folders() -> tuple[str, ...]:
     """The folders that are searched, for other processes to search."""
-    return tuple(_FOLDERS)
+    return (*_FOLDERS, *_BESIDE)
+
+
+@contextmanager
+def beside(spec: Path) -> Iterator[None]:
+    """While a spec is read, modules in its folder may be named, too."""
+    before = _here.set(spec.resolve().parent)
+    try:
+        yield
+    finally:
+        _here.reset(before)
+
+
+@contextmanager
+def trusting() -> Iterator[None]:
+    """While names are resolved that the driver of a cluster has resolved before, wherever their modules are on this machine."""
+    before = _trusted.set(True)
+    try:
+        yield
+    finally:
+        _trusted.reset(before)
 
 
 def load(reference: str, key: str, *kind: type) -> Any:
@@ -86,19 +125,61 @@ def _shadowed(module: str) -> str:
 
 
 def _import(name: str, key: str) -> Any:
+    with _without_current_folder():
+        _look_beside(name.partition(".")[0])
+        if not _trusted.get():
+            _refuse_unless_offered(name, key)
+        return _imported(name, key)
+
+
+def _imported(name: str, key: str) -> Any:
     try:
-        with _without_current_folder():
-            return importlib.import_module(name)
+        return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
             raise Wrong(f"{key}: {name} cannot be imported: {error}") from error
         here = Path(*name.split("."))
         near = here.with_suffix(".py").exists() or here.is_dir()
-        hint = "; the current folder is searched only with --model-path ." if near else "; install it, or name its folder with --model-path"
+        hint = "; the current folder is searched only with --model-path ." if near else "; name its folder with --model-path"
         raise Wrong(f"{key}: there is no module {error.name}{_shadowed(name) or hint}") from None
     except RAISED as error:
         at = f" {where}" if (where := line_of(error)) else ""
         raise Wrong(f"{key}: {name} cannot be imported: {type(error).__name__}: {error}{at}") from error
+
+
+def _look_beside(top: str) -> None:
+    """Add the folder of the spec to Python's path if a module is there and nowhere else."""
+    here = _here.get()
+    if here is not None and spec_of(top) is None and PathFinder.find_spec(top, [str(here)]) is not None:
+        _BESIDE[str(here)] = None
+        _add_to_path(here)
+
+
+def _refuse_unless_offered(name: str, key: str) -> None:
+    """Refuse to import what nobody has offered to specs.
+
+    Raises:
+        Wrong: a file that the import executes is in none of the folders, and no entry point names the module.
+    """
+    parts = name.split(".")
+    specs = [spec_of(".".join(parts[:count])) for count in range(1, len(parts) + 1)]
+    executed = [each for each in specs if each is not None and (each.origin or each.submodule_search_locations is None)]
+    folders = [*([HOUSE] if parts[0] in ("model", "invariants") else []), *map(Path, _FOLDERS), *filter(None, [_here.get()])]
+    outside = [each.origin or "no file" for each in executed if not (each.has_location and _is_in(str(each.origin), folders, parts[0]))]
+    if not outside or any(f"{name}.".startswith(f"{each.module}.") for each in entry_points(group=GROUP)):
+        return
+    here = _here.get()
+    same = PathFinder.find_spec(parts[0], [str(here)]) if here is not None else None
+    if same is not None and same.origin is not None:
+        raise Wrong(f"{key}: {parts[0]} is {outside[0]} for Python, which hides {same.origin}; give that another name")
+    how = f'name its folder with --model-path, or have its distribution declare it by an entry point of the group "{GROUP}"'
+    raise Wrong(f"{key}: {name} ({outside[0]}) is neither beside the spec nor below a --model-path, and is not imported; {how}")
+
+
+def _is_in(file: str, folders: Iterable[Path], top: str) -> bool:
+    """Whether a file is that top-level module of one of the folders, or part of that package: installed ones may lie further below."""
+    ways = (Path(file), Path(file).resolve())
+    return any(way.parent == folder or way.is_relative_to(folder / top) for way in ways for folder in folders)
 
 
 @contextmanager

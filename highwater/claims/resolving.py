@@ -13,18 +13,10 @@ from explorer.system import RAISED, ModelError, System, blaming_the_model, line_
 from explorer.verdict import DEADLOCK
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
-from invariants.catalogue import PROPERTIES
-from model.language.declarations import Invariant, Prospect, StepProperty
-from model.language.definition import Definition, Model
+from model.catalogue import MODELS
+from model.language.declarations import Invariant, Liveness, Prospect, StepProperty
+from model.language.definition import Definition, Model, Property
 from model.language.domain import domain_of
-from model.language.registration import MODELS
-
-Property = Invariant | StepProperty | Prospect
-
-
-def properties_of(definition: Definition) -> tuple[Property, ...]:
-    """The properties that speak of a model's states: those of the catalogue, and those that it brings along."""
-    return (*PROPERTIES.get(definition.state, ()), *definition.properties)
 
 
 def find_model(name: str) -> Model:
@@ -84,13 +76,13 @@ def resolve_model(
     findings.raise_if_any()  # bounds and properties depend on the protocol
     definition = define(model, chosen)
     sizes = findings.get(structure, bounds, definition.bounds, "bounds")
-    known = {each.name: each for each in properties_of(definition)}
+    known = {each.name: each for each in definition.known_properties}
     names = list(check)
     if not names:
         findings.add(f"check: names no property; allowed are {', '.join((*known, DEADLOCK))}")
     choices = {**known, DEADLOCK: None}
     wanted = [
-        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect)
+        findings.get(own.load, name, "check", Invariant, StepProperty, Prospect, Liveness)
         if own.is_reference(name)
         else findings.get(choose, name, choices, "check", "properties of this model")
         for name in names
@@ -121,6 +113,7 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
         prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
+        liveness=tuple(instance for instance in instances if isinstance(instance.of, Liveness)),
         interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
         protocol=protocol,
         bounds=bounds,

@@ -11,8 +11,7 @@ from explorer.system import ModelError, blaming_the_model
 from explorer.verdict import Verdict, Violation
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import did_you_mean
-from highwater.reports.results import SIMULATION, VERSION, about_spec, about_violation
-from model.language.declarations import Prospect
+from model.language.declarations import GraphProperty
 
 
 @attrs.frozen
@@ -36,8 +35,8 @@ class Simulated:
 
     @property
     def not_judged(self) -> tuple[str, ...]:
-        """The prospects that the spec names: to judge them every state must be known."""
-        return tuple(each.name for each in self.spec.properties if isinstance(each, Prospect))
+        """The prospects and liveness properties that the spec names: to judge them every state must be known."""
+        return tuple(each.name for each in self.spec.properties if isinstance(each, GraphProperty))
 
     @property
     def as_claimed(self) -> bool | None:
@@ -89,23 +88,3 @@ def simulate_spec(
             )
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from error
-
-
-def simulation_report(found: Simulated) -> dict[str, Any]:
-    """What was found as JSON; `highwater trace` reads it as it reads the results of `check`."""
-    spec, made = found.spec, found.simulation
-    counts = ("seed", "walks", "depth", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound", "unweighted")
-    entry = {
-        **about_spec(spec),
-        "not_judged": list(found.not_judged),
-        "as_claimed": found.as_claimed,
-        "verdict": "violated" if found.violation else "unknown",
-        "walk_length": made.violation.trace_length if made.violation else None,
-        "minimal": found.shrunk.minimal.value if found.shrunk else None,
-        "simulation": {name: getattr(made, name) for name in counts},
-        "unreached": [attrs.asdict(missed) for missed in made.unreached],
-        "compiled_paths": made.compiled_paths,
-        "seconds": round(made.seconds, 6),
-        **about_violation(spec.system(), found.violation),
-    }
-    return {"format": SIMULATION, "version": VERSION, "results": [entry]}

@@ -6,6 +6,7 @@ values that would be right.
 
 from __future__ import annotations
 
+import functools
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,11 +18,11 @@ from explorer.system import System
 from explorer.verdict import DEADLOCK, Verdict
 from highwater.claims import own
 from highwater.claims.positions import may_be_spec
-from highwater.claims.resolving import Property, build_system, choose, find_model, resolve_model, same_name, with_preset
+from highwater.claims.resolving import build_system, choose, find_model, resolve_model, same_name, with_preset
 from highwater.claims.tables import Findings, Wrong, structure
-from model.language.declarations import Prospect
+from model.catalogue import MODELS
+from model.language.declarations import GraphProperty, Property, Prospect
 from model.language.definition import Definition
-from model.language.registration import MODELS
 
 COUNTS = ("trace_length", "distinct_states", "depth")
 
@@ -95,7 +96,7 @@ class Spec:
         name: the file's name without its ending: the claim.
         path: the file.
         definition, protocol, bounds: the model under the protocol, and the bounds object.
-        properties: the invariants, step properties and prospects to check.
+        properties: the invariants, step properties, prospects and liveness properties to check.
         check_deadlock: whether a state without successors, which no bound explains, is a violation too.
     """
 
@@ -108,9 +109,13 @@ class Spec:
     properties: tuple[Property, ...]
     check_deadlock: bool
 
-    def system(self) -> System:
-        """The transition system that the spec speaks of."""
+    @functools.cached_property
+    def _system(self) -> System:
         return build_system(self.definition, self.protocol, self.bounds, self.properties)
+
+    def system(self) -> System:
+        """The transition system of the spec. It is built once."""
+        return self._system
 
 
 def find_specs(paths: Iterable[Path]) -> list[Path]:
@@ -152,7 +157,8 @@ def load_spec(path: Path) -> Spec:
     except (ValueError, RecursionError) as error:
         raise SpecError(f"{path}: is not TOML: {error}") from None
     try:
-        return _resolve(path, data)
+        with own.beside(path):
+            return _resolve(path, data)
     except Wrong as wrong:
         raise SpecError("\n".join(f"{path}: {problem}" for problem in wrong.problems)) from None
 
@@ -227,8 +233,9 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         findings.add('expect.verdict: "holds-to-depth" needs the key max_depth')
     if file.max_depth is not None and resolved is not None:
         for each in resolved[3]:
-            if isinstance(each, Prospect):
-                findings.add(f"max_depth: {each.name} is a prospect, to be judged once every state is known; leave max_depth out")
+            if isinstance(each, GraphProperty):
+                kind = "a prospect" if isinstance(each, Prospect) else "a liveness property"
+                findings.add(f"max_depth: {each.name} is {kind}, to be judged once every state is known; leave max_depth out")
     if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
         findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
     for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):

@@ -56,8 +56,8 @@ def mutate(
     from highwater.claims.mutation import mutate as switch_off
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
+    from highwater.files import ReportError, write_text
     from highwater.reports.analyses import Mutations
-    from highwater.reports.results import ReportError, write_text
     from highwater.reports.terminal import Live, make_console
 
     errors = make_console(stderr=True)
@@ -111,8 +111,8 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
     from explorer.system import ModelError, blaming_the_model
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
+    from highwater.files import ReportError, write_text
     from highwater.reports.analyses import show_shape
-    from highwater.reports.results import ReportError, write_text
     from highwater.reports.terminal import Live, make_console
 
     try:
@@ -203,11 +203,12 @@ def simulate(
     Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
     3 SPEC claims a violation that was not met, or nothing was put to the test; 70 a defect of Highwater; 130 interrupted.
     """
-    from highwater.claims.simulation import simulate_spec, simulation_report
+    from highwater.claims.simulation import simulate_spec
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
+    from highwater.files import ReportError, write_text
     from highwater.reports.analyses import LiveWalks, show_simulation
-    from highwater.reports.results import ReportError, write_text
+    from highwater.reports.results import simulation_report
     from highwater.reports.terminal import make_console
 
     try:

@@ -15,23 +15,28 @@ from rich.text import Text
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import SpecError, find_specs, load_spec
 from highwater.claims.tables import shown
-from highwater.visible import visible
-from invariants.catalogue import PROPERTIES
+from highwater.visible import counted, visible
+from model.catalogue import MODELS
 from model.language.definition import Definition, Model
-from model.language.registration import MODELS
 
 
 def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
-    """The protocols of a model by name, each with what the model is under it: its presets, or the choices of its only toggle."""
+    """The protocols of a model by name, each with what the model is under it.
+
+    They are its presets, or the choices of the only toggle that has to be given.
+    """
     attrs.resolve_types(model.protocol)
     named = model.presets or {
-        member.value: model.protocol(**{field.name: member}) for field in attrs.fields(model.protocol) for member in field.type
+        member.value: model.protocol(**{field.name: member})
+        for field in attrs.fields(model.protocol)
+        if field.default is attrs.NOTHING
+        for member in field.type
     }
     for name, protocol in named.items():
         yield name, protocol, model.define(protocol)
 
 
-def _by(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
+def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
     """Each model's definitions that agree in something, with the names of their protocols; no names if all of them agree."""
     for model in MODELS.values():
         alike: dict[Any, tuple[list[str], Definition]] = {}
@@ -59,7 +64,7 @@ def show_models(console: Console) -> None:
             _line(console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning")))))
         if model.presets:
             _line(console, 2, "preset", " | ".join(model.presets))
-        for of, names, definition in _by(lambda definition: definition.bounds):
+        for of, names, definition in grouped(lambda definition: definition.bounds):
             if of == model.name:
                 console.print(Text(f"  bounds of {', '.join(names)}" if names else "  bounds"))
                 for field in attrs.fields(definition.bounds):
@@ -87,20 +92,17 @@ def show_presets(console: Console) -> None:
 
 def show_actions(console: Console) -> None:
     """Each model's actions under each protocol, with their parameters and first line."""
-    for model, names, definition in _by(lambda definition: definition.actions):
+    for model, names, definition in grouped(lambda definition: definition.actions):
         _line(console, 0, model, ", ".join(names))
         for action in definition.actions:
             _line(console, 2, f"{action.name}({', '.join(action.parameters)})", _first_line(action))
 
 
 def show_properties(console: Console) -> None:
-    """Each property with its first line, by the class of states that it speaks of."""
-    for state, properties in PROPERTIES.items():
-        of = [
-            ", ".join(names) or model for model, names, definition in _by(lambda definition: definition.state) if definition.state is state
-        ]
-        console.print(Text(f"for {', '.join(of)}"))
-        for found in properties:
+    """Each model's properties with their first lines."""
+    for model, names, definition in grouped(lambda definition: definition.known_properties):
+        console.print(Text(f"for {', '.join(names) or model}"))
+        for found in definition.known_properties:
             _line(console, 2, found.name, _first_line(found))
 
 
@@ -120,7 +122,7 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
         expect = spec.file.expect
         claim = expect.verdict.value
         if expect.property:
-            claim += f": {expect.property}" + (f" after {expect.trace_length} steps" if expect.trace_length is not None else "")
+            claim += f": {expect.property}" + (f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else "")
         if expect.distinct_states is not None:
             claim += f", {expect.distinct_states:,} states"
         _line(console, 0, visible(str(path)), claim)

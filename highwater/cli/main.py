@@ -9,10 +9,11 @@ from typing import Any
 import click
 
 from highwater.cli import commands
+from highwater.cli.conform import conform
+from highwater.cli.endings import Commands
 from highwater.cli.options import MET, PATH, USAGE, budgets, complain, model_path
 from highwater.cli.states import states
 from highwater.cli.trace import trace
-from highwater.endings import Commands
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
@@ -106,7 +107,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
     sys.exit(USAGE if wrong else MET)
 
 
-for command in (trace, states, commands.graph, commands.init, commands.mutate, commands.simulate):
+for command in (trace, states, conform, commands.graph, commands.init, commands.mutate, commands.simulate):
     main.add_command(command)
 
 

@@ -10,7 +10,8 @@ import click
 from explorer.system import ModelError
 from highwater.claims.checking import Result
 from highwater.cli.options import complain
-from highwater.reports.results import Problem, ReportError, report, write_json, write_text
+from highwater.files import ReportError, write_text
+from highwater.reports.results import Problem, report, write_json
 
 FOLDER = "html"  # the output that is a folder
 BEGUN = "the run has begun and has not ended; it is still going on, or was killed"

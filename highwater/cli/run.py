@@ -13,7 +13,8 @@ from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs
-from highwater.reports.results import Problem, ReportError
+from highwater.files import ReportError
+from highwater.reports.results import Problem
 from highwater.reports.terminal import Live, make_console, show_result, show_summary
 
 LOCAL_ONLY = "the compiled engine on this machine alone knows it"

@@ -42,8 +42,8 @@ def trace(
     OUT may be - for standard output.
     """
     from explorer.system import ModelError
+    from highwater.files import ReportError
     from highwater.reports.replaying import read_report
-    from highwater.reports.results import ReportError
 
     files = {kind: out for kind, out in outputs.items() if out is not None}
     try:
@@ -70,7 +70,7 @@ def trace(
 
 
 def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
 
     found = [entry for entry in entries if entry.get("trace") and name in (None, entry.get("name"))]
     if not found:
@@ -80,7 +80,7 @@ def _chosen(path: Path, name: str | None, entries: list[dict[str, Any]]) -> list
 
 def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step: int | None, changes: bool) -> None:
     """Refuse options that contradict each other, rather than ignore one of them."""
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
 
     asked = [name for name, given in modes.items() if given]
     if len(asked) > 1:
@@ -101,7 +101,7 @@ def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step:
 
 def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:
     from highwater.cli.outputs import refuse_overwriting
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
 
     shown = [kind for kind, out in files.items() if str(out) == "-"]
     if len(shown) > 1:
@@ -110,7 +110,7 @@ def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:
 
 
 def _refuse_step(entry: dict[str, Any], step: int | None, length: int) -> None:
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
 
     if step is not None and step >= length:
         raise ReportError(f"{entry['name']}: has no step {step}; the last is {length - 1}")
@@ -121,8 +121,7 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
 
     from highwater.visible import visible
 
-    length = violation.trace_length
-    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {length} steps")
+    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {violation.length_in_words}")
 
 
 def _replay(entry: dict[str, Any]) -> None:
@@ -132,7 +131,7 @@ def _replay(entry: dict[str, Any]) -> None:
 
     system, violation = replay(entry)
     named = (each for each in instances_of(system, violation.property) if dict(each.shown) == violation.arguments)
-    judged = all(violates(system, each, violation.trace) for each in named)
+    judged = all(violates(system, each, violation.trace, violation.back_to) for each in named)
     words = "every step and the violation are as the file says"
     if not judged:
         words = "every step is as the file says; the violation was not judged again, too many states lie ahead"
@@ -152,7 +151,7 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     _refuse_step(entry, step, len(steps))
     console.print(_headline(entry, violation))
     if changes:
-        show_trace(console, story.system, steps if step is None else steps[: step + 1])
+        show_trace(console, story.system, *((steps, violation.back_to) if step is None else (steps[: step + 1], None)))
     else:
         show_lanes(console, story, step)
     if step is None:
@@ -185,7 +184,7 @@ def _write(entry: dict[str, Any], files: dict[str, Path]) -> None:
 
 
 def _put(out: Path, text: str) -> None:
-    from highwater.reports.results import write_text
+    from highwater.files import write_text
 
     if str(out) == "-":
         click.echo(text, nl=False)
@@ -224,7 +223,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
 
 
 def _explore(entry: dict[str, Any]) -> None:
-    from highwater.reports.results import ReportError
+    from highwater.files import ReportError
     from highwater.viewer.index import story_of
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():

@@ -16,8 +16,8 @@ from highwater.claims.mutation import Change, Fate, Mutation
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.reports.terminal import Live, short, show_trace, show_unreached, show_witness
-from highwater.visible import visible
-from model.language.declarations import Prospect
+from highwater.visible import counted, visible
+from model.language.declarations import GraphProperty
 
 if TYPE_CHECKING:
     from explorer.analysis.graph import Shape  # imports networkx
@@ -31,7 +31,7 @@ class LiveWalks(Live):
 
     def shrinking(self, length: int) -> None:
         """Show how short the violating walk is by now."""
-        self.tell(f"violated; made as short as {length} steps so far")
+        self.tell(f"violated; made as short as {counted(length, 'step')} so far")
 
 
 def show_advice(console: Console, advice: Advice) -> None:
@@ -72,7 +72,7 @@ def show_shape(console: Console, spec: Spec, shape: Shape) -> None:
     console.print(f"    diameter    {shape.diameter} steps between the two states that are farthest apart")
     if shape.loops:
         console.print(f"    loops       {shape.loops:,} steps change nothing")
-    _show_not_judged(console, [each.name for each in spec.properties if isinstance(each, Prospect)])
+    _show_not_judged(console, [each.name for each in spec.properties if isinstance(each, GraphProperty)])
     width = max(map(len, shape.steps_by_action), default=0)
     for number, (name, count) in enumerate(shape.steps_by_action.items()):
         console.print(Text(f"    {'' if number else 'steps':10}  {name.ljust(width)}  {count:>10,}", "" if count else "yellow"))
@@ -85,7 +85,7 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
     console.print(Text.assemble(mark, "  ", (visible(spec.name), "bold")))
     if violation is not None:
         claimed = " (as claimed)" if found.as_claimed else ""
-        how = f" by walk {made.walk} after {made.violation.trace_length} steps" if made.violation else ""
+        how = f" by walk {made.walk} after {counted(made.violation.trace_length, 'step')}" if made.violation else ""
         console.print(f"    violated: {violation.property}{how}{claimed}{_shrunk(found)}")
     elif not made.steps:
         console.print("    no step was taken")
@@ -118,13 +118,13 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
         show_unreached(console, made.unreached)
     if violation is not None:
         console.print()
-        show_trace(console, spec.system(), violation.trace)
+        show_trace(console, spec.system(), violation.trace, violation.back_to)
         show_witness(console, violation)
 
 
-def _show_not_judged(console: Console, prospects: Sequence[str]) -> None:
-    if prospects:
-        console.print(Text(f"    not judged: {', '.join(prospects)}; what should stay possible is judged by check", "yellow"))
+def _show_not_judged(console: Console, names: Sequence[str]) -> None:
+    if names:
+        console.print(Text(f"    not judged: {', '.join(names)}; it speaks of the graph of all states, which check judges", "yellow"))
 
 
 def _shrunk(found: Simulated) -> str:

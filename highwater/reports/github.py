@@ -9,7 +9,8 @@ from pathlib import Path
 
 from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository, line_of_key, readable
-from highwater.reports.results import Problem, ReportError
+from highwater.files import ReportError
+from highwater.reports.results import Problem
 from highwater.reports.terminal import bounds_line, counts_line, trace_rows, verdict_line
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -108,7 +109,7 @@ def _details(result: Result) -> str:
     if (violation := result.violation) is not None:
         lines += ["", f"**{violation.property} is false:** {_cell(violation.witness or 'no reason given')}", ""]
         lines += ["| step | who | action | what changes |", "|---:|---|---|---|"]
-        for row in trace_rows(result.spec.system(), violation.trace):
+        for row in trace_rows(result.spec.system(), violation.trace, violation.back_to):
             lines.append(f"| {' | '.join(map(_cell, row))} |")
     return "\n".join(lines) + "\n"
 

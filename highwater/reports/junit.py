@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 
 from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository, readable
-from highwater.reports.results import Problem, write_text
+from highwater.files import write_text
+from highwater.reports.results import Problem
 from highwater.reports.terminal import plain_text, verdict_line
 
 # What XML 1.0 cannot hold, not even escaped.

@@ -12,13 +12,16 @@ from cattrs.errors import ClassValidationError
 
 from explorer.analysis.causes import instances_of, violates
 from explorer.analysis.outlook import is_deadlock
+from explorer.search.lassos import lasso_at
 from explorer.system import Cut, ModelError, System, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
 from highwater.claims.resolving import build_system, find_model, resolve_model
 from highwater.claims.spec import SpecError
 from highwater.claims.tables import Findings, Wrong, problems_of, shown
-from highwater.reports.results import FORMAT, SIMULATION, VERSION, ReportError, about_violation, from_data
+from highwater.files import ReportError
+from highwater.reports.results import FORMAT, SIMULATION, VERSION, about_violation, from_data
+from model.language.declarations import Liveness
 from model.language.definition import Definition, Model
 
 
@@ -138,11 +141,15 @@ def _judge_again(name: str, system: System, entry: Mapping[str, Any], steps: lis
         if not is_deadlock(system, steps[-1].state):
             raise ReportError(f"{end}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")
         return violation_at(system, None, steps)
-    violated = [each for each in instances_of(system, str(claimed)) if violates(system, each, steps) is not False]
+    back_to = entry.get("back_to")
+    if back_to is not None and not (type(back_to) is int and 0 <= back_to < len(steps)):
+        raise ReportError(f"{name}: back_to: {shown(back_to)} is not a step of the trace")
+    violated = [each for each in instances_of(system, str(claimed)) if violates(system, each, steps, back_to) is not False]
     if not violated:
         raise ReportError(f"{end}: the property {shown(claimed)} is not violated")
     named = (each for each in violated if dict(each.shown) == entry.get("arguments"))
-    return violation_at(system, next(named, violated[0]), steps)
+    found = next(named, violated[0])
+    return lasso_at(system, found, steps, back_to) if isinstance(found.of, Liveness) else violation_at(system, found, steps)
 
 
 def _refuse_lies(name: str, entry: Mapping[str, Any], found: dict[str, Any]) -> None:

@@ -17,15 +17,13 @@ from explorer.trace import changes
 from explorer.verdict import Step, Violation
 from highwater.claims.checking import Result, Status
 from highwater.claims.positions import readable
+from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.claims.tables import strict
+from highwater.files import write_text
 
 FORMAT, SIMULATION = "highwater-results", "highwater-simulation"
 VERSION = 1
-
-
-class ReportError(Exception):
-    """A report cannot be written or read, or a trace in it does not replay."""
 
 
 def _make_converter() -> cattrs.Converter:
@@ -96,6 +94,7 @@ def entry_of(result: Result) -> dict[str, Any]:
         "mismatches": list(result.mismatches),
         "verdict": outcome.verdict.value,
         "reason": outcome.reason,
+        "held_back": outcome.held_back,
         "violated": {found.property: found.trace_length for found in outcome.violations},
         "distinct_states": outcome.distinct_states,
         "generated": outcome.generated,
@@ -133,13 +132,14 @@ def about_spec(spec: Spec) -> dict[str, Any]:
 def about_violation(system: System, violation: Violation | None) -> dict[str, Any]:
     """What an entry says of the violation that it shows, if there is one."""
     if violation is None:
-        return dict.fromkeys(("property", "arguments", "witness", "facts", "trace_length", "trace"))
+        return dict.fromkeys(("property", "arguments", "witness", "facts", "trace_length", "back_to", "trace"))
     return {
         "property": violation.property,
         "arguments": violation.arguments,
         "witness": violation.witness,
         "facts": as_data(violation.facts),
         "trace_length": violation.trace_length,
+        "back_to": violation.back_to,
         "trace": steps_as_data(system, violation.trace),
     }
 
@@ -162,13 +162,24 @@ def steps_as_data(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any
     return steps
 
 
-def write_report(path: Path, results: Iterable[Result]) -> None:
-    """Write the JSON report.
-
-    Raises:
-        ReportError: the file cannot be written.
-    """
-    write_json(path, report(results))
+def simulation_report(found: Simulated) -> dict[str, Any]:
+    """What was found as JSON; `highwater trace` reads it as it reads the results of `check`."""
+    spec, made = found.spec, found.simulation
+    counts = ("seed", "walks", "depth", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound", "unweighted")
+    entry = {
+        **about_spec(spec),
+        "not_judged": list(found.not_judged),
+        "as_claimed": found.as_claimed,
+        "verdict": "violated" if found.violation else "unknown",
+        "walk_length": made.violation.trace_length if made.violation else None,
+        "minimal": found.shrunk.minimal.value if found.shrunk else None,
+        "simulation": {name: getattr(made, name) for name in counts},
+        "unreached": [attrs.asdict(missed) for missed in made.unreached],
+        "compiled_paths": made.compiled_paths,
+        "seconds": round(made.seconds, 6),
+        **about_violation(spec.system(), found.violation),
+    }
+    return {"format": SIMULATION, "version": VERSION, "results": [entry]}
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -178,15 +189,3 @@ def write_json(path: Path, data: Any) -> None:
         ReportError: the file cannot be written.
     """
     write_text(path, json.dumps(data, indent=1, ensure_ascii=False) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a report's file.
-
-    Raises:
-        ReportError: it cannot be written.
-    """
-    try:
-        path.write_bytes(text.encode("utf-8", "replace"))
-    except OSError as error:
-        raise ReportError(f"{path}: cannot be written: {error.strerror}") from None

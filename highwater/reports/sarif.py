@@ -13,7 +13,8 @@ from typing import Any
 from explorer.verdict import DEADLOCK
 from highwater.claims.checking import Mismatch, Result, Status
 from highwater.claims.positions import in_repository, line_of_function, line_of_key, readable
-from highwater.reports.results import Problem, write_text
+from highwater.files import write_text
+from highwater.reports.results import Problem
 from highwater.reports.terminal import trace_rows, verdict_line
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

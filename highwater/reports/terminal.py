@@ -19,8 +19,8 @@ from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository
 from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
-from highwater.visible import visible
-from model.language.declarations import Prospect
+from highwater.visible import counted, visible
+from model.language.declarations import GraphProperty
 
 SECONDS_BETWEEN_LINES = 10.0
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
@@ -112,7 +112,7 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     violation = result.violation
     if violation and with_trace:
         console.print()
-        show_trace(console, spec.system(), violation.trace)
+        show_trace(console, spec.system(), violation.trace, violation.back_to)
         show_witness(console, violation)
         console.print()
 
@@ -152,14 +152,20 @@ def verdict_line(result: Result) -> str:
     if (violation := result.violation) is not None:
         others = [f"{v.property} after {v.trace_length}" for v in outcome.violations if v is not violation]
         also = f"; also {', '.join(others)}" if others else ""
-        return f"violated: {violation.property} after {violation.trace_length} steps{also}{_cut_short(outcome)}"
+        return f"violated: {violation.property} after {violation.length_in_words}{also}{_cut_short(outcome)}"
     match outcome.verdict:
         case Verdict.HOLDS:
-            return f"holds within these bounds: {', '.join(result.spec.file.check)}"
+            return f"holds within these bounds: {', '.join(result.spec.file.check)}{_held_back(outcome)}"
         case Verdict.HOLDS_TO_DEPTH:
             return _to_depth(result)
         case _:
             return f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no violation so far"
+
+
+def _held_back(outcome: Outcome) -> str:
+    """What is not judged of liveness, as only bounds stop it."""
+    held = [f"{name} in {counted(count, 'state')}" for name, count in outcome.held_back.items()]
+    return f"; held up by bounds only: {', '.join(held)}" if held else ""
 
 
 def _cut_short(outcome: Outcome) -> str:
@@ -176,14 +182,14 @@ def _cut_short(outcome: Outcome) -> str:
 
 
 def _to_depth(result: Result) -> str:
-    """What holds to a depth; a prospect does not, as only the whole graph of states shows it."""
+    """What holds to a depth; a property of the graph does not, as it takes all states to be judged."""
     spec = result.spec
-    prospects = [each.name for each in spec.properties if isinstance(each, Prospect)]
-    judged = [each.name for each in spec.properties if each.name not in prospects] + [DEADLOCK] * spec.check_deadlock
+    rest = [each.name for each in spec.properties if isinstance(each, GraphProperty)]
+    judged = [each.name for each in spec.properties if each.name not in rest] + [DEADLOCK] * spec.check_deadlock
     holds = (
         f"holds to {result.outcome.reason} within these bounds: {', '.join(judged)}" if judged else f"explored to {result.outcome.reason}"
     )
-    return f"{holds}; not judged, as not every state is known: {', '.join(prospects)}" if prospects else holds
+    return f"{holds}; not judged, as not every state is known: {', '.join(rest)}" if rest else holds
 
 
 def _protocol(spec: Spec) -> str:
@@ -215,8 +221,8 @@ def counts_line(outcome: Outcome) -> str:
     )
 
 
-def trace_rows(system: System, trace: Sequence[Step]) -> list[tuple[str, str, str, str]]:
-    """A row per step: its number, who acts, the action with its arguments, and what changed."""
+def trace_rows(system: System, trace: Sequence[Step], back_to: int | None = None) -> list[tuple[str, str, str, str]]:
+    """A row per step: its number, who acts, the action with its arguments, and what changed; and one more that says how a lasso goes on."""
     rows = []
     for number, step in enumerate(trace):
         if step.action is None:
@@ -225,12 +231,17 @@ def trace_rows(system: System, trace: Sequence[Step]) -> list[tuple[str, str, st
             changed = "; ".join(map(str, changes(system.domain, trace[number - 1].state, step.state)))
             arguments = " ".join(f"{name}={value}" for name, value in step.action.shown.items())
             rows.append((str(number), step.action.actor, f"{step.action.of.name} {arguments}".rstrip(), changed or "nothing"))
-    return rows
+    return rows if back_to is None else [*rows, ("↺", "", goes_on(len(trace) - 1, back_to), "")]
 
 
-def trace_text(system: System, trace: Sequence[Step]) -> list[str]:
+def goes_on(last: int, back_to: int) -> str:
+    """How a lasso goes on after its last step."""
+    return "nothing, for ever" if back_to == last else f"step {back_to + 1} again, and so on for ever"
+
+
+def trace_text(system: System, trace: Sequence[Step], back_to: int | None = None) -> list[str]:
     """A trace as plain lines, in columns."""
-    rows = trace_rows(system, trace)
+    rows = trace_rows(system, trace, back_to)
     widths = column_widths(rows)
     return [
         f"{number.rjust(widths[0])}  {actor.ljust(widths[1])}  {action.ljust(widths[2])}  {changed}".rstrip()
@@ -242,7 +253,7 @@ def plain_text(result: Result) -> str:
     """A result in plain lines, with its trace."""
     lines = [verdict_line(result), *result.mismatches, bounds_line(result), counts_line(result.outcome)]
     if (violation := result.violation) is not None:
-        lines += ["", *trace_text(result.spec.system(), violation.trace)]
+        lines += ["", *trace_text(result.spec.system(), violation.trace, violation.back_to)]
         lines.append(f"{violation.property} is false: {violation.witness or 'no reason given'}")
     return "\n".join(lines)
 
@@ -252,9 +263,9 @@ def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(len(row[column]) for row in rows) for column in range(3)]
 
 
-def show_trace(console: Console, system: System, trace: Sequence[Step]) -> None:
+def show_trace(console: Console, system: System, trace: Sequence[Step], back_to: int | None = None) -> None:
     """One line per step: number, who acts, the action, and what changed."""
-    rows = trace_rows(system, trace)
+    rows = trace_rows(system, trace, back_to)
     widths = column_widths(rows)
     for number, actor, action, changed in rows:
         line = Text("    ")

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 import attrs
 
-from model.language.declarations import Witness, action, invariant
-from model.language.definition import Definition, Model
-from model.language.domain import ArrayOf, Integers, Maybe, bound, evolve, replaced, within
+from highwater import (
+    ArrayOf,
+    Definition,
+    Integers,
+    Maybe,
+    Model,
+    Witness,
+    action,
+    bound,
+    evolve,
+    invariant,
+    replaced,
+    within,
+)
 
 
 @attrs.frozen

@@ -14,8 +14,9 @@ from explorer.trace import changes
 from explorer.verdict import Step
 from highwater.claims.resolving import with_preset
 from highwater.claims.tables import Wrong, did_you_mean
+from highwater.files import ReportError
 from highwater.reports.replaying import Subject, replay, subject_of
-from highwater.reports.results import ReportError, as_data
+from highwater.reports.results import as_data
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
 from highwater.viewer.story import Scene, Story

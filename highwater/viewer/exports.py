@@ -20,7 +20,7 @@ def itf(story: Story) -> str:
     """The Informal Trace Format of Apalache and Quint (ADR-015).
 
     Records are records, sets `#set`, arrays by name `#map`. Names are texts, `none` where there is none; any other value that may be absent
-    is a set of at most one, so that every variable has one type.
+    is a set of at most one, so that every variable has one type. `loop` is the index of the state that the last one of a lasso is again.
     """
     domain = story.system.domain
     states = [
@@ -36,7 +36,8 @@ def itf(story: Story) -> str:
         "description": f"{story.title}: {story.violation.property} is false: {story.violation.witness}",
         "source": story.entry.get("file", ""),
     }
-    return json.dumps({"#meta": meta, "vars": list(domain.fields), "states": states}, indent=1) + "\n"
+    loop = {} if story.violation.back_to is None else {"loop": story.violation.back_to}
+    return json.dumps({"#meta": meta, "vars": list(domain.fields), "states": states, **loop}, indent=1) + "\n"
 
 
 def _itf_value(domain: Any, value: Any) -> Any:
@@ -66,8 +67,11 @@ def mermaid(story: Story) -> str:
     """A Mermaid sequence diagram: a participant per lane, an arrow where a message is read, a note per step."""
     numbers = {lane: f"L{i}" for i, lane in enumerate(story.lanes)}
     lines = ["sequenceDiagram", *(f"    participant {numbers[lane]} as {_mermaid_text(lane)}" for lane in story.lanes)]
+    back_to = story.violation.back_to
     for scene in story.scenes[1:]:
         here = numbers[scene.lane]
+        if back_to is not None and scene.number == back_to + 1:
+            lines.append("    loop for ever")
         for arrow in scene.ended:
             stale = f", stale e{arrow.message.epoch} < e{arrow.newest}" if arrow.newest is not None else ""
             text = f"{_named(arrow)} sent in {arrow.sent}{stale}"
@@ -75,6 +79,8 @@ def mermaid(story: Story) -> str:
             sender = numbers[arrow.message.sender or story.scenes[arrow.sent].lane or story.lanes[0]]
             lines.append(f"    {sender}{line}{numbers[arrow.reader or scene.lane]}: {_mermaid_text(text)}")
         lines.append(f"    Note over {here}: {_mermaid_text(f'{scene.number} {scene.name} {scene.shown_arguments}'.rstrip())}")
+    if any(map(story.repeats, story.scenes)):
+        lines.append("    end")
     last = f"{story.violation.property} is false: {story.violation.witness or 'no reason given'}"
     first, *_, end = (numbers[lane] for lane in (*story.lanes, story.lanes[-1]))
     lines.append(f"    Note over {first},{end}: {_mermaid_text(last)}")
@@ -102,6 +108,8 @@ def dot(story: Story) -> str:
     last = len(story.scenes) - 1
     lines.append(f"    violation [label={_quoted(story.violation.property + ' is false')}, color=red, fontcolor=red];")
     lines += [f"    s{a} -> s{a + 1} [color=gray80, arrowhead=none, weight=8];" for a in range(1, last)]
+    if any(map(story.repeats, story.scenes)):
+        lines.append(f'    s{last} -> s{story.violation.back_to + 1} [color=red, style=bold, label="for ever", constraint=false];')
     for scene in story.scenes[1:]:
         for writer in sorted({step for steps in scene.reads.values() for step in steps if step}):
             parts = ", ".join(part for part, steps in scene.reads.items() if writer in steps)
@@ -119,7 +127,7 @@ def _quoted(*lines: str) -> str:
     return '"' + "\\n".join(visible(line).replace("\\", "\\\\").replace('"', '\\"') for line in lines if line) + '"'
 
 
-COLUMNS = ("step", "action", "arguments", "actor", "lane", "changes", "sent", "read", "lost", "false")
+COLUMNS = ("step", "action", "arguments", "actor", "lane", "changes", "sent", "read", "lost", "false", "repeats")
 
 
 def steps_csv(story: Story) -> str:
@@ -128,7 +136,7 @@ def steps_csv(story: Story) -> str:
     writer = csv.writer(out, lineterminator="\r\n")
     writer.writerow(COLUMNS)
     for scene in story.scenes:
-        writer.writerow([_harmless(value) for value in _row(scene)])
+        writer.writerow([_harmless(value) for value in (*_row(scene), "for ever" if story.repeats(scene) else "")])
     return out.getvalue()
 
 

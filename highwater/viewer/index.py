@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from highwater.files import ReportError, write_text
 from highwater.reports.replaying import replay, subject_of
-from highwater.reports.results import ReportError, write_text
 from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
 from highwater.viewer.story import Story
 from highwater.viewer.telling import tell

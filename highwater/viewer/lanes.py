@@ -18,6 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from highwater.reports.terminal import goes_on
 from highwater.viewer.picture import Badge, Chips, Tone
 from highwater.viewer.story import Cell, Delivery, Scene, Story, Strip
 from highwater.visible import visible
@@ -54,6 +55,8 @@ def show_lanes(console: Console, story: Story, last: int | None = None) -> None:
     for scene in story.scenes[: None if last is None else last + 1]:
         cells = [_cell(scene, lane, coloured=coloured) for lane in story.lanes]
         table.add_row(str(scene.number), "*" if scene.distance == 1 else "", _action(scene), *cells, _falsehood(story, scene))
+    if last is None and story.violation.back_to is not None:
+        table.add_row("↺", "", goes_on(len(story.scenes) - 1, story.violation.back_to))
     width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     page = Console(
         width=width, file=io.StringIO(), color_system=console.color_system, force_terminal=coloured, highlight=False, emoji=False

@@ -15,7 +15,7 @@ from markupsafe import Markup, escape
 
 from highwater.viewer.comparison import Comparison
 from highwater.viewer.story import Delivery, Scene, Story, Strip
-from highwater.visible import visible
+from highwater.visible import counted, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -46,10 +46,11 @@ def trace_page(story: Story, index: str = "") -> str:
             if arrow.reader or arrow.message.receiver
         ],
         "reads": [sorted({step for steps in scene.reads.values() for step in steps}) for scene in story.scenes],
+        "back_to": story.violation.back_to,
         "slice": [scene.number for scene in story.scenes if scene.distance is not None],
     }
     steady = [name for name in story.properties if name not in shown]
-    return _render("trace.html", story=story, index=index, track=shown, steady=steady, needed=_needed(story.scenes), data=data)
+    return render("trace.html", story=story, index=index, track=shown, steady=steady, needed=_needed(story.scenes), data=data)
 
 
 def _checked(story: Story) -> set[str]:
@@ -68,7 +69,7 @@ def _needed(scenes: Sequence[Scene]) -> list[list[int]]:
 
 def compare_page(comparison: Comparison) -> str:
     """The page of one schedule under two protocols."""
-    return _render("compare.html", comparison=comparison)
+    return render("compare.html", comparison=comparison)
 
 
 @attrs.frozen
@@ -83,7 +84,7 @@ def index_page(rows: Sequence[IndexRow], incomplete: str = "") -> str:
     """The page of all verdicts of a run, and why there are no more of them, if it has not ended."""
     statuses = [row.entry["status"] for row in rows]
     counts = [(status, statuses.count(status)) for status in ("met", "unmet", "undecided") if status in statuses]
-    return _render("index.html", rows=rows, counts=counts, incomplete=incomplete)
+    return render("index.html", rows=rows, counts=counts, incomplete=incomplete)
 
 
 def page_name(name: str, taken: Iterable[str]) -> str:
@@ -134,6 +135,7 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "breakable": _breakable,
+        "counted": counted,
         "linked": _linked,
         "described": described,
         "words": lambda name: name.replace("_", " "),
@@ -147,5 +149,6 @@ def _environment() -> jinja2.Environment:
     return environment
 
 
-def _render(template: str, **values: Any) -> str:
+def render(template: str, **values: Any) -> str:
+    """A page of one of the templates."""
     return _environment().get_template(template).render(values)

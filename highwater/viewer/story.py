@@ -121,7 +121,7 @@ class Scene:
         distance: how many reads lie between it and the violation; None where the violation does not depend on it.
         cells: by lane.
         sent, ended: messages.
-        violated: the properties that are false after it; a prospect is once it is lost.
+        violated: the properties that are false after it; a prospect is once it is lost, a liveness property while it waits for ever.
         unjudged: those of which that cannot be told without the graph of all states.
     """
 
@@ -209,7 +209,12 @@ class Story:
     @property
     def idle(self) -> list[Scene]:
         """The steps that the violation does not depend on, as far as that can be told."""
-        return [] if self.unexplained else [scene for scene in self.scenes[1:] if scene.distance is None]
+        last = len(self.scenes) - 1 if self.violation.back_to is None else self.violation.back_to  # a cycle is what is wrong
+        return [] if self.unexplained else [scene for scene in self.scenes[1 : last + 1] if scene.distance is None]
+
+    def repeats(self, scene: Scene) -> bool:
+        """Whether a step is on the cycle of a lasso."""
+        return self.violation.back_to is not None and scene.number > self.violation.back_to
 
 
 @attrs.frozen

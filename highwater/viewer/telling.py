@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from explorer.analysis.causes import Causes, causes, instance_of, instances_of
 from explorer.analysis.outlook import is_deadlock, outlook
+from explorer.search.lassos import waiting
 from explorer.system import ModelError, System, judge_end
 from explorer.trace import changes, element_path
 from explorer.verdict import DEADLOCK, Step, Violation
@@ -19,8 +20,7 @@ from highwater.reports.replaying import Subject
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
 from highwater.viewer.story import Arrow, Cell, Delivery, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling, worth_telling
-from invariants.catalogue import PROPERTIES
-from model.language.declarations import Instance, Prospect, Quantified
+from model.language.declarations import GraphProperty, Instance, Liveness, Prospect, Quantified
 from model.language.definition import Model
 from model.language.domain import ArrayOf, Maybe, Struct
 
@@ -64,11 +64,11 @@ def tell(
         drawing: how states are drawn; as the catalogue says if None.
     """
     trace = violation.trace
-    violated = instance_of(system, violation.property, violation.arguments, trace)
+    violated = instance_of(system, violation.property, violation.arguments, trace, violation.back_to)
     why, unexplained = None, ""
     try:
         if violated or violation.property == DEADLOCK:
-            why = causes(system, trace, violated)
+            why = causes(system, trace, violated, violation.back_to)
         else:
             unexplained = "too many states lie ahead of the last one"
     except ModelError:  # a model that only plain Python can explore
@@ -76,6 +76,8 @@ def tell(
     followed = other_properties(subject) if subject else ()
     drawing = drawing or drawing_of(system.domain.cls)
     telling = tell_steps(system, trace, drawing, violation.property, followed, why, violation.facts)
+    if violated is not None and violation.back_to is not None:
+        telling = _with_waiting(telling, violation.property, waiting(system, violated, trace, violation.back_to))
     return Story(
         str(entry.get("name", "")),
         entry,
@@ -138,11 +140,24 @@ def tell_steps(
     return Telling(drawing, lanes, tuple(scenes), arrows, tuple(names), looked_at)
 
 
+def _with_waiting(telling: Telling, name: str, steps: Collection[int]) -> Telling:
+    """A telling in which a liveness property is false after the steps after which it waits for ever, and known to be so."""
+    scenes = (
+        attrs.evolve(
+            scene,
+            violated=scene.violated | {name} if scene.number in steps else scene.violated,
+            unjudged=scene.unjudged - {name},
+        )
+        for scene in telling.scenes
+    )
+    return attrs.evolve(telling, scenes=tuple(scenes))
+
+
 def other_properties(subject: Subject) -> list[Instance]:
     """Instances of the properties that speak of a subject's states and steps and were not checked."""
     checked = {instance.of.name for instance in (*subject.system.invariants, *subject.system.step_properties)}
-    known: Iterable[Quantified] = PROPERTIES.get(subject.definition.state, ())
-    wanted = (found for found in known if found.name not in checked and not isinstance(found, Prospect))
+    known: Iterable[Quantified] = subject.definition.known_properties
+    wanted = (found for found in known if found.name not in checked and not isinstance(found, GraphProperty))
     return [each for found in wanted for each in found.instances(subject.bounds, subject.protocol)]
 
 
@@ -169,12 +184,14 @@ def meaning_of(documented: Any) -> Meaning:
 
 
 def _judged(system: System, watched: str, instances: Sequence[Instance], before: Any, after: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The properties that are false after a step, and the prospects of which it cannot be told."""
+    """The properties that are false after a step, and those of which that takes the graph of all states to be judged."""
+    unjudged = {each.of.name for each in instances if isinstance(each.of, Liveness)}
+    instances = [each for each in instances if not isinstance(each.of, Liveness)]
     hopes = {each: outlook(system, each, after).lost for each in instances if isinstance(each.of, Prospect)}
     false = {each.of.name for each in instances if (hopes[each] if each in hopes else not judge_end(system, each, before, after))}
     if watched == DEADLOCK and is_deadlock(system, after):
         false.add(DEADLOCK)
-    return frozenset(false), frozenset(each.of.name for each, lost in hopes.items() if lost is None) - false
+    return frozenset(false), frozenset(unjudged | {each.of.name for each, lost in hopes.items() if lost is None}) - false
 
 
 def _looked_at(system: System, trace: Sequence[Step], why: Causes, lanes: Sequence[str]) -> Iterator[LookedAt]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from invariants.controller import clients, fencing, in_sync_replicas, records, recovery, state_machines
-from model.language.declarations import Invariant, Prospect, StepProperty
+from model.language.declarations import Property
 
-CONTROLLER: tuple[Invariant | StepProperty | Prospect, ...] = (
+CONTROLLER: tuple[Property, ...] = (
     fencing.one_leader_per_epoch,
     fencing.a_leader_epoch_has_one_leader_for_ever,
     in_sync_replicas.leader_is_in_isr,

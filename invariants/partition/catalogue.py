@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from invariants.partition import agreement, clients, records
-from model.language.declarations import Invariant, Prospect, StepProperty
+from invariants.partition import agreement, clients, liveness, records
+from model.language.declarations import Property
 
-PARTITION: tuple[Invariant | StepProperty | Prospect, ...] = (
+PARTITION: tuple[Property, ...] = (
     records.exposed_records_survive,
     records.acknowledged_records_survive,
     records.candidates_are_complete,
@@ -28,4 +28,10 @@ PARTITION: tuple[Invariant | StepProperty | Prospect, ...] = (
     records.acknowledged_records_are_somewhere,
     agreement.no_broker_halts,
     clients.refused_records_are_not_exposed,
+    liveness.high_watermark_reaches_the_log_end,
+    liveness.isr_changes_are_resolved,
+    liveness.followers_reach_the_log_end,
+    liveness.replicas_join_the_isr,
+    liveness.a_leader_is_elected,
+    liveness.truncation_ends,
 )

@@ -63,7 +63,8 @@ ACTIONS = HEALING + RETURNS + REQUESTS + PERTURBATIONS
 
 def define(protocol: ControllerProtocol) -> Definition:
     """The transition system of controllers and brokers."""
-    return Definition(ControllerBounds, Cluster, initial_states, tuple(action for action in ACTIONS if _exists(action, protocol)))
+    actions = tuple(action for action in ACTIONS if _exists(action, protocol))
+    return Definition(ControllerBounds, Cluster, initial_states, actions, properties="invariants.controller.catalogue:CONTROLLER")
 
 
 def _exists(action: Action, protocol: ControllerProtocol) -> bool:

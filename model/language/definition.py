@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pkgutil import resolve_name
 from typing import Any
 
 import attrs
 
-from model.language.declarations import Action, Invariant, Prospect, StepProperty
+from model.language.declarations import Action, Property
 
 
 @attrs.frozen
@@ -21,7 +22,8 @@ class Definition:
         actions: its steps, in the order in which they are tried.
         interchangeable: from bounds to the names, by set of names, that mean the same to every step and property; None where there are
             none. Exchanging them in a state changes nothing that matters, so that one state in place of all its images is enough.
-        properties: what a model outside of the catalogue brings along to check; those of the catalogue stand in `invariants`.
+        properties: what can be checked of it, or the place of a tuple of them, such as `package.module:NAME`: models do not import
+            their properties.
         module: the module that defines it; Highwater fills this in.
     """
 
@@ -30,7 +32,13 @@ class Definition:
     initial_states: Callable[[Any], Sequence[Any]]
     actions: tuple[Action, ...]
     interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
-    properties: tuple[Invariant | StepProperty | Prospect, ...] = ()
+    properties: tuple[Property, ...] | str = ()
+
+    @property
+    def known_properties(self) -> tuple[Property, ...]:
+        """What can be checked of it, imported where only its place is given."""
+        return resolve_name(self.properties) if isinstance(self.properties, str) else self.properties
+
     module: str = ""
 
 

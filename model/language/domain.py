@@ -107,6 +107,11 @@ class OneOf:
     """One of a few values: the members of an enum, booleans, names."""
 
     members: tuple[Any, ...] = attrs.field(converter=tuple)
+    _known: frozenset[Any] = attrs.field(init=False, eq=False, repr=False)
+
+    @_known.default
+    def _with_types(self) -> frozenset[Any]:
+        return frozenset((type(member), member) for member in self.members)  # True is no 1
 
     @property
     def size(self) -> int:
@@ -122,7 +127,7 @@ class OneOf:
         return self.members[index]
 
     def exceeded(self, value: Any) -> frozenset[str]:
-        if not any(value is member or (type(value) is type(member) and value == member) for member in self.members):
+        if value.__hash__ is None or (type(value), value) not in self._known:
             raise DomainError(f"{value!r} is not one of {', '.join(map(self.show, self.members))}")
         return frozenset()
 

@@ -122,7 +122,8 @@ def define(protocol: PartitionProtocol) -> Definition:
         *FAILURES,
         *((failures.crash_with_loss,) if protocol.flush is Flush.ASYNC else ()),
     )
-    return Definition(PartitionBounds, Partition, functools.partial(initial_states, protocol=protocol), actions, all_brokers)
+    initial = functools.partial(initial_states, protocol=protocol)
+    return Definition(PartitionBounds, Partition, initial, actions, all_brokers, "invariants.partition.catalogue:PARTITION")
 
 
 PARTITION = Model(

@@ -41,8 +41,15 @@ STEPS: dict[Variant, tuple[Action, ...]] = {
 def define(protocol: ReferenceProtocol) -> Definition:
     """The transition system of one protocol of the family."""
     if protocol.variant is Variant.ASYNC_ISR:
-        return Definition(async_isr.AsyncIsrBounds, async_isr.Agreement, async_isr.initial_states, async_isr.ACTIONS, async_isr.followers)
-    return Definition(ReferenceBounds, Cluster, initial_states, STEPS[protocol.variant], all_brokers)
+        return Definition(
+            async_isr.AsyncIsrBounds,
+            async_isr.Agreement,
+            async_isr.initial_states,
+            async_isr.ACTIONS,
+            async_isr.followers,
+            "invariants.reference:AGREEMENT",
+        )
+    return Definition(ReferenceBounds, Cluster, initial_states, STEPS[protocol.variant], all_brokers, "invariants.reference:CLUSTER")
 
 
 REFERENCE = Model(

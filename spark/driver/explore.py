@@ -267,7 +267,6 @@ class _Search:
             compiled_paths=self.paths,
             seconds=time.perf_counter() - self.started,
             memory=self._bytes,
-            words=self.engine.layout.words,
             bits=self.engine.layout.bits,
         )
 

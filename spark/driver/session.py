@@ -36,6 +36,8 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
 }
+# What every application is given, that of spark-submit too: Python's workers import nothing from the folder in which they happen to run.
+ALWAYS = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
 CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are
 
@@ -69,7 +71,7 @@ def session(master: str | None = None, name: str = "highwater", **more: str) -> 
 
 def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started a Java machine already, and knows the master
-    settings = dict(more)
+    settings = ALWAYS | more
     if not submitted:
         refuse_without_java()
         master = master or os.environ.get("SPARK_MASTER") or "local[*]"

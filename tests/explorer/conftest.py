@@ -10,7 +10,7 @@ import pytest
 from explorer.search import breadth_first, plain_python
 from explorer.system import System
 from explorer.verdict import Outcome
-from model.language.declarations import Invariant, Prospect, Quantified, StepProperty
+from model.language.declarations import Invariant, Liveness, Prospect, Quantified, StepProperty
 from model.language.domain import domain_of
 
 
@@ -36,6 +36,7 @@ def system_of() -> Callable[..., System]:
             tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
             step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
             prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
+            liveness=tuple(instance for instance in instances if isinstance(instance.of, Liveness)),
         )
 
     return build

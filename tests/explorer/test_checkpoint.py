@@ -18,7 +18,7 @@ from explorer.search.fingerprint import fingerprint
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.claims.resolving import build_system, resolve_model
-from model.language.registration import MODELS
+from model.catalogue import MODELS
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 BOUNDS = {"brokers": 3, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import types
@@ -184,6 +185,80 @@ def test_a_damaged_file_is_made_again(folder: Path, compiled: list[str], content
     assert compiled == ["last", "last"]
     assert Door("probes", "last")(np.arange(9)) == 8
     assert len(compiled) == 2, "what was made again is kept"
+
+
+def foreign(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a path belong to somebody else."""
+    if os.geteuid() == 0:
+        os.chown(path, 4242, 4242, follow_symlinks=False)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 4242)
+
+
+@pytest.mark.parametrize(
+    "harm", ["foreign file", "foreign folder", "writable file", "group's file", "writable folder", "link", "linked folder"]
+)
+def test_what_others_may_have_put_there_is_not_executed(
+    folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, harm: str
+) -> None:
+    Door("probes", "last")(np.arange(9))
+    (file,) = folder.glob("*/*")
+    assert Door("probes", "last")(np.arange(9)) == 8
+    assert compiled == ["last"]
+    match harm:
+        case "foreign file":
+            foreign(file, monkeypatch)
+        case "foreign folder":
+            foreign(file.parent, monkeypatch)
+        case "writable file":
+            file.chmod(0o646)
+        case "group's file":
+            file.chmod(0o664)
+        case "writable folder":
+            file.parent.chmod(0o777)
+        case "link":
+            file.symlink_to(file.rename(tmp_path / "elsewhere"))
+        case "linked folder":
+            file.parent.symlink_to(file.parent.rename(tmp_path / "elsewhere"))
+    before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file())
+    assert Door("probes", "last")(np.arange(9)) == 8
+    assert compiled == ["last", "last"], "it was loaded"
+    if "folder" in harm:
+        assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()) == before, "it was written to"
+    elif not (harm == "foreign file" and os.geteuid()):
+        Door("probes", "last")(np.arange(9))
+        assert len(compiled) == 2, "what was made again is kept"
+
+
+def test_a_generous_umask_gives_others_nothing(folder: Path, compiled: list[str]) -> None:
+    before = os.umask(0)
+    try:
+        Door("probes", "last")(np.arange(9))
+    finally:
+        os.umask(before)
+    (file,) = folder.glob("*/*")
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o644, 0o755)
+    Door("probes", "last")(np.arange(9))
+    assert compiled == ["last"]
+
+
+def test_beside_the_sources_their_owner_may_keep_code_too(folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    source = Path(code_cache.__file__)
+    if os.geteuid() != 0 or source.stat().st_uid not in (0, 4242):
+        pytest.skip("only root can give files away")
+    Door("probes", "last")(np.arange(9))
+    (file,) = folder.glob("*/*")
+    for path in (file, file.parent):
+        os.chown(path, 4242, 4242)
+    real = os.stat
+    monkeypatch.setattr(code_cache, "BESIDE_SOURCES", folder)
+    monkeypatch.setattr(
+        os,
+        "stat",
+        lambda path, **more: os.stat_result((*real(path)[:4], 4242, *real(path)[5:])) if path == str(source) else real(path, **more),
+    )
+    Door("probes", "last")(np.arange(9))
+    assert compiled == ["last"]
 
 
 def test_where_one_folder_cannot_be_written_the_next_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]) -> None:

@@ -27,6 +27,7 @@ from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims.resolving import build_system
 from highwater.cli.listing import variants
+from model.catalogue import MODELS
 from model.language.declarations import action, invariant
 from model.language.domain import (
     BOOLEAN,
@@ -43,7 +44,6 @@ from model.language.domain import (
     replaced,
     within,
 )
-from model.language.registration import MODELS
 from tests.small_models import CASES, small_system, tiny_system
 
 EXPLORED = [

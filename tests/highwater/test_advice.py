@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from highwater import api
+import highwater as api
 from highwater.claims import advice
 
 Run = Callable[..., Result]

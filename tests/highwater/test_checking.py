@@ -18,7 +18,7 @@ from explorer.verdict import Verdict, Violation
 from highwater.claims.checking import Status, check_spec, judge_claim
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.cli.outputs import Outputs
-from highwater.reports.results import ReportError
+from highwater.files import ReportError
 from highwater.reports.terminal import make_console, show_state, show_witness, verdict_line
 from model.language.declarations import prospect
 from model.language.domain import Struct
@@ -170,10 +170,10 @@ def test_folders_are_refused_where_nothing_is_looked_for_in_them(highwater: Run)
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from highwater.reports.results import write_report
+    from highwater.reports.results import report, write_json
 
     path = tmp_path_factory.mktemp("report") / "report.json"
-    write_report(path, [check_spec(load_spec(VIOLATED))])
+    write_json(path, report([check_spec(load_spec(VIOLATED))]))
     return path
 
 

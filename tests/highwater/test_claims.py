@@ -12,11 +12,10 @@ from explorer.memory import process_memory
 from explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
 from highwater.claims.checking import Engine, Result, Status, check_spec, judge_claim
 from highwater.claims.spec import Spec, SpecError, load_spec
-from invariants.catalogue import PROPERTIES
+from model.catalogue import MODELS
 from model.language.declarations import Action, Invariant, Witness, action, invariant
 from model.language.definition import Definition, Model
 from model.language.domain import Integers, bound, evolve, within
-from model.language.registration import MODELS
 
 SPECS = Path(__file__).parents[2] / "specs"
 MET, UNMET, UNDECIDED = Status.MET, Status.UNMET, Status.UNDECIDED
@@ -335,9 +334,8 @@ def counter_spec(monkeypatch: pytest.MonkeyPatch, make_spec: Make) -> Make:
     def make(*parts: Any, initial: Callable[[Any], Any] = start, state: type = Counter, **keys: Any) -> Spec:
         actions = tuple(part for part in parts if isinstance(part, Action)) or (count_up,)
         properties = tuple(part for part in parts if isinstance(part, Invariant)) or (small,)
-        definition = Definition(CounterBounds, state, initial, actions)
+        definition = Definition(CounterBounds, state, initial, actions, properties=properties)
         monkeypatch.setitem(MODELS, "counter", Model("counter", "counts", CounterProtocol, lambda protocol: definition))
-        monkeypatch.setitem(PROPERTIES, state, properties)
         return make_spec(**{"model": "counter", "protocol": None, "bounds": {"top": 5}, "check": [properties[0].name], **keys})
 
     return make

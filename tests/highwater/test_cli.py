@@ -24,8 +24,8 @@ from explorer.verdict import Progress
 from highwater.claims.spec import find_specs
 from highwater.cli.listing import variants
 from highwater.reports.terminal import Live
-from invariants.catalogue import PROPERTIES
-from model.language.registration import MODELS
+from invariants.reference import CLUSTER
+from model.catalogue import MODELS
 
 ROOT = Path(__file__).parents[2]
 SPECS = ROOT / "specs"
@@ -290,7 +290,7 @@ def test_output_without_a_terminal_holds_no_escape_codes(write_spec: Write) -> N
 
 
 def test_long_lines_are_not_broken_without_a_terminal(write_spec: Write) -> None:
-    check = [found.name for found in next(iter(PROPERTIES.values())) if found.name != "leader_in_isr"]
+    check = [found.name for found in CLUSTER if found.name != "leader_in_isr"]
     ran = subprocess.run(
         [sys.executable, "-m", "highwater.cli.main", "check", write_spec(check=check), "--max-depth", "2"],
         env={**environment(), "COLUMNS": "40"},
@@ -723,8 +723,8 @@ def test_the_actions_are_listed_for_every_variant(highwater: Run) -> None:
 def test_the_properties_are_listed_for_every_class_of_states(highwater: Run) -> None:
     result = highwater("list", "properties")
     assert result.exit_code == 0
-    for properties in PROPERTIES.values():
-        for found in properties:
+    for definition in (definition for model in MODELS.values() for _, _, definition in variants(model)):
+        for found in definition.known_properties:
             assert re.search(rf"^  {found.name}  \S.*\.$", result.stdout, re.MULTILINE)
     assert "for async-isr\n  valid_high_watermark" in result.stdout
 

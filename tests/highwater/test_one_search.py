@@ -23,12 +23,12 @@ from explorer.search.fingerprint import Fingerprint, described, differences, fin
 from explorer.system import System
 from explorer.verdict import Budget
 from highwater.claims import own as model_path
-from highwater.claims.resolving import build_system, properties_of, resolve_model, toggles_of
+from highwater.claims.resolving import build_system, resolve_model, toggles_of
 from highwater.claims.spec import load_spec
 from highwater.claims.tables import Wrong
+from model.catalogue import MODELS
 from model.language.declarations import Invariant, action, invariant
 from model.language.domain import Integers, domain_of, within
-from model.language.registration import MODELS
 
 Run = Callable[..., Result]
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,7 @@ def system_of(model: str, protocol: dict[str, Any], bounds: dict[str, int], chec
     known = MODELS[model]
     if not check:
         _, definition, _, _ = resolve_model(known, protocol, bounds, ("no_deadlock",))
-        check = (properties_of(definition)[0].name,)
+        check = (definition.known_properties[0].name,)
     chosen, definition, sized, properties = resolve_model(known, protocol, bounds, check)
     return build_system(definition, chosen, sized, properties)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -10,8 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+import highwater as api
 from explorer.search import breadth_first
-from highwater import SpecError, api
+from highwater import SpecError
+from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.scaffolding import SCAFFOLD, scaffold_files, write_scaffold
 from model.language.declarations import Witness, invariant, prospect
@@ -19,6 +23,7 @@ from model.reference.controlling import write
 from model.reference.state import brokers
 
 Run = Callable[..., Result]
+ROOT = Path(__file__).parents[2]
 QUICK = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
 
 
@@ -90,6 +95,114 @@ def test_python_m_does_not_bring_the_current_folder_in_unless_it_is_named(lock: 
     assert named.returncode == 0, named.stderr
 
 
+def test_a_module_beside_the_spec_needs_no_option(highwater: Run, lock: Path) -> None:
+    spec = lock / "claim.toml"
+    (lock / "specs" / "fencing_keeps_late_writers_out.toml").rename(spec)
+    assert highwater("check", spec).exit_code == 0
+
+
+def test_what_lies_beside_one_spec_is_not_what_another_one_finds(highwater: Run, lock: Path, tmp_path: Path) -> None:
+    spec = lock / "claim.toml"
+    (lock / "specs" / "fencing_keeps_late_writers_out.toml").rename(spec)
+    (tmp_path / "elsewhere").mkdir()
+    other = tmp_path / "elsewhere" / "claim.toml"
+    other.write_bytes(spec.read_bytes())
+    result = highwater("check", spec, other)
+    assert result.exit_code == 2
+    assert f"{other}: model: lock_service ({lock / 'lock_service.py'}) is neither beside the spec nor below a --model-path" in result.stderr
+    (other.parent / "lock_service.py").write_text("", encoding="utf-8")
+    result = highwater("check", spec, other)
+    words = f"lock_service is {lock / 'lock_service.py'} for Python, which hides {other.parent / 'lock_service.py'}; give that another name"
+    assert words in result.stderr
+
+
+EXECUTE = ["antigravity:fly", "pyspark.shell:spark", "venv.__main__:X", "this:s", "__hello__:main", "os:system", "sys:exit"]
+EXECUTE += ["planted:MODEL", "planted.inside:MODEL"]
+
+
+@pytest.mark.parametrize("key", ["model", "check"])
+@pytest.mark.parametrize("command", ["check", "trace"])
+def test_a_spec_or_a_report_alone_imports_nothing_that_happens_to_be_there(
+    tmp_path: Path, as_toml: Callable[[dict[str, object]], str], command: str, key: str
+) -> None:
+    """Neither the interpreter's own modules nor installed ones, not even where these lie below the folder that is named."""
+    installed = tmp_path / "venv" / "site-packages"
+    (installed / "planted").mkdir(parents=True)
+    (installed / "planted" / "__init__.py").write_text("print('executed')", encoding="utf-8")
+    (installed / "planted" / "inside.py").write_text("", encoding="utf-8")
+    good = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK, "check": ["weak_isr"]}
+    files = []
+    for number, value in enumerate(EXECUTE if key == "model" else [EXECUTE]):
+        claim = {**good, key: value}
+        if command == "check":
+            files.append(tmp_path / f"claim{number}.toml")
+            files[-1].write_text(as_toml(claim), encoding="utf-8")
+        elif not number or "planted" in value:  # the first entry that is wrong ends the command
+            entry = {**claim, "name": "claim", "trace": [{}]}
+            files = [tmp_path / "report.json"]
+            files[0].write_text(json.dumps({"format": "highwater-results", "version": 1, "results": [entry]}), encoding="utf-8")
+    code = (
+        "import sys\nfrom highwater.cli.main import main\n"
+        "try: main()\n"
+        "finally: print(sorted({name for name in sys.modules if name.partition('.')[0] in "
+        "('antigravity', 'pyspark', 'venv', 'this', '__hello__', 'planted')}))"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code, command, *map(str, files), "--model-path", tmp_path],
+        env={**os.environ, "PYTHONPATH": str(installed)}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout) == (2, "[]\n"), ran.stderr
+    told = ran.stderr.splitlines()
+    assert len(told) == (len(EXECUTE) if command == "check" or key == "check" else 1)
+    assert all('declare it by an entry point of the group "highwater.models"' in line for line in told)
+    if len(told) > 1:
+        assert [line.partition(f"{key}: ")[2].partition(" (")[0] for line in told] == [name.partition(":")[0] for name in EXECUTE]
+
+
+@pytest.mark.parametrize("declared", ["lock_models = planted", "fencing = planted.inside:MODEL"])
+def test_a_distribution_offers_its_modules_by_an_entry_point(lock: Path, tmp_path: Path, declared: str) -> None:
+    site = tmp_path / "site"
+    (site / "planted").mkdir(parents=True)
+    (site / "planted" / "__init__.py").write_text("", encoding="utf-8")
+    (lock / "lock_service.py").rename(site / "planted" / "inside.py")
+    information = site / "planted-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: planted\nVersion: 1.0\n", encoding="utf-8")
+    spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
+    spec.write_text(spec.read_text(encoding="utf-8").replace("lock_service:", "planted.inside:"), encoding="utf-8")
+    command = [sys.executable, "-m", "highwater", "check", str(spec)]
+
+    def run() -> subprocess.CompletedProcess[str]:
+        environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}"}
+        return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+    assert run().returncode == 2
+    (information / "entry_points.txt").write_text(f"[highwater.models]\n{declared}\n", encoding="utf-8")
+    ran = run()
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_what_spark_submit_was_told_to_send_along_may_be_named(
+    highwater: Run, lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from highwater.submit import sent_along
+
+    sent = tmp_path / "sent"
+    sent.mkdir()
+    (lock / "lock_service.py").rename(sent / "lock_service.py")
+    path = ["", str(sent), "/opt/spark/python/lib/pyspark.zip", "/opt/spark/python/lib/py4j-src.zip", str(tmp_path)]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
+    assert sent_along() == [sent]
+    monkeypatch.setattr(own, "_FOLDERS", {})
+    monkeypatch.syspath_prepend(str(sent))
+    spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
+    assert highwater("check", spec).exit_code == 2
+    own.offer(sent_along())
+    assert highwater("check", spec).exit_code == 0
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert sent_along() == []
+
+
 def test_a_folder_of_ones_own_comes_after_what_is_installed(highwater: Run, lock: Path) -> None:
     (lock / "attrs.py").write_text("raise RuntimeError('this is not attrs')", encoding="utf-8")
     assert highwater("check", lock / "specs", "--model-path", lock).exit_code == 0
@@ -98,7 +211,7 @@ def test_a_folder_of_ones_own_comes_after_what_is_installed(highwater: Run, lock
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        ("nowhere:MODEL", "there is no module nowhere; install it, or name its folder with --model-path"),
+        ("nowhere:MODEL", "there is no module nowhere; name its folder with --model-path"),
         ("nowhere.at.all:MODEL", "there is no module nowhere"),
         ("lock_service:MODLE", 'lock_service has no MODLE (did you mean "MODEL"?); allowed are MODEL'),
         ("lock_service:Bounds", "Bounds in lock_service is a type, no Model; allowed are MODEL"),

@@ -12,8 +12,9 @@ from click.testing import CliRunner
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import SpecError, load_spec
 from highwater.cli.main import main
+from highwater.files import ReportError
 from highwater.reports.replaying import replay
-from highwater.reports.results import ReportError, entry_of
+from highwater.reports.results import entry_of
 
 SPEC = """
 model = "controller"

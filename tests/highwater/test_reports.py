@@ -10,16 +10,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import jsonschema
 import pytest
 
 from explorer.verdict import Budget, Progress
 from highwater.claims.checking import Engine, Result, check_spec
 from highwater.claims.spec import Spec, load_spec
+from highwater.files import ReportError
 from highwater.reports.replaying import read_report, replay
-from highwater.reports.results import FORMAT, VERSION, ReportError, as_data, report, write_report
-from invariants.catalogue import PROPERTIES
-from model.language.declarations import Witness, invariant
+from highwater.reports.results import FORMAT, VERSION, as_data, report, write_json
+from model.catalogue import MODELS
+from model.language.declarations import Invariant, Witness, invariant
+from model.language.definition import Definition
 from model.reference.async_isr import Agreement, AlterIsr
 from model.reference.state import Cluster
 
@@ -74,7 +77,7 @@ def test_a_report_of_nothing_is_valid() -> None:
     data = through_json()
     validate(data)
     summary = {"specs": 0, "met": 0, "unmet": 0, "undecided": 0}
-    assert data == {"format": FORMAT, "version": VERSION, "summary": summary, "results": [], "errors": []}
+    assert data == {"format": FORMAT, "version": VERSION, "complete": True, "summary": summary, "results": [], "errors": []}
 
 
 def interrupted(spec: Spec) -> Result:
@@ -212,8 +215,18 @@ def nothing_is_committed(cluster: Cluster) -> bool | Witness:
     return True
 
 
+def with_properties(monkeypatch: pytest.MonkeyPatch, *properties: Invariant) -> None:
+    """Let the model `reference` have these properties only."""
+    known = MODELS["reference"]
+
+    def define(protocol: Any) -> Definition:
+        return attrs.evolve(known.define(protocol), properties=properties)
+
+    monkeypatch.setitem(MODELS, "reference", attrs.evolve(known, define=define))
+
+
 def test_facts_may_be_any_part_of_the_state(monkeypatch: pytest.MonkeyPatch, make_spec: Make) -> None:
-    monkeypatch.setitem(PROPERTIES, Cluster, (nothing_is_committed,))
+    with_properties(monkeypatch, nothing_is_committed)
     data = through_json(check_spec(make_spec(check=["nothing_is_committed"])))
     validate(data)
     facts = data["results"][0]["facts"]
@@ -228,14 +241,14 @@ def test_facts_may_be_any_part_of_the_state(monkeypatch: pytest.MonkeyPatch, mak
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     results = [result_of(TWO_BROKERS), result_of(KIP_101)]
-    write_report(path, results)
+    write_json(path, report(results))
     assert read_report(path) == through_json(*results)["results"]
     validate(json.loads(path.read_text(encoding="utf-8")))
 
 
 def test_a_report_is_readable_utf_8_text(tmp_path: Path, make_spec: Make) -> None:
     path = tmp_path / "report.json"
-    write_report(path, [check_spec(make_spec(source="größer → als"))])
+    write_json(path, report([check_spec(make_spec(source="größer → als"))]))
     text = path.read_bytes().decode("utf-8")
     assert "größer → als" in text
     assert text.endswith("}\n")
@@ -243,8 +256,8 @@ def test_a_report_is_readable_utf_8_text(tmp_path: Path, make_spec: Make) -> Non
 
 def test_a_report_that_is_written_again_replaces_the_old_one(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    write_report(path, [result_of(TWO_BROKERS)])
-    write_report(path, [])
+    write_json(path, report([result_of(TWO_BROKERS)]))
+    write_json(path, report([]))
     assert read_report(path) == []
 
 
@@ -253,7 +266,7 @@ def test_a_report_that_cannot_be_written_is_an_error_that_names_the_file(tmp_pat
     (tmp_path / "file").write_text("", encoding="utf-8")
     path = tmp_path / inside
     with pytest.raises(ReportError, match="cannot be written") as caught:
-        write_report(path, [])
+        write_json(path, report([]))
     assert str(path) in str(caught.value)
 
 
@@ -340,8 +353,7 @@ def the_leader_has_asked_for_one_isr_at_most(state: Agreement) -> bool | Witness
 @pytest.fixture
 def agreement(monkeypatch: pytest.MonkeyPatch, make_spec: Make) -> Result:
     """A violated spec of the async-isr variant."""
-    properties = (*PROPERTIES[Agreement], the_leader_has_asked_for_one_isr_at_most)
-    monkeypatch.setitem(PROPERTIES, Agreement, properties)
+    with_properties(monkeypatch, the_leader_has_asked_for_one_isr_at_most)
     keys = {"protocol": {"variant": "async-isr"}, "bounds": {"brokers": 3, "offset_max": 2, "version_max": 2}}
     claim = {"verdict": "violated", "property": "the_leader_has_asked_for_one_isr_at_most"}
     return check_spec(make_spec(**keys, check=[claim["property"]], expect=claim))
@@ -349,7 +361,7 @@ def agreement(monkeypatch: pytest.MonkeyPatch, make_spec: Make) -> Result:
 
 def test_a_counterexample_of_async_isr_replays(tmp_path: Path, agreement: Result) -> None:
     path = tmp_path / "report.json"
-    write_report(path, [agreement])
+    write_json(path, report([agreement]))
     validate(json.loads(path.read_text(encoding="utf-8")))
     (entry,) = read_report(path)
     assert agreement.violation is not None

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from explorer.verdict import Verdict
 from highwater.claims.spec import Expectation, Spec, SpecError, find_specs, load_spec
 from invariants import reference
+from model.catalogue import MODELS
 from model.language.definition import toggle
-from model.language.registration import MODELS
 from model.reference.async_isr import Agreement, AsyncIsrBounds
 from model.reference.state import Cluster, ReferenceBounds, ReferenceProtocol, Variant
 

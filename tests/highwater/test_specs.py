@@ -20,7 +20,7 @@ from highwater.claims.checking import Result, Status, check_spec
 from highwater.claims.positions import line_of_key
 from highwater.claims.spec import find_specs, load_spec
 from highwater.reports.replaying import read_report, replay
-from highwater.reports.results import write_report
+from highwater.reports.results import report, write_json
 
 SPECS = Path(__file__).parents[2] / "specs"
 FILES = find_specs([SPECS])
@@ -39,7 +39,7 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
     assert result.status is Status.MET
     if result.violation is None:
         return
-    write_report(tmp_path / "report.json", [result])
+    write_json(tmp_path / "report.json", report([result]))
     text = (tmp_path / "report.json").read_text(encoding="utf-8")
     jsonschema.Draft202012Validator(SCHEMA).validate(json.loads(text))
     (entry,) = read_report(tmp_path / "report.json")

@@ -17,12 +17,11 @@ from explorer.compiler.permutations import Image
 from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
 from highwater.claims.resolving import build_system
-from invariants.catalogue import PROPERTIES
 from model.language.declarations import Transition
 from model.partition.bounds import PartitionBounds
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol
-from model.partition.state import Partition, Used
+from model.partition.state import Used
 from tests.small_models import CASES, small_system
 
 BUDGETS = [*(field.name for field in attrs.fields(Used)), "consumer_reads", "offset_queries", "caught_up_times"]
@@ -92,7 +91,7 @@ def test_any_choice_of_rules_means_what_it_says(protocol: PartitionProtocol, cho
     """Rules that never were together, too: the model raises nothing, means the same compiled, and treats brokers alike."""
     definition = define(protocol)
     bounds = PartitionBounds(2, 2, 2, 2, **dict.fromkeys(BUDGETS, 1))
-    system = build_system(definition, protocol, bounds, PROPERTIES[Partition])
+    system = build_system(definition, protocol, bounds, definition.known_properties)
     layout = Layout(system.domain)
     effects = Effects(layout.words)
     actions = ActionProgram(layout, system.actions, effects, audit=10**9)

@@ -12,12 +12,11 @@ import pytest
 
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, find_specs, load_spec
-from invariants.catalogue import PROPERTIES
+from invariants.partition.catalogue import PARTITION
 from model.language.declarations import Invariant, StepProperty
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import KAFKA_2_1, PRESETS, REPAIRED
-from model.partition.state import Partition
 from tests.model.partition_story import STEPS
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +43,7 @@ def test_every_rule_is_read_in_exactly_one_function() -> None:
             assert len(readers[field.name]) == 1, (field.name, readers[field.name])
 
 
-@pytest.mark.parametrize("prop", PROPERTIES[Partition], ids=lambda prop: prop.name)
+@pytest.mark.parametrize("prop", PARTITION, ids=lambda prop: prop.name)
 def test_every_property_says_what_it_is_when_it_is_false_and_where_it_comes_from(prop: Invariant | StepProperty) -> None:
     kind = "step" if isinstance(prop, StepProperty) else "state"
     assert re.search(rf"^    Kind: {kind}\.\n    When false: .+\n(    .*\n)*?    Source: .+", prop.__doc__, re.MULTILINE), prop.__doc__

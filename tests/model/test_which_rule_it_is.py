@@ -9,8 +9,8 @@ from explorer.search.breadth_first import explore
 from explorer.system import System
 from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
+from model.catalogue import MODELS
 from model.language.declarations import action
-from model.language.registration import MODELS
 from model.log import brokers
 from model.reference import unfenced
 from model.reference.fenced import high_watermark_is_in_leaders_epoch

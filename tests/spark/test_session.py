@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -89,3 +92,28 @@ def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
         "Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, most recent failure: Lost task 0.0 in stage 2.0 (TID 4) "
     )
     assert reason_of(RuntimeError(f"{aborted}(localhost executor driver): java.io.IOException: no")) == "java.io.IOException: no"
+
+
+PROBE = """
+from spark.driver.session import session
+
+def where(rows):
+    import sys
+    return [sys.flags.safe_path for _ in rows]
+
+with_spark = session("local[1]", **{"spark.driver.memory": "512m", "spark.ui.enabled": "false"})
+print(with_spark.sparkContext.parallelize([1], 1).mapPartitions(where).collect())
+with_spark.stop()
+"""
+
+
+@pytest.mark.slow
+def test_workers_import_nothing_from_the_folder_they_run_in(tmp_path: Path) -> None:
+    """A module of the standard library's name lies there."""
+    (tmp_path / "socket.py").write_text("open('executed', 'w')\nraise RuntimeError('this is not socket')\n", encoding="utf-8")
+    ran = subprocess.run(
+        [sys.executable, "-P", "-c", PROBE], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True, text=True, timeout=900, check=False,
+    )  # fmt: skip
+    assert ran.stdout.strip() == "[True]", ran.stderr
+    assert not (tmp_path / "executed").exists()

@@ -12,10 +12,9 @@ import attrs
 
 from explorer.system import System
 from highwater.claims.resolving import build_system
-from invariants.catalogue import PROPERTIES
+from model.catalogue import MODELS
 from model.language.declarations import action, invariant, step_property
 from model.language.domain import Integers, domain_of, evolve, within
-from model.language.registration import MODELS
 from model.reference.state import ReferenceProtocol, Variant
 
 SMALL = {"brokers": 3, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "offset_max": 1, "version_max": 2}
@@ -25,7 +24,7 @@ def reference(variant: str, check: str = "", **bounds: int) -> System:
     """The reference model with small bounds, some of them changed, and all its properties or one."""
     protocol = ReferenceProtocol(Variant(variant))
     definition = MODELS["reference"].define(protocol)
-    properties = [each for each in PROPERTIES[definition.state] if check in ("", each.name)]
+    properties = [each for each in definition.known_properties if check in ("", each.name)]
     names = {field.name for field in attrs.fields(definition.bounds)}
     sizes = {name: value for name, value in {**SMALL, **bounds}.items() if name in names}
     return build_system(definition, protocol, definition.bounds(**sizes), properties)

@@ -86,6 +86,12 @@
       shapes.push(group);
     }
     svg.replaceChildren(...shapes);
+    if (typeof data.back_to === "number" && data.back_to < rows.length - 1) { // a lasso: from its last step back to the first one of the cycle
+      const place = (step) => { const box = rows[step].firstElementChild.getBoundingClientRect(); return [box.left - origin.left, box.top - origin.top + 16]; };
+      const [x, last] = place(rows.length - 1), [, first] = place(data.back_to + 1);
+      const back = last - first < 8 ? `M${x + 9} ${last + 6} H${x + 3} V${first} H${x + 7}` : `M${x + 9} ${last} H${x + 3} V${first} H${x + 7}`;
+      $("lasso").replaceChildren(make("path", { d: back }), make("polygon", { points: `${x + 11},${first} ${x + 5},${first - 4} ${x + 5},${first + 4}` }));
+    }
   };
 
   // A board that fits scrolls with the page, under its lane names; a wider one scrolls by itself.

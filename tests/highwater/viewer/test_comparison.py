@@ -11,8 +11,9 @@ import pytest
 from explorer.system import Cut, successor
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
+from highwater.files import ReportError
 from highwater.reports.replaying import subject_of
-from highwater.reports.results import ReportError, entry_of
+from highwater.reports.results import entry_of
 from highwater.viewer.comparison import Comparison, StepOutcome, compare
 from highwater.viewer.pages import compare_page
 

@@ -17,7 +17,8 @@ import pytest
 from explorer.system import System
 from explorer.verdict import Violation
 from highwater.claims.checking import check_spec
-from highwater.reports.results import ReportError, entry_of
+from highwater.files import ReportError
+from highwater.reports.results import entry_of
 from highwater.viewer.index import story_of, write_gallery
 from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
 from highwater.viewer.picture import Block, Fact, Lane, Log, Message, Picture

@@ -22,7 +22,7 @@ from highwater.viewer.picture import Tone
 from highwater.viewer.pictures import of_any_model
 from highwater.viewer.story import Delivery, Story
 from highwater.viewer.telling import lane_of_part, meaning_of, protocol_in_words, tell, tell_steps
-from model.language.registration import MODELS
+from model.catalogue import MODELS
 from model.reference.controlling import become_leader
 from tests import small_models
 

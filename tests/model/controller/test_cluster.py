@@ -12,7 +12,6 @@ import model.controller
 from explorer.search import breadth_first, plain_python
 from explorer.system import System
 from highwater.claims.resolving import build_system
-from invariants.catalogue import PROPERTIES
 from model.controller.bounds import ControllerBounds
 from model.controller.brokers import Kind, Role
 from model.controller.context import Step
@@ -20,7 +19,6 @@ from model.controller.definition import ACTIONS, define
 from model.controller.partition_states import PartitionState
 from model.controller.protocol import PRESETS, REPAIRED, DeadReplicaAtStartup
 from model.controller.replica_states import ReplicaState
-from model.controller.state import Cluster
 from model.language.declarations import Action
 from tests.model.controller.walk import BY_NAME, Walk, bounds
 
@@ -241,7 +239,7 @@ def test_bounds_that_contradict_each_other_are_refused(given: dict[str, int], wr
 def system(preset: str, **given: int) -> System:
     definition = define(PRESETS[preset])
     chosen = ControllerBounds(brokers=2, replication_factor=2, leader_epoch_max=4, partition_epoch_max=5, **given)
-    return build_system(definition, PRESETS[preset], chosen, PROPERTIES[Cluster])
+    return build_system(definition, PRESETS[preset], chosen, definition.known_properties)
 
 
 @pytest.mark.parametrize("preset", PRESETS)

@@ -1,0 +1,147 @@
+"""From Kafka's real objects to the model's fields: what the harness sees of a broker, held against the model's replica."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from model.partition.messages import Answer, Fetch, IsrChange, Stage
+from model.partition.protocol import HighWatermarkCheckpoint
+from model.partition.state import Leadership, Partition, Replica
+
+NOT_SHOWN: Mapping[str, str] = {
+    "clients": "what producers and consumers saw: no broker remembers it",
+    "quorum": "the controller's record, which the model keeps for both sides",
+    "elections": "what the controller published, as above",
+    "used": "budgets of the bounds",
+    "next_record_id": "names records only",
+    "replicas.truncating": "no release with KRaft asks where to truncate before it fetches",
+    "replicas.leadership.waiting_from": "of producers that wait, which are not part of the harness",
+    "replicas.leadership.candidate": "inside one call of Partition#maybeExpandIsr",
+    "replicas.followers.for_high_watermark": "a fetch in another epoch is refused as a whole",
+    "replicas.followers.for_isr": "a fetch in another epoch is refused as a whole",
+    "replicas.followers.since_change": "Partition asks at the moment of a fetch",
+    "replicas.changes": "those that are answered: on their way back; of its own broker epoch a leader is not asked",
+    "replicas.high_watermark": "of a broker that has not opened the log yet",
+    "replicas.clean": "the file that says so is read at the next start, and then gone",
+}
+"""Fields of the model that the real objects do not show, and why."""
+
+
+@attrs.frozen
+class Difference:
+    """One field of one broker that the two sides do not agree on."""
+
+    field: str
+    model: str
+    kafka: str
+
+
+def differences(partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any) -> list[Difference]:
+    """Where a state of the model and what was seen of some brokers differ."""
+    found = []
+    for broker, real in seen.items():
+        for field, model, kafka in _compared(partition.replicas[int(broker)], int(broker), real, protocol, bounds):
+            if model != kafka:
+                found.append(Difference(f"b{broker}.{field}", _shown(model), _shown(kafka)))
+    return found
+
+
+def both_sides(partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any) -> dict[str, list[Difference]]:
+    """All fields of some brokers as the two sides have them, by broker."""
+    return {
+        f"b{broker}": [
+            Difference(field, _shown(model), _shown(kafka))
+            for field, model, kafka in _compared(partition.replicas[int(broker)], int(broker), real, protocol, bounds)
+        ]
+        for broker, real in seen.items()
+    }
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _compared(replica: Replica, broker: int, real: Mapping[str, Any], protocol: Any, bounds: Any) -> Iterator[tuple[str, Any, Any]]:
+    yield "up", replica.is_up, real["up"]
+    if not replica.is_up or not real["up"]:
+        return
+    if (bounds.checkpoints or bounds.controlled_shutdowns) and protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.LAGGING:
+        yield "checkpoint", replica.checkpoint, real["checkpoint"]
+    yield "log end offset", replica.log_end_offset, real.get("leo", 0)
+    yield "log start", replica.log_start, real.get("start", 0)
+    log = {offset: [record.id, record.leader_epoch] for offset, record in enumerate(replica.log) if offset >= replica.log_start}
+    yield "log", log, {offset: rest for offset, *rest in real.get("log", ())}
+    epochs = {epoch: start for epoch, start in enumerate(replica.epoch_starts) if start is not None}
+    yield "epoch cache", epochs, dict(real.get("epochs", ()))
+    if "leader" in real:
+        yield "leader", -1 if replica.leader is None else replica.leader, -1 if real["leader"] is None else real["leader"]
+        yield "leader epoch", replica.leader_epoch, real["leaderEpoch"]
+        yield "high watermark", replica.high_watermark, real["hw"]
+    else:
+        yield "leader", replica.leader, None
+    yield from _of_fetch(replica, real["fetch"])
+    if replica.leadership is not None and "isr" in real:
+        yield from _of_leadership(replica, replica.leadership, broker, real, bounds)
+
+
+def _of_leadership(
+    replica: Replica, leadership: Leadership, broker: int, real: Mapping[str, Any], bounds: Any
+) -> Iterator[tuple[str, Any, Any]]:
+    yield "ISR", sorted(leadership.isr), real["isr"]
+    yield "proposed ISR", None if leadership.pending is None else sorted(leadership.pending), real["proposed"]
+    yield "maximal ISR", sorted(leadership.isr | (leadership.pending or frozenset())), real["maximalIsr"]
+    yield "assignment", sorted(leadership.assignment), real["replicas"]
+    yield "partition epoch", leadership.partition_epoch, real["partitionEpoch"]
+    yield "epoch start", leadership.start_offset, real["epochStart"]
+    for follower, known in enumerate(replica.followers):
+        if follower == broker or follower not in leadership.assignment:
+            continue
+        end, caught_up, epoch = real["followers"].get(str(follower), (None, None, None))
+        yield f"follower b{follower} log end offset", -1 if known.log_end_offset is None else known.log_end_offset, end
+        yield f"follower b{follower} broker epoch", known.broker_epoch, epoch
+        if bounds.caught_up_times and follower not in leadership.isr:
+            yield f"follower b{follower} caught up", known.caught_up, caught_up
+    asked = [_request(change, broker) for change in replica.changes if change.answer is Answer.NONE]
+    sent = [(each["leaderEpoch"], each["partitionEpoch"], _members(each["isr"], broker)) for each in real["requests"]]
+    yield "requests", asked, sent[len(sent) - len(asked) :] if asked else []
+
+
+def _request(change: IsrChange, broker: int) -> tuple[int, int, dict[int, int]]:
+    epochs = {str(member): change.broker_epochs[member] for member in change.isr}
+    return change.leader_epoch, change.partition_epoch, _members(epochs, broker)
+
+
+def _members(epochs: Mapping[str, int], broker: int) -> dict[int, int]:
+    """Members of a proposed ISR with their broker epochs, but for the leader's own."""
+    return {int(member): 0 if int(member) == broker else epoch for member, epoch in sorted(epochs.items())}
+
+
+def _of_fetch(replica: Replica, real: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
+    fetch = replica.fetch
+    if fetch is None:
+        return  # a late response that the model has dropped may still travel; what becomes of it is seen when it arrives
+    yield "fetch", _fetch_shown(fetch), None if real is None else _real_fetch(real)
+
+
+def _fetch_shown(fetch: Fetch) -> tuple[Any, ...]:
+    rest: tuple[Any, ...] = ()
+    match fetch.stage:
+        case Stage.REQUEST:
+            rest = (fetch.epoch,)
+        case Stage.DIVERGING:
+            rest = (fetch.epoch, fetch.end_offset)
+        case Stage.RECORD:
+            assert fetch.record is not None
+            rest = (fetch.high_watermark, fetch.log_start, [fetch.record.id, fetch.record.leader_epoch])
+        case Stage.NOTHING_NEW:
+            rest = (fetch.high_watermark, fetch.log_start)
+    return (fetch.stage.value, fetch.leader, fetch.leader_epoch, fetch.offset, *rest)
+
+
+def _real_fetch(real: Mapping[str, Any]) -> tuple[Any, ...]:
+    keys = {"request": ["epoch"], "diverging": ["epoch", "endOffset"], "record": ["highWatermark", "logStart", "record"],
+            "nothing new": ["highWatermark", "logStart"]}  # fmt: skip
+    return (real["stage"], real["leader"], real["leaderEpoch"], real["offset"], *(real[key] for key in keys.get(real["stage"], ())))

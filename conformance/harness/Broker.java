@@ -1,0 +1,536 @@
+import java.io.File;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.lang.reflect.Field;
+import java.lang.reflect.Method;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.Deque;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Properties;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.atomic.AtomicReference;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.requests.FetchRequest;
+
+/** One broker: a real LogManager over a folder, a real metadata cache, and the real Partition once it has learned of the partition. */
+final class Broker {
+    /** A request to alter the partition that waits for the controller, and the future that Partition waits for. */
+    static final class Proposal {
+        final Object leaderAndIsr;
+        final CompletableFuture<Object> future = new CompletableFuture<>();
+
+        Proposal(Object leaderAndIsr) {
+            this.leaderAndIsr = leaderAndIsr;
+        }
+    }
+
+    private static final Class<?> PARTITION = Reflect.type("kafka.cluster.Partition");
+    private static final Class<?> LOG_MANAGER = Reflect.type("kafka.log.LogManager");
+    private static final Class<?> LOG_CONFIG = Reflect.type("org.apache.kafka.storage.internals.log.LogConfig");
+    private static final Class<?> CLEANER_CONFIG = Reflect.type("org.apache.kafka.storage.internals.log.CleanerConfig");
+    private static final Class<?> PRODUCER_CONFIG = Reflect.type("org.apache.kafka.storage.internals.log.ProducerStateManagerConfig");
+    private static final Class<?> STATS = Reflect.type("kafka.server.BrokerTopicStats", "org.apache.kafka.storage.log.metrics.BrokerTopicStats");
+    private static final Class<?> FAILURES = Reflect.type("org.apache.kafka.storage.internals.log.LogDirFailureChannel");
+    private static final Class<?> CONFIGS = Reflect.type("kafka.server.metadata.ConfigRepository", "org.apache.kafka.metadata.ConfigRepository");
+    private static final Class<?> CACHE = Reflect.type("kafka.server.metadata.KRaftMetadataCache", "org.apache.kafka.metadata.KRaftMetadataCache");
+    private static final Class<?> PURGATORY = Reflect.type("kafka.server.DelayedOperationPurgatory", "org.apache.kafka.server.purgatory.DelayedOperationPurgatory");
+    private static final Class<?> REPLICA_STATE = Reflect.type("kafka.cluster.ReplicaState", "org.apache.kafka.server.replica.ReplicaState");
+
+    private static final Object NEVER = Reflect.proxy(ScheduledFuture.class, (name, arguments) -> null);
+
+    final int id;
+    final Clock clock;
+    private final File folder;
+    private final Properties topicConfig;
+    private Object logManager;
+    private Object cache;
+    private String image = "";
+    private TopicPartition topicPartition;
+    private Uuid topicId;
+
+    boolean up;
+    long epoch;
+    long checkpoint;
+    Object partition;
+    final Deque<Proposal> proposals = new ArrayDeque<>();
+    final Follower follower = new Follower(this);
+
+    Broker(int id, Clock clock, File folder, Properties topicConfig) {
+        this.id = id;
+        this.clock = clock;
+        this.folder = folder;
+        this.topicConfig = topicConfig;
+        folder.mkdirs();
+        start();
+    }
+
+    /** Start a process: a log manager that loads what is in the folder, and a metadata cache that has read nothing. */
+    private void start() {
+        long[] longs = {Long.MAX_VALUE};
+        boolean zookeeper = hasParameter(LOG_MANAGER, "MetadataVersion");
+        boolean[] first = {zookeeper};
+        logManager = Reflect.construct(LOG_MANAGER, type -> {
+            if (type.getSimpleName().equals("Seq"))
+                return Scala.list(longs[0]-- == Long.MAX_VALUE ? List.of(folder) : List.of());
+            if (type == CONFIGS)
+                return Reflect.proxy(CONFIGS, (name, arguments) -> topicConfig);
+            if (type == LOG_CONFIG)
+                return Reflect.make(Reflect.constructor(LOG_CONFIG, Map.class), new Properties());
+            if (type == CLEANER_CONFIG)
+                return Reflect.make(Reflect.constructor(CLEANER_CONFIG, boolean.class), false);
+            if (type == PRODUCER_CONFIG)
+                return Reflect.construct(PRODUCER_CONFIG, p -> p == int.class ? (Object) 86_400_000 : (Object) false);
+            if (type.getSimpleName().equals("MetadataVersion"))
+                return Reflect.callStatic(type, latest(type));
+            if (type.getSimpleName().equals("Scheduler"))
+                return scheduler(type);
+            if (type == STATS)
+                return stats();
+            if (type == FAILURES)
+                return Reflect.construct(FAILURES, p -> 1);
+            if (type.getSimpleName().equals("Time"))
+                return clock;
+            if (type == boolean.class) {
+                boolean value = first[0];
+                first[0] = false;
+                return value;
+            }
+            return type == int.class ? (Object) 1 : type == long.class ? (Object) 3_600_000L : null;
+        });
+        Method startup = Reflect.byName(LOG_MANAGER, "startup");
+        Reflect.invoke(logManager, startup, Reflect.supply(startup.getParameterTypes(), type -> type.getSimpleName().equals("Set")
+            ? Scala.emptySet() : Reflect.proxy(type, (name, arguments) -> false)));
+        cache = Reflect.construct(CACHE, type -> type == int.class ? (Object) id : (java.util.function.Supplier<Object>) () -> null);
+        image = "";
+        partition = null;
+        up = true;
+    }
+
+    private static boolean hasParameter(Class<?> type, String name) {
+        for (java.lang.reflect.Constructor<?> each : type.getDeclaredConstructors())
+            for (Class<?> parameter : each.getParameterTypes())
+                if (parameter.getSimpleName().equals(name))
+                    return true;
+        return false;
+    }
+
+    private static String latest(Class<?> metadataVersion) {
+        for (Method each : metadataVersion.getMethods())
+            if (each.getName().equals("latestProduction") && each.getParameterCount() == 0)
+                return "latestProduction";
+        return "latest";
+    }
+
+    private static Object stats() {
+        return Reflect.construct(STATS, type -> type == boolean.class ? (Object) false : Optional.empty());
+    }
+
+    /** What is to be done at once is done at once; what is to be done later never is. */
+    private static Object scheduler(Class<?> type) {
+        return Reflect.proxy(type, (name, arguments) -> {
+            if (name.startsWith("schedule") && arguments.length > 1 && arguments[1] instanceof Runnable) {
+                boolean now = name.equals("scheduleOnce") && (arguments.length == 2 || (Long) arguments[2] == 0);
+                boolean once = name.equals("schedule") && (Long) arguments[2] == 0 && (Long) arguments[3] < 0;
+                if (now || once)
+                    ((Runnable) arguments[1]).run();
+                return NEVER;
+            }
+            return null;
+        });
+    }
+
+    /** What the broker has read of the brokers' registrations. */
+    void see(String key, List<Kafka.Registration> brokers) {
+        if (!image.equals(key)) {
+            Reflect.call(cache, "setImage", Kafka.image(key, brokers));
+            image = key;
+        }
+    }
+
+    /** Begin with another partition; the broker runs and has no log of it. */
+    void reset(TopicPartition next, Uuid nextId) {
+        if (!up)
+            start();
+        if (topicPartition != null)
+            forget();
+        topicPartition = next;
+        topicId = nextId;
+        partition = null;
+        epoch = 0;
+        checkpoint = 0;
+        proposals.clear();
+        follower.reset();
+    }
+
+    private void forget() {
+        Reflect.callStatic(PARTITION, "removeMetrics", topicPartition);
+        if (Scala.unwrap(Reflect.call(logManager, "getLog", topicPartition, false)) != null)
+            deleteLog();
+    }
+
+    private void deleteLog() {
+        Method delete = Reflect.byName(LOG_MANAGER, "asyncDelete");
+        for (Method each : LOG_MANAGER.getMethods())
+            if (each.getName().equals("asyncDelete") && each.getParameterTypes()[0] == TopicPartition.class)
+                delete = each;
+        boolean[] checkpointing = {false};
+        Object log = Scala.unwrap(Reflect.invoke(logManager, delete,
+            Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) checkpointing[0] : topicPartition)));
+        if (log != null)
+            Reflect.call(log, "delete");
+    }
+
+    /** The kill of the process; `kept`, unless negative, is how many records survive on the disk. */
+    void crash(int kept) throws IOException {
+        Object log = log();
+        File segment = null;
+        long position = -1;
+        if (log != null) {
+            File dir = (File) Reflect.call(log, "dir");
+            if (kept >= 0 && kept < (Long) Reflect.call(log, "logEndOffset")) {
+                segment = new File(dir, "unset");
+                for (File each : dir.listFiles())
+                    if (each.getName().endsWith(".log"))
+                        segment = each;
+                position = positionOf(log, kept);
+            }
+            Reflect.call(log, "closeHandlers");
+        }
+        if (segment != null)
+            try (RandomAccessFile file = new RandomAccessFile(segment, "rw")) {
+                file.setLength(position);
+            }
+        for (Object lock : Scala.collection(Reflect.read(logManager, "dirLocks")))
+            Reflect.call(lock, "destroy");
+        stop();
+    }
+
+    /** How many bytes lie before an offset. One segment holds all. */
+    private static long positionOf(Object log, int offset) {
+        long position = 0;
+        for (Object batch : (Iterable<?>) Reflect.call(records(log), "batches"))
+            if ((Long) Reflect.call(batch, "baseOffset") < offset)
+                position += (Integer) Reflect.call(batch, "sizeInBytes");
+        return position;
+    }
+
+    /** A shutdown in order: logs are flushed and the high watermark is written. */
+    void shutDown() {
+        checkpoint();
+        Method shutdown = Reflect.byName(LOG_MANAGER, "shutdown");
+        Reflect.invoke(logManager, shutdown, Reflect.supply(shutdown.getParameterTypes(), type -> epoch));
+        stop();
+    }
+
+    private void stop() {
+        up = false;
+        partition = null;
+        logManager = null;
+        follower.reset();
+    }
+
+    void restart(long brokerEpoch) {
+        epoch = brokerEpoch;
+        start();
+    }
+
+    void checkpoint() {
+        Object log = log();
+        checkpoint = log == null ? 0 : (Long) Reflect.call(log, "highWatermark");
+    }
+
+    /** The partition's log, if the broker has opened it. */
+    Object log() {
+        return partition == null ? null : Scala.unwrap(Reflect.call(partition, "log"));
+    }
+
+    /** The partition's log, opened by the broker or merely loaded by its log manager. */
+    private Object anyLog() {
+        Object log = log();
+        return log != null || !up ? log : Scala.unwrap(Reflect.call(logManager, "getLog", topicPartition, false));
+    }
+
+    private Object makePartition() {
+        return Reflect.construct(PARTITION, type -> {
+            switch (type.getSimpleName()) {
+                case "TopicPartition":
+                    return topicPartition;
+                case "long":
+                    return Clock.LAG_MAX_MS;
+                case "int":
+                    return id;
+                case "MetadataVersion":
+                    return Reflect.callStatic(type, latest(type));
+                case "Function0":
+                    return (scala.Function0<Object>) () -> epoch;
+                case "Time":
+                    return clock;
+                case "AlterPartitionListener":
+                    return Reflect.proxy(type, (name, arguments) -> null);
+                case "DelayedOperations":
+                    return Reflect.construct(type, this::ofDelayedOperations);
+                case "MetadataCache":
+                    return cache;
+                case "LogManager":
+                    return logManager;
+                case "AlterPartitionManager":
+                    return Reflect.proxy(type, (name, arguments) -> name.equals("submit") ? submitted(arguments[1]) : null);
+                default:
+                    return Scala.option(type, topicId);
+            }
+        });
+    }
+
+    private Object submitted(Object leaderAndIsr) {
+        Proposal proposal = new Proposal(leaderAndIsr);
+        proposals.add(proposal);
+        return proposal.future;
+    }
+
+    private Object ofDelayedOperations(Class<?> type) {
+        if (type == TopicPartition.class)
+            return topicPartition;
+        if (type != PURGATORY)
+            return Scala.option(type, topicId);
+        return Reflect.construct(PURGATORY, p -> p == String.class ? "none" : p == int.class ? (Object) 1 : p == boolean.class
+            ? (Object) false : Reflect.proxy(p, (name, arguments) -> null));
+    }
+
+    /** ReplicaManager's part of a leadership change is the choice between these two, and the fetcher. */
+    void learn(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas) {
+        if (partition == null)
+            partition = makePartition();
+        Method change = Reflect.byName(PARTITION, leader == id ? "makeLeader" : "makeFollower");
+        Class<?> stateType = change.getParameterTypes()[0];
+        Object state = Kafka.leadership(stateType, topicPartition, leader, leaderEpoch, partitionEpoch, isr, replicas);
+        boolean[] given = {false};
+        Object[] arguments = Reflect.supply(change.getParameterTypes(), type -> {
+            if (type == stateType)
+                return state;
+            if (type == boolean.class)
+                return false;
+            if (type.getSimpleName().equals("OffsetCheckpoints"))
+                return Reflect.proxy(type, (name, a) -> checkpointed(type));
+            Object id = given[0] ? null : topicId;
+            given[0] = true;
+            return Scala.option(type, id);
+        });
+        boolean changed = (Boolean) Reflect.invoke(partition, change, arguments);
+        if (leader == id)
+            follower.stop();
+        else if (changed)
+            follower.follow(leader, leaderEpoch);
+    }
+
+    private Object checkpointed(Class<?> checkpoints) {
+        return Scala.option(Reflect.byName(checkpoints, "fetch").getReturnType(), checkpoint);
+    }
+
+    /** ReplicaManager#stopReplicas: the replica was taken from the assignment. */
+    void delete(int leaderEpoch) {
+        follower.stop();
+        if (partition != null)
+            Reflect.call(partition, "delete");
+        else if (anyLog() != null)
+            deleteLog();
+        partition = null;
+        checkpoint = 0;
+    }
+
+    void append(int record, int acks) {
+        Method append = Reflect.byName(PARTITION, "appendRecordsToLeader");
+        Reflect.invoke(partition, append, Reflect.supply(append.getParameterTypes(), type -> {
+            if (type == Kafka.RECORDS)
+                return Kafka.record(record, clock.milliseconds());
+            if (type.getSimpleName().equals("AppendOrigin"))
+                return Reflect.enumOf(type, "CLIENT");
+            if (type.getSimpleName().equals("RequestLocal"))
+                return noCaching(type);
+            if (type.getSimpleName().equals("VerificationGuard"))
+                return Reflect.constant(type, "SENTINEL");
+            return type == int.class ? (Object) acks : (Object) (short) 0;
+        }));
+    }
+
+    private static Object noCaching(Class<?> requestLocal) {
+        for (String name : new String[] {"NoCaching", "noCaching"})
+            for (Method each : requestLocal.getMethods())
+                if (each.getName().equals(name) && each.getParameterCount() == 0)
+                    return Reflect.invoke(null, each);
+        throw new Reflect.Missing("no noCaching in " + requestLocal.getName());
+    }
+
+    /** A fetch by a follower (or a consumer, replica -1), as the leader handles it. */
+    Object fetch(int replica, long brokerEpoch, long offset, int leaderEpoch, int lastFetchedEpoch, boolean update) {
+        if (partition == null)
+            throw new org.apache.kafka.common.errors.NotLeaderOrFollowerException("the broker knows no such partition");
+        FetchRequest.PartitionData data = new FetchRequest.PartitionData(topicId, offset, 0, 1,
+            leaderEpoch < 0 ? Optional.empty() : Optional.of(leaderEpoch), lastFetchedEpoch < 0 ? Optional.empty() : Optional.of(lastFetchedEpoch));
+        return Reflect.call(partition, "fetchRecords", Kafka.fetchParams(replica, brokerEpoch), data, clock.milliseconds(), 1, true, update);
+    }
+
+    private Object replica(int other) {
+        return Scala.unwrap(Reflect.call(partition, "getReplica", other));
+    }
+
+    /** What a fetch of the follower does beside: propose it for the ISR, if it may join. */
+    void expandIsr(int other) {
+        Object replica = replica(other);
+        if (replica != null)
+            Reflect.call(partition, "maybeExpandIsr", replica);
+    }
+
+    /** The check for lagging followers, at a moment when this one alone has lagged for longer than replica.lag.time.max.ms. */
+    void shrinkIsr(int laggard, List<Integer> others) {
+        Map<Integer, Object> before = new LinkedHashMap<>();
+        for (int other : others) {
+            Object replica = replica(other);
+            if (replica == null)
+                continue;
+            before.put(other, states(replica).get());
+            lastCaughtUp(other, other == laggard ? 0 : clock.milliseconds());
+        }
+        Reflect.call(partition, "maybeShrinkIsr");
+        for (Map.Entry<Integer, Object> each : before.entrySet())
+            states(replica(each.getKey())).set(each.getValue());
+    }
+
+    /** Let a follower have been caught up at this moment last. */
+    void lastCaughtUp(int other, long ms) {
+        Object replica = replica(other);
+        if (replica == null)
+            return;
+        Object state = states(replica).get();
+        String[] longs = {"logStartOffset", "lastFetchLeaderLogEndOffset", "lastFetchTimeMs", "lastCaughtUpTimeMs"};
+        int[] used = {0};
+        states(replica).set(Reflect.construct(REPLICA_STATE, type -> {
+            if (type == long.class) {
+                String name = longs[used[0]++];
+                return name.equals("lastCaughtUpTimeMs") ? (Object) ms : Reflect.call(state, name);
+            }
+            return Reflect.call(state, type.getSimpleName().equals("LogOffsetMetadata") ? "logEndOffsetMetadata" : "brokerEpoch");
+        }));
+    }
+
+    @SuppressWarnings("unchecked")
+    private static AtomicReference<Object> states(Object replica) {
+        for (Field field : replica.getClass().getDeclaredFields())
+            if (AtomicReference.class.isAssignableFrom(field.getType())) {
+                field.setAccessible(true);
+                try {
+                    return (AtomicReference<Object>) field.get(replica);
+                } catch (IllegalAccessException e) {
+                    throw new Reflect.Missing("field " + field + ": " + e.getMessage());
+                }
+            }
+        throw new Reflect.Missing("no replicaState in " + replica.getClass().getName());
+    }
+
+    /** The controller has granted the oldest request. */
+    void granted(int leaderEpoch, int partitionEpoch, List<Integer> isr) {
+        if (proposals.isEmpty())
+            return;
+        Object sent = proposals.getFirst().leaderAndIsr;
+        List<Object> members = new ArrayList<>();
+        for (Object each : Scala.collection(Reflect.call(sent, "isrWithBrokerEpoch")))
+            if (isr.contains(((Number) Reflect.call(each, "brokerId")).intValue()))
+                members.add(each);
+        int[] ints = {id, leaderEpoch, partitionEpoch};
+        int[] used = {0};
+        Object answer = Reflect.construct(sent.getClass(), type -> {
+            if (type == int.class)
+                return ints[used[0]++];
+            if (type.getSimpleName().equals("LeaderRecoveryState"))
+                return Reflect.enumOf(type, "RECOVERED");
+            return type == List.class ? members : Scala.list(members);
+        });
+        proposals.removeFirst().future.complete(answer);
+    }
+
+    /** The controller has refused the oldest request, or it is not known what became of it. */
+    void refused(String error) {
+        if (proposals.isEmpty())
+            return;
+        Object thrown = Reflect.call(Reflect.enumOf(org.apache.kafka.common.protocol.Errors.class, error), "exception");
+        proposals.removeFirst().future.completeExceptionally((Throwable) thrown);
+    }
+
+    /** DeleteRecords, or retention: the log starts at the offset. */
+    void deleteRecordsBelow(long offset) {
+        Reflect.call(partition, "deleteRecordsOnLeader", offset);
+    }
+
+    private static Object records(Object log) {
+        Object isolation = Reflect.enumOf(Reflect.method(log.getClass(), "read", 4).getParameterTypes()[2], "LOG_END");
+        return Reflect.get(Reflect.call(log, "read", Reflect.call(log, "logStartOffset"), Integer.MAX_VALUE, isolation, true), "records");
+    }
+
+    /** All that can be seen of the broker. */
+    Map<String, Object> state() {
+        Map<String, Object> seen = new LinkedHashMap<>();
+        seen.put("up", up);
+        seen.put("checkpoint", checkpoint);
+        Object log = anyLog();
+        if (log != null) {
+            seen.put("hw", log() == null ? null : Reflect.call(log, "highWatermark"));
+            seen.put("leo", Reflect.call(log, "logEndOffset"));
+            seen.put("start", Reflect.call(log, "logStartOffset"));
+            seen.put("log", Kafka.read(records(log)));
+            List<long[]> epochs = new ArrayList<>();
+            Object epochCache = Scala.unwrap(Reflect.call(log, "leaderEpochCache"));
+            for (Object each : Scala.collection(Reflect.call(epochCache, "epochEntries")))
+                epochs.add(new long[] {((Number) Reflect.get(each, "epoch")).longValue(), ((Number) Reflect.get(each, "startOffset")).longValue()});
+            seen.put("epochs", epochs);
+        }
+        if (partition != null)
+            ofPartition(seen);
+        seen.put("fetch", follower.shown());
+        return seen;
+    }
+
+    private void ofPartition(Map<String, Object> seen) {
+        Object leader = Scala.unwrap(Reflect.call(partition, "leaderReplicaIdOpt"));
+        seen.put("leader", leader);
+        seen.put("leaderEpoch", Reflect.call(partition, "getLeaderEpoch"));
+        seen.put("partitionEpoch", Reflect.call(partition, "getPartitionEpoch"));
+        if (!Integer.valueOf(id).equals(leader))
+            return;
+        Object state = Reflect.call(partition, "partitionState");
+        seen.put("isr", Scala.ids(Reflect.call(state, "isr")));
+        seen.put("maximalIsr", Scala.ids(Reflect.call(state, "maximalIsr")));
+        boolean inflight = (Boolean) Reflect.call(state, "isInflight");
+        seen.put("proposed", inflight ? Scala.ids(Reflect.call(Reflect.call(state, "sentLeaderAndIsr"), "isr")) : null);
+        seen.put("replicas", Scala.ids(Reflect.call(Reflect.call(partition, "assignmentState"), "replicas")));
+        seen.put("epochStart", Scala.unwrap(Reflect.call(partition, "leaderEpochStartOffsetOpt")));
+        Map<String, Object> followers = new LinkedHashMap<>();
+        for (Object each : Scala.collection(Reflect.call(partition, "remoteReplicas"))) {
+            Object known = Reflect.call(each, "stateSnapshot");
+            Object brokerEpoch = Scala.unwrap(Reflect.call(known, "brokerEpoch"));
+            boolean recent = clock.milliseconds() - (Long) Reflect.call(known, "lastCaughtUpTimeMs") <= Clock.LAG_MAX_MS;
+            followers.put(String.valueOf(Reflect.call(each, "brokerId")),
+                new Object[] {Reflect.call(known, "logEndOffset"), recent, brokerEpoch == null ? -1 : brokerEpoch});
+        }
+        seen.put("followers", followers);
+        List<Object> requests = new ArrayList<>();
+        for (Proposal each : proposals)
+            requests.add(shown(each.leaderAndIsr));
+        seen.put("requests", requests);
+    }
+
+    private static Map<String, Object> shown(Object leaderAndIsr) {
+        Map<String, Object> shown = new LinkedHashMap<>();
+        shown.put("leaderEpoch", Reflect.call(leaderAndIsr, "leaderEpoch"));
+        shown.put("partitionEpoch", Reflect.call(leaderAndIsr, "partitionEpoch"));
+        Map<String, Object> members = new LinkedHashMap<>();
+        for (Object each : Scala.collection(Reflect.call(leaderAndIsr, "isrWithBrokerEpoch")))
+            members.put(String.valueOf(Reflect.call(each, "brokerId")), Reflect.call(each, "brokerEpoch"));
+        shown.put("isr", members);
+        return shown;
+    }
+}

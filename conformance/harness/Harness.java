@@ -1,0 +1,201 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.File;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Properties;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.Uuid;
+
+/**
+ * Real Partitions of Kafka, one per broker, in one JVM, driven by lines of JSON: one array of operations in, one array of results out.
+ *
+ * A result has "error" where Kafka threw, and "brokers": what is then seen of the brokers that the operation names in "see". The line
+ * {"missing": ...} says that this Kafka lacks a class or method that the harness calls.
+ */
+public final class Harness {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private final File folder;
+    private final Clock clock = new Clock();
+    private final Properties topicConfig = new Properties();
+    private final List<Broker> brokers = new ArrayList<>();
+    private boolean clockStandsStill;
+    private int partitions;
+
+    private Harness(File folder) {
+        this.folder = folder;
+        topicConfig.setProperty("segment.index.bytes", "1024");
+        topicConfig.setProperty("cleanup.policy", "delete");
+        topicConfig.setProperty("retention.ms", "-1");
+    }
+
+    public static void main(String[] arguments) throws Exception {
+        PrintStream out = System.out;
+        System.setOut(System.err);
+        Harness harness = new Harness(new File(arguments[0]));
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            Object answer;
+            try {
+                answer = harness.all(JSON.readTree(line));
+            } catch (Reflect.Missing e) {
+                answer = Map.of("missing", e.getMessage());
+            } catch (LinkageError e) {
+                answer = Map.of("missing", e.toString());
+            }
+            out.println(JSON.writeValueAsString(answer));
+            out.flush();
+        }
+        delete(harness.folder);  // whoever drives the harness may be gone, and cannot do it any more
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static void delete(File file) {
+        File[] inside = file.listFiles();
+        if (inside != null)
+            for (File each : inside)
+                delete(each);
+        file.delete();
+    }
+
+    private List<Object> all(JsonNode operations) throws Exception {
+        List<Object> results = new ArrayList<>();
+        for (JsonNode each : operations)
+            results.add(one(each));
+        return results;
+    }
+
+    private Map<String, Object> one(JsonNode operation) throws Exception {
+        Map<String, Object> result = new LinkedHashMap<>();
+        try {
+            Object value = apply(operation);
+            if (value != null)
+                result.put("value", value);
+        } catch (Reflect.Missing e) {
+            throw e;
+        } catch (Exception e) {
+            result.put("error", e.getClass().getSimpleName() + (e.getMessage() == null ? "" : ": " + e.getMessage()));
+        }
+        Map<String, Object> seen = new LinkedHashMap<>();
+        for (JsonNode each : operation.path("see"))
+            seen.put(each.asText(), brokers.get(each.asInt()).state());
+        result.put("brokers", seen);
+        return result;
+    }
+
+    private Object apply(JsonNode o) throws Exception {
+        String name = o.get("do").asText();
+        if (name.equals("reset"))
+            return reset(o);
+        if (!clockStandsStill)
+            clock.advance(2 * Clock.LAG_MAX_MS);
+        Broker broker = brokers.get(o.get("broker").asInt());
+        if (o.has("view"))
+            broker(o, "viewer", broker).see(o.get("view").toString(), registrations(o.get("view")));
+        switch (name) {
+            case "learn":
+                broker.learn(o.get("leader").asInt(), o.get("leader_epoch").asInt(), o.get("partition_epoch").asInt(), ids(o.get("isr")), ids(o.get("replicas")));
+                return null;
+            case "delete":
+                broker.delete(o.get("leader_epoch").asInt());
+                return null;
+            case "append":
+                broker.append(o.get("record").asInt(), o.get("acks").asInt());
+                return null;
+            case "fetch":
+                broker.follower.fetch(broker(o, "leader", null));
+                return null;
+            case "ask":
+                broker.follower.ask(broker(o, "leader", null));
+                return null;
+            case "send":
+                broker.follower.send();
+                return null;
+            case "serve":
+                broker.follower.serve(broker(o, "leader", null));
+                return null;
+            case "receive":
+                broker.follower.receive();
+                return null;
+            case "lose":
+                broker.follower.lose();
+                return null;
+            case "out_of_range":
+                broker.follower.outOfRange(broker(o, "leader", null));
+                return null;
+            case "expand":
+                broker.expandIsr(o.get("follower").asInt());
+                return null;
+            case "shrink":
+                broker.shrinkIsr(o.get("follower").asInt(), ids(o.get("others")));
+                return null;
+            case "outlast":
+                broker.lastCaughtUp(o.get("follower").asInt(), 0);
+                return null;
+            case "granted":
+                broker.granted(o.get("leader_epoch").asInt(), o.get("partition_epoch").asInt(), ids(o.get("isr")));
+                return null;
+            case "refused":
+                broker.refused(o.get("error").asText());
+                return null;
+            case "trim":
+                broker.deleteRecordsBelow(o.get("offset").asLong());
+                return null;
+            case "consume":
+                List<long[]> read = Kafka.read(Reflect.get(Reflect.get(broker.fetch(-1, -1, o.get("offset").asLong(), -1, -1, false), "fetchedData"), "records"));
+                return read.isEmpty() ? null : read.get(0)[1];
+            case "crash":
+                broker.crash(o.path("kept").asInt(-1));
+                return null;
+            case "shut_down":
+                broker.shutDown();
+                return null;
+            case "restart":
+                broker.restart(o.get("epoch").asLong());
+                return null;
+            case "checkpoint":
+                broker.checkpoint();
+                return null;
+            case "nothing":
+                return null;
+            default:
+                throw new IllegalArgumentException("no operation " + name);
+        }
+    }
+
+    private Broker broker(JsonNode operation, String key, Broker otherwise) {
+        return operation.has(key) ? brokers.get(operation.get(key).asInt()) : otherwise;
+    }
+
+    /** Begin with a partition that nobody knows of yet. */
+    private Object reset(JsonNode o) {
+        topicConfig.setProperty("min.insync.replicas", o.get("min_insync_replicas").asText());
+        clockStandsStill = o.get("clock_stands_still").asBoolean();
+        while (brokers.size() < o.get("brokers").asInt())
+            brokers.add(new Broker(brokers.size(), clock, new File(folder, "b" + brokers.size()), topicConfig));
+        partitions++;
+        for (Broker each : brokers)
+            each.reset(new TopicPartition("t" + partitions, 0), new Uuid(2, partitions));
+        return null;
+    }
+
+    private static List<Integer> ids(JsonNode array) {
+        List<Integer> ids = new ArrayList<>();
+        for (JsonNode each : array)
+            ids.add(each.asInt());
+        return ids;
+    }
+
+    private static List<Kafka.Registration> registrations(JsonNode view) {
+        List<Kafka.Registration> found = new ArrayList<>();
+        for (JsonNode each : view)
+            found.add(new Kafka.Registration(found.size(), each.get(0).asLong(), each.get(1).asText().equals("fenced"), each.get(1).asText().equals("shutting down")));
+        return found;
+    }
+}

@@ -1,0 +1,215 @@
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Field;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.lang.reflect.Proxy;
+import java.util.Arrays;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BiFunction;
+import java.util.function.Function;
+
+/** Classes, constructors and methods of Kafka by name, so that one compiled harness serves releases that renamed and moved them. */
+final class Reflect {
+    /** A class, constructor, method or field that this harness needs and this Kafka does not have. */
+    static final class Missing extends RuntimeException {
+        Missing(String what) {
+            super(what);
+        }
+    }
+
+    private static final Map<String, Method> METHODS = new ConcurrentHashMap<>();
+    private static final Map<String, Class<?>> CLASSES = new ConcurrentHashMap<>();
+
+    private Reflect() { }
+
+    /** The first of these classes that exists. */
+    static Class<?> type(String... names) {
+        Class<?> known = CLASSES.get(names[0]);
+        if (known != null)
+            return known;
+        for (String name : names) {
+            try {
+                Class<?> found = Class.forName(name);
+                CLASSES.put(names[0], found);
+                return found;
+            } catch (ClassNotFoundException e) {
+                // an older or newer release calls it otherwise
+            }
+        }
+        throw new Missing("no class " + String.join(" or ", names));
+    }
+
+    /** Call a method by its name and its number of arguments; an exception that it throws is passed on as it is. */
+    static Object call(Object target, String name, Object... arguments) {
+        return invoke(target, method(target.getClass(), name, arguments.length), arguments);
+    }
+
+    /** Call a static method. */
+    static Object callStatic(Class<?> type, String name, Object... arguments) {
+        return invoke(null, method(type, name, arguments.length), arguments);
+    }
+
+    static Object invoke(Object target, Method method, Object... arguments) {
+        try {
+            return method.invoke(target, arguments);
+        } catch (InvocationTargetException e) {
+            throw sneak(e.getCause());
+        } catch (IllegalAccessException | IllegalArgumentException e) {
+            throw new Missing(method + " cannot be called with " + Arrays.toString(arguments) + ": " + e.getMessage());
+        }
+    }
+
+    @SuppressWarnings("unchecked")
+    static <T extends Throwable> RuntimeException sneak(Throwable thrown) throws T {
+        throw (T) thrown;
+    }
+
+    /** A method of a class or of one of its ancestors, private ones included. */
+    static Method method(Class<?> type, String name, int arguments) {
+        return METHODS.computeIfAbsent(type.getName() + "#" + name + "/" + arguments, key -> {
+            Method found = find(type, name, arguments);
+            if (found == null)
+                throw new Missing("no method " + name + " with " + arguments + " arguments in " + type.getName());
+            found.setAccessible(true);
+            return found;
+        });
+    }
+
+    private static Method find(Class<?> type, String name, int arguments) {
+        for (Method each : type.getMethods())
+            if (each.getName().equals(name) && each.getParameterCount() == arguments && !each.isBridge())
+                return each;
+        for (Class<?> at = type; at != null; at = at.getSuperclass())
+            for (Method each : at.getDeclaredMethods())
+                if (each.getName().equals(name) && each.getParameterCount() == arguments && !each.isBridge())
+                    return each;
+        return null;
+    }
+
+    /** The public method of this name with the fewest arguments: a release may have added some. */
+    static Method byName(Class<?> type, String name) {
+        return METHODS.computeIfAbsent(type.getName() + "#" + name, key -> {
+            Method found = null;
+            for (Method each : type.getMethods())
+                if (each.getName().equals(name) && !each.isBridge() && (found == null || each.getParameterCount() < found.getParameterCount()))
+                    found = each;
+            if (found == null)
+                throw new Missing("no method " + name + " in " + type.getName());
+            found.setAccessible(true);
+            return found;
+        });
+    }
+
+    /** Arguments by the types of the parameters, in their order. */
+    static Object[] supply(Class<?>[] types, Function<Class<?>, Object> by) {
+        return Arrays.stream(types).map(by).toArray();
+    }
+
+    /** A new instance by the constructor with the most parameters. */
+    static Object construct(Class<?> type, Function<Class<?>, Object> by) {
+        Constructor<?> longest = Arrays.stream(type.getDeclaredConstructors())
+            .max((a, b) -> Integer.compare(a.getParameterCount(), b.getParameterCount()))
+            .orElseThrow(() -> new Missing("no constructor of " + type.getName()));
+        longest.setAccessible(true);
+        Object[] arguments = supply(longest.getParameterTypes(), by);
+        try {
+            return longest.newInstance(arguments);
+        } catch (InvocationTargetException e) {
+            throw sneak(e.getCause());
+        } catch (ReflectiveOperationException | IllegalArgumentException e) {
+            throw new Missing(longest + " cannot be called with " + Arrays.toString(arguments) + ": " + e.getMessage());
+        }
+    }
+
+    /** The constructor with these parameters, or null. */
+    static Constructor<?> constructor(Class<?> type, Class<?>... parameters) {
+        try {
+            Constructor<?> found = type.getDeclaredConstructor(parameters);
+            found.setAccessible(true);
+            return found;
+        } catch (NoSuchMethodException e) {
+            return null;
+        }
+    }
+
+    static Object make(Constructor<?> constructor, Object... arguments) {
+        try {
+            return constructor.newInstance(arguments);
+        } catch (InvocationTargetException e) {
+            throw sneak(e.getCause());
+        } catch (ReflectiveOperationException e) {
+            throw new Missing(constructor + ": " + e.getMessage());
+        }
+    }
+
+    static Field field(Class<?> type, String name) {
+        for (Class<?> at = type; at != null; at = at.getSuperclass()) {
+            try {
+                Field found = at.getDeclaredField(name);
+                found.setAccessible(true);
+                return found;
+            } catch (NoSuchFieldException e) {
+                // an ancestor may have it
+            }
+        }
+        throw new Missing("no field " + name + " in " + type.getName());
+    }
+
+    static Object read(Object target, String name) {
+        try {
+            return field(target.getClass(), name).get(target);
+        } catch (IllegalAccessException e) {
+            throw new Missing("field " + name + " of " + target.getClass().getName() + ": " + e.getMessage());
+        }
+    }
+
+    /** What a public field or an accessor without arguments gives: classes became records over the releases. */
+    static Object get(Object target, String name) {
+        try {
+            return target.getClass().getField(name).get(target);
+        } catch (NoSuchFieldException e) {
+            return call(target, name);
+        } catch (IllegalAccessException e) {
+            throw new Missing("field " + name + " of " + target.getClass().getName() + ": " + e.getMessage());
+        }
+    }
+
+    static Object constant(Class<?> type, String name) {
+        try {
+            return type.getField(name).get(null);
+        } catch (ReflectiveOperationException e) {
+            throw new Missing("no " + name + " in " + type.getName());
+        }
+    }
+
+    static Object enumOf(Class<?> type, String name) {
+        for (Object each : type.getEnumConstants())
+            if (((Enum<?>) each).name().equals(name))
+                return each;
+        throw new Missing("no " + name + " in " + type.getName());
+    }
+
+    /** An interface by a function from a method's name and its arguments to what it returns. */
+    static Object proxy(Class<?> type, BiFunction<String, Object[], Object> by) {
+        return Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[] {type}, (self, method, arguments) -> {
+            switch (method.getName()) {
+                case "hashCode":
+                    return System.identityHashCode(self);
+                case "equals":
+                    return self == arguments[0];
+                case "toString":
+                    return type.getSimpleName();
+                default:
+                    Object result = by.apply(method.getName(), arguments == null ? new Object[0] : arguments);
+                    return result == null ? nothing(method.getReturnType()) : result;
+            }
+        });
+    }
+
+    private static Object nothing(Class<?> type) {
+        if (type == int.class)
+            return 0;
+        return type == long.class ? (Object) 0L : type == boolean.class ? (Object) false : null;
+    }
+}

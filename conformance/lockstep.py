@@ -1,0 +1,215 @@
+"""Runs executed on both sides at once, and what came of it: which paths agreed, and where the two sides parted."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from conformance.abstraction import Difference, differences
+from conformance.operations import MAPPED, beginning
+from conformance.paths import Move, Run, Words
+from conformance.process import Harness, Operation
+from explorer.compiler.layout import Layout
+from explorer.verdict import Step
+from model.language.declarations import Instance
+
+OPERATIONS_AT_ONCE = 400
+BATCHES_AHEAD = 2
+
+
+@attrs.frozen
+class Executed:
+    """One step on the real side.
+
+    Attributes:
+        operations: the calls, without what they were asked to show.
+        errors: what Kafka threw, one for each call that threw.
+        seen: what was seen of the brokers that the calls touched.
+    """
+
+    operations: tuple[Operation, ...]
+    errors: tuple[str, ...]
+    seen: dict[str, Any]
+
+
+@attrs.frozen
+class Divergence:
+    """A step after which Kafka is not where the model is.
+
+    Attributes:
+        trace: the model's steps up to it, the state before it last; where the model refuses the step, its own state does not change.
+        action: the step.
+        expected: the model's state after it.
+        refused: whether the model refuses it.
+        differences: the fields that differ.
+        executed: the real calls and what came of them.
+    """
+
+    trace: tuple[Step, ...]
+    action: Instance
+    expected: Any
+    refused: bool
+    differences: tuple[Difference, ...]
+    executed: Executed
+
+    @property
+    def kind(self) -> tuple[str, bool, frozenset[str]]:
+        """What is the same about divergences of one cause: action, whether it was refused, the fields without broker names."""
+        fields = frozenset(" ".join(word for word in each.field.split(".", 1)[-1].split() if word[1:].isdigit() is False)
+                           for each in self.differences)  # fmt: skip
+        return self.action.of.name, self.refused, fields
+
+
+@attrs.define
+class Findings:
+    """What came of executing runs.
+
+    Attributes:
+        executed: the paths that were taken and after which both sides agreed.
+        steps, refused: how many steps were executed, and how many of those the model refuses.
+        runs: how many runs, each from an initial state.
+        divergences: the first of each kind.
+        counts: how often each kind was met.
+        seconds: how long it took.
+    """
+
+    executed: set[int] = attrs.Factory(set)
+    steps: int = 0
+    refused: int = 0
+    runs: int = 0
+    divergences: list[Divergence] = attrs.Factory(list)
+    counts: Counter[Any] = attrs.Factory(Counter)
+    seconds: float = 0.0
+
+
+@attrs.frozen
+class _Planned:
+    """A run as it was sent: for each of its moves, the model's states around it and how many operations stand for it."""
+
+    run: Run
+    sizes: tuple[int, ...]
+    operations: tuple[Operation, ...]
+    opening: int
+
+
+class LockStep:
+    """Executes runs of a system on a harness and compares after each step."""
+
+    def __init__(self, harness: Harness, actions: Sequence[Instance], layout: Layout, protocol: Any, bounds: Any) -> None:
+        self._harness = harness
+        self._actions = actions
+        self._layout = layout
+        self._protocol, self._bounds = protocol, bounds
+        self._states: dict[Words, Any] = {}
+        self.findings = Findings()
+
+    def execute(self, runs: Iterable[Run], on_progress: Callable[[Findings], None] = lambda findings: None) -> Findings:
+        """Execute runs; a run ends at its first divergence.
+
+        Raises:
+            KafkaError: the Java side died, or lacks what is called.
+        """
+        began = time.perf_counter()
+        ahead: list[list[_Planned]] = []
+        for batch in self._batches(runs):
+            self._harness.send([operation for planned in batch for operation in planned.operations])
+            ahead.append(batch)
+            if len(ahead) > BATCHES_AHEAD:
+                self._compare(ahead.pop(0))
+                self.findings.seconds = time.perf_counter() - began
+                on_progress(self.findings)
+        for batch in ahead:
+            self._compare(batch)
+        self.findings.seconds = time.perf_counter() - began
+        return self.findings
+
+    def _batches(self, runs: Iterable[Run]) -> Iterator[list[_Planned]]:
+        batch: list[_Planned] = []
+        for run in runs:
+            batch.append(self._planned(run))
+            if sum(len(planned.operations) for planned in batch) >= OPERATIONS_AT_ONCE:
+                yield batch
+                batch = []
+        if batch:
+            yield batch
+
+    def _state(self, words: Words) -> Any:
+        if words not in self._states:
+            if len(self._states) > 100_000:
+                self._states.clear()
+            self._states[words] = self._layout.unpack(words)
+        return self._states[words]
+
+    def _planned(self, run: Run) -> _Planned:
+        operations = beginning(self._state(run.start), self._bounds)
+        opening, sizes = len(operations), []
+        for move in run.moves:
+            called = operations_of(self._actions[move.number], self._state(move.before), self._protocol)
+            sizes.append(len(called))
+            operations += called
+        return _Planned(run, tuple(sizes), tuple(operations), opening)
+
+    def _compare(self, batch: Sequence[_Planned]) -> None:
+        results = iter(self._harness.receive())
+        for planned in batch:
+            mine = [next(results) for _ in planned.operations]
+            self._compare_run(planned, mine)
+
+    def _compare_run(self, planned: _Planned, results: Sequence[dict[str, Any]]) -> None:
+        self.findings.runs += 1
+        at = planned.opening
+        for position, (move, size) in enumerate(zip(planned.run.moves, planned.sizes, strict=True)):
+            operations, answers = planned.operations[at : at + size], results[at : at + size]
+            at += size
+            self.findings.steps += 1
+            self.findings.refused += move.refused
+            found = self._compare_step(move, answers)
+            if found:
+                self._diverged(planned.run, position, found, operations, answers)
+                return
+            if not move.refused:
+                self.findings.executed.add(move.path)
+
+    def _compare_step(self, move: Move, answers: Sequence[dict[str, Any]]) -> list[Difference]:
+        if not answers:
+            return []
+        seen = answers[-1]["brokers"]
+        found = differences(self._state(move.after), seen, self._protocol, self._bounds)
+        errors = [each["error"] for each in answers if "error" in each]
+        if errors and not move.refused:
+            found.insert(0, Difference("result", "the step is taken", errors[0]))
+        value = answers[-1].get("value")
+        instance = self._actions[move.number]
+        if instance.of.name == "consume" and not move.refused:
+            offset = instance.arguments["offset"]
+            wanted = self._state(move.after).clients.consumed[offset]
+            if wanted != value:
+                found.append(Difference(f"record at {offset}", f"r{wanted}", f"r{value}"))
+        return found
+
+    def _diverged(
+        self, run: Run, position: int, found: Sequence[Difference], operations: Sequence[Operation], answers: Sequence[dict[str, Any]]
+    ) -> None:
+        move = run.moves[position]
+        steps = [Step(None, self._state(run.start))]
+        steps += [Step(self._actions[each.number], self._state(each.after)) for each in run.moves[:position] if not each.refused]
+        calls = tuple({key: value for key, value in each.items() if key not in ("see", "view")} for each in operations)
+        errors = tuple(each["error"] for each in answers if "error" in each)
+        executed = Executed(calls, errors, answers[-1]["brokers"] if answers else {})
+        divergence = Divergence(tuple(steps), self._actions[move.number], self._state(move.after), move.refused, tuple(found), executed)
+        self.findings.counts[divergence.kind] += 1
+        if self.findings.counts[divergence.kind] == 1:
+            self.findings.divergences.append(divergence)
+
+
+def operations_of(instance: Instance, before: Any, protocol: Any) -> list[Operation]:
+    """The calls that stand for a step; none if it is the controller's alone, or if the state lacks what would be called."""
+    step = MAPPED.get(instance.of.name)
+    if step is None:
+        return []
+    context = {"protocol": protocol} if "protocol" in step.__code__.co_varnames[: step.__code__.co_argcount] else {}
+    return step(before, **instance.arguments, **context) or []

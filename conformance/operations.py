@@ -1,0 +1,213 @@
+"""What each action of the partition model is on Kafka's real objects: a list of operations of the harness.
+
+Where an action is the controller's alone, nothing is called: the brokers must stay as they are. What the harness can see of the brokers
+that an operation touches comes back with its result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from conformance.process import Operation
+from model.partition.leadership import learned
+from model.partition.messages import Answer, Election, Stage
+from model.partition.protocol import Acks, AlterError
+from model.partition.state import Partition, Standing
+
+Step = Callable[..., list[Operation] | None]
+
+CODES = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: -1}
+
+
+def view(partition: Partition, *, leader: int | None = None, hiding: int | None = None) -> list[list[Any]]:
+    """What a broker has read of the others' registrations: all of it.
+
+    Args:
+        leader: if given, what this leader need not have heard yet, because it is newer than the partition epoch that it knows, is left
+            out: such a broker looks active, in the incarnation that has fetched.
+        hiding: a broker that looks fenced, so that a fetch does not propose it at once.
+    """
+    seen: list[list[Any]] = []
+    for broker, registration in enumerate(partition.quorum.registrations):
+        standing, epoch = registration.standing, registration.broker_epoch
+        if leader is not None and (leadership := partition.replicas[leader].leadership) is not None:
+            known = partition.replicas[leader].followers[broker].broker_epoch
+            if leadership.partition_epoch < registration.since:
+                standing, epoch = Standing.ACTIVE, known if known >= 0 else epoch
+        if broker == hiding:
+            standing = Standing.FENCED
+        seen.append([epoch, standing.value])
+    return seen
+
+
+def _learn(partition: Partition, broker: int, epoch: int, told: Election) -> list[Operation]:
+    if broker not in told.assignment:
+        return [{"do": "delete", "broker": broker, "leader_epoch": epoch, "see": [broker]}]
+    return [{
+        "do": "learn", "broker": broker, "leader": -1 if told.leader is None else told.leader, "leader_epoch": epoch,
+        "partition_epoch": told.partition_epoch, "isr": sorted(told.isr), "replicas": sorted(told.assignment),
+        "view": view(partition), "see": [broker],
+    }]  # fmt: skip
+
+
+def beginning(partition: Partition, bounds: Any) -> list[Operation]:
+    """From nothing to an initial state: an empty partition that every broker learns of."""
+    first = {"do": "reset", "brokers": len(partition.replicas), "min_insync_replicas": bounds.min_insync_replicas,
+             "clock_stands_still": bool(bounds.caught_up_times)}  # fmt: skip
+    told = partition.elections[0]
+    return [first, *(each for broker in range(len(partition.replicas)) for each in _learn(partition, broker, 0, told))]
+
+
+def produce(before: Partition, leader: int, protocol: Any) -> list[Operation]:
+    acks = CODES[protocol.acks]
+    append = {"do": "append", "broker": leader, "record": before.next_record_id, "acks": acks, "view": view(before), "see": [leader]}
+    return [append]
+
+
+def _fetching(what: str) -> Step:
+    def step(before: Partition, follower: int) -> list[Operation] | None:
+        replica = before.replicas[follower]
+        if what == "serve":
+            asked = None if replica.fetch is None else replica.fetch.leader
+        else:
+            asked = replica.leader if replica.fetch is None else None
+        if asked is None or asked == follower or not replica.is_up or not before.replicas[asked].is_up or replica.truncating:
+            return None
+        hidden = None if replica.leadership is not None else follower
+        operation = {"do": what, "broker": follower, "leader": asked, "viewer": asked, "see": [follower, asked]}
+        return [{**operation, "view": view(before, hiding=hidden)}]
+
+    return step
+
+
+def send_fetch(before: Partition, follower: int) -> list[Operation] | None:
+    replica = before.replicas[follower]
+    if not replica.is_up or replica.leader in (None, follower) or replica.fetch is not None or replica.truncating:
+        return None
+    return [{"do": "send", "broker": follower, "see": [follower]}]
+
+
+def receive_fetch(before: Partition, follower: int) -> list[Operation] | None:
+    if (response := before.replicas[follower].fetch) is None or response.stage in (Stage.REQUEST, Stage.OUT_OF_RANGE):
+        return None
+    return [{"do": "receive", "broker": follower, "see": [follower]}]
+
+
+def lose_fetch(before: Partition, follower: int) -> list[Operation]:
+    return [{"do": "lose", "broker": follower, "see": [follower]}]
+
+
+def handle_out_of_range(before: Partition, follower: int) -> list[Operation] | None:
+    replica = before.replicas[follower]
+    if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or replica.leader is None or replica.leader == follower:
+        return None
+    if not before.leads(replica.leader):
+        return None
+    return [{"do": "out_of_range", "broker": follower, "leader": replica.leader, "see": [follower, replica.leader]}]
+
+
+def propose_expansion(before: Partition, leader: int, follower: int) -> list[Operation] | None:
+    if leader == follower or not before.leads(leader):
+        return None
+    seen = view(before, leader=leader)
+    return [{"do": "expand", "broker": leader, "follower": follower, "view": seen, "see": [leader]}]
+
+
+def propose_shrink(before: Partition, leader: int, follower: int) -> list[Operation] | None:
+    if leader == follower or not before.leads(leader):
+        return None
+    others = [broker for broker in range(len(before.replicas)) if broker != leader]
+    return [{"do": "shrink", "broker": leader, "follower": follower, "others": others, "view": view(before), "see": [leader]}]
+
+
+def outlast_lag_time(before: Partition, leader: int, follower: int) -> list[Operation] | None:
+    if leader == follower or not before.leads(leader):
+        return None
+    return [{"do": "outlast", "broker": leader, "follower": follower, "see": [leader]}]
+
+
+def receive_isr_answer(before: Partition, leader: int) -> list[Operation] | None:
+    change = next((each for each in before.replicas[leader].changes if each.answer is not Answer.NONE), None)
+    if change is None or not before.replicas[leader].is_up:
+        return None
+    answer = {"broker": leader, "view": view(before), "see": [leader]}
+    if change.answer is Answer.SUCCESS:
+        granted = {"leader_epoch": change.leader_epoch, "partition_epoch": change.partition_epoch, "isr": sorted(change.isr)}
+        return [{"do": "granted", **granted, **answer}]
+    error = "INELIGIBLE_REPLICA" if change.answer is Answer.INELIGIBLE else "INVALID_UPDATE_VERSION"
+    return [{"do": "refused", "error": error, **answer}]
+
+
+def lose_isr_answer(before: Partition, leader: int, protocol: Any) -> list[Operation]:
+    if protocol.on_alter_error is AlterError.REVERT_ANY:
+        return [{"do": "refused", "error": "UNKNOWN_SERVER_ERROR", "broker": leader, "see": [leader]}]
+    return [{"do": "refused", "error": "UNKNOWN_SERVER_ERROR", "broker": leader, "see": [leader]}]
+
+
+def learn_leadership(before: Partition, broker: int, epoch: int) -> list[Operation] | None:
+    told = learned(before, broker, epoch)
+    return None if told is None else _learn(before, broker, epoch, told)
+
+
+def learn_isr(before: Partition, leader: int) -> list[Operation] | None:
+    quorum, replica = before.quorum, before.replicas[leader]
+    if not before.leads(leader) or replica.leader_epoch != before.leader_epoch:
+        return None
+    told = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
+    return _learn(before, leader, before.leader_epoch, told)
+
+
+def crash(before: Partition, broker: int) -> list[Operation]:
+    return [{"do": "crash", "broker": broker, "see": [broker]}]
+
+
+def crash_with_loss(before: Partition, broker: int, kept: int) -> list[Operation]:
+    return [{"do": "crash", "broker": broker, "kept": kept, "see": [broker]}]
+
+
+def end_controlled_shutdown(before: Partition, broker: int) -> list[Operation]:
+    return [{"do": "shut_down", "broker": broker, "see": [broker]}]
+
+
+def restart(before: Partition, broker: int) -> list[Operation]:
+    epoch = before.quorum.registrations[broker].broker_epoch + 1
+    return [{"do": "restart", "broker": broker, "epoch": epoch, "see": [broker]}]
+
+
+def checkpoint_high_watermark(before: Partition, broker: int) -> list[Operation]:
+    return [{"do": "checkpoint", "broker": broker, "see": [broker]}]
+
+
+def delete_old_records(before: Partition, leader: int, offset: int) -> list[Operation]:
+    return [{"do": "trim", "broker": leader, "offset": offset, "see": [leader]}]
+
+
+def consume(before: Partition, broker: int, offset: int) -> list[Operation]:
+    return [{"do": "consume", "broker": broker, "offset": offset, "see": [broker]}]
+
+
+MAPPED: Mapping[str, Step] = {
+    **{step.__name__: step for step in (
+        produce, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion, propose_shrink, outlast_lag_time,
+        receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss, end_controlled_shutdown, restart,
+        checkpoint_high_watermark, delete_old_records, consume,
+    )},
+    "fetch_at_once": _fetching("fetch"),
+    "fetch": _fetching("ask"),
+    "serve_fetch": _fetching("serve"),
+}  # fmt: skip
+
+REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch")
+"""Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard may be wrong."""
+
+UNMAPPED: Mapping[str, str] = {
+    "fence": "the controller's", "unfence": "the controller's", "elect": "the controller's", "elect_uncleanly": "the controller's",
+    "move_leadership": "the controller's", "begin_controlled_shutdown": "the controller's", "remove_replica": "the controller's",
+    "add_replica": "the controller's", "alter_partition": "the controller's; the request that it answers is compared",
+    "ask_deposed_controller": "the controller's", "give_up": "a producer's timeout, which no broker remembers",
+    "ask_end_offset": "asks, and changes nothing", "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
+    "ask_where_to_truncate": "gone from all releases with KRaft", "expand_isr": "gone with ZooKeeper", "shrink_isr": "gone with ZooKeeper",
+    "lose_written_isr": "gone with ZooKeeper",
+}  # fmt: skip
+"""Actions that no call on the brokers stands for, and why."""

@@ -1,0 +1,114 @@
+"""The harness's process: started, asked in batches of operations, and ended, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from conformance.distribution import Distribution, KafkaError, compiled_harness, java
+
+IN_MEMORY = Path("/dev/shm")
+ANSWER_SECONDS = 120
+OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
+
+Operation = dict[str, Any]
+
+
+class Harness:
+    """Kafka's classes in a Java process of their own. A context manager: the process and its folder do not outlive it."""
+
+    def __init__(self, distribution: Distribution) -> None:
+        self.distribution = distribution
+        self._process: subprocess.Popen[str] | None = None
+        self._folder: str | None = None
+        self._answers: queue.Queue[str | None] = queue.Queue()
+        self._log: Any = None
+
+    def __enter__(self) -> Harness:
+        classes = compiled_harness(self.distribution)
+        memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
+        self._folder = tempfile.mkdtemp(prefix="highwater-conform-", dir=memory)
+        self._log = tempfile.TemporaryFile()
+        class_path = os.pathsep.join([str(classes), *self.distribution.class_path])
+        self._process = subprocess.Popen(
+            [java(), *OPTIONS, "-cp", class_path, "Harness", self._folder],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, cwd=self._folder,
+        )  # fmt: skip
+        threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            for stream in (self._process.stdin, self._process.stdout):
+                try:
+                    if stream is not None:
+                        stream.close()
+                except OSError:  # what was not written yet is lost with the process
+                    continue
+        if self._log is not None:
+            self._log.close()
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _read(self, process: subprocess.Popen[str]) -> None:
+        try:
+            for line in process.stdout or ():
+                self._answers.put(line)
+        except ValueError:  # closed meanwhile
+            pass
+        self._answers.put(None)
+
+    def send(self, operations: Sequence[Operation]) -> None:
+        """Hand over a batch; its results come in order.
+
+        Raises:
+            KafkaError: the process has ended.
+        """
+        assert self._process is not None
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(operations, separators=(",", ":")) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise self._died() from None
+
+    def receive(self) -> list[dict[str, Any]]:
+        """The results of the oldest batch.
+
+        Raises:
+            KafkaError: the process has ended or does not answer, or this Kafka lacks a class or method that the harness calls.
+        """
+        try:
+            line = self._answers.get(timeout=ANSWER_SECONDS)
+        except queue.Empty:
+            raise KafkaError(f"Kafka {self.distribution.release}: no answer for {ANSWER_SECONDS} s") from None
+        if line is None:
+            raise self._died()
+        answer = json.loads(line)
+        if isinstance(answer, dict):
+            raise KafkaError(f"Kafka {self.distribution.release} lacks what the harness calls: {answer['missing']}")
+        return answer
+
+    def run(self, operations: Sequence[Operation]) -> list[dict[str, Any]]:
+        """Send a batch and wait for its results."""
+        self.send(operations)
+        return self.receive()
+
+    def _died(self) -> KafkaError:
+        assert self._process is not None
+        code = self._process.wait()
+        self._log.seek(0)
+        lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line.strip() and not line.startswith("SLF4J")]
+        last = f"; it said last: {lines[-1]}" if lines else ""
+        return KafkaError(f"Kafka {self.distribution.release}: the Java process ended with code {code}{last}")

@@ -1,0 +1,175 @@
+"""Conformance of a spec with running Kafka: what was executed, which paths that covers, and where the two sides part."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from conformance.lockstep import Divergence, Findings, LockStep
+from conformance.operations import MAPPED, REFUSABLE, UNMAPPED
+from conformance.paths import Paths, Run
+from conformance.process import Harness
+from explorer.compiler.layout import Layout
+from explorer.system import ModelError, System
+from explorer.verdict import Budget
+from highwater.claims.mutation import Change
+from highwater.claims.resolving import define, find_model, with_preset
+from highwater.claims.spec import Spec, SpecError
+from highwater.claims.tables import Wrong, structure
+
+MODEL = "partition"
+
+
+@attrs.frozen
+class Wanted:
+    """How much to execute.
+
+    Attributes:
+        max_states: how many states to explore for paths at most.
+        walks, depth, seed: random walks beside the planned runs.
+    """
+
+    max_states: int = 100_000
+    walks: int = 0
+    depth: int = 40
+    seed: int = 0
+
+
+@attrs.frozen
+class Conformance:
+    """What came of holding a spec against running Kafka.
+
+    Attributes:
+        spec: the claim whose states and steps were executed.
+        kafka: the release, as its jars say.
+        reachable: by action, how many paths were learned on reachable states.
+        executed: by action, how many of them were executed, both sides agreeing.
+        complete: whether all states of the spec were seen.
+        findings: steps, runs, divergences.
+    """
+
+    spec: Spec
+    kafka: str
+    reachable: dict[str, int]
+    executed: dict[str, int]
+    complete: bool
+    findings: Findings
+
+    @property
+    def divergences(self) -> list[Divergence]:
+        return self.findings.divergences
+
+    @property
+    def unmapped(self) -> dict[str, str]:
+        """The spec's actions that no call on the brokers stands for, and why."""
+        names = dict.fromkeys(action.name for action in self.spec.definition.actions)
+        return {name: UNMAPPED[name] for name in names if name in UNMAPPED}
+
+    @property
+    def agrees(self) -> bool:
+        return not self.divergences
+
+
+def with_another_preset(spec: Spec, preset: str | None) -> Spec:
+    """The spec under another preset, with its own toggles on top.
+
+    Raises:
+        SpecError: there is no such preset.
+    """
+    if preset is None:
+        return spec
+    model = find_model(spec.file.model)
+    try:
+        protocol = structure(with_preset(model, preset, spec.file.protocol), model.protocol, "protocol")
+        return attrs.evolve(
+            spec, file=attrs.evolve(spec.file, preset=preset), protocol=protocol, definition=define(model, protocol)
+        )  # fmt: skip
+    except Wrong as wrong:
+        raise SpecError("\n".join(f"{spec.path}: {problem}" for problem in wrong.problems)) from None
+
+
+def refuse_unless_mapped(spec: Spec) -> None:
+    """Refuse a spec of which nothing can be executed.
+
+    Raises:
+        SpecError: it is of another model, or of releases before KRaft.
+    """
+    if spec.file.model != MODEL:
+        raise SpecError(f'{spec.path}: model: "{spec.file.model}" has no counterpart in running code yet; allowed is {MODEL}')
+    if spec.protocol.by_zookeeper or not spec.protocol.truncation_rules.fetches_name_epochs:
+        presets = "kafka-3.0 and newer"
+        raise SpecError(f"{spec.path}: preset: leaders write to ZooKeeper, or followers ask where to truncate; allowed are {presets}")
+
+
+class Session:
+    """One Java process that specs are held against, one after the other."""
+
+    def __init__(self, harness: Harness) -> None:
+        self._harness = harness
+
+    def conform(self, spec: Spec, wanted: Wanted, on_progress: Callable[[str], None] = lambda line: None) -> Conformance:
+        """Execute every path of every mapped action of a spec, and random walks if they are wanted.
+
+        Raises:
+            SpecError: the model is wrong in itself, or not mapped.
+            KafkaError: the Java side died, or lacks what is called.
+        """
+        refuse_unless_mapped(spec)
+        on_progress("exploring")
+        try:
+            system = without_interleavings(spec.system())
+            paths = Paths(system, MAPPED, REFUSABLE, Budget(max_states=wanted.max_states), wanted.seed)
+        except ModelError as error:
+            raise SpecError(f"{spec.path}: {error}") from error
+        lockstep = LockStep(self._harness, system.actions, paths.engine.layout, spec.protocol, spec.bounds)
+
+        def tell(found: Findings) -> None:
+            done = len(found.executed & paths.reachable.keys())
+            on_progress(f"{done:,} of {len(paths.reachable):,} paths  {found.steps:,} steps  {len(found.divergences)} divergences")
+
+        lockstep.execute(paths.runs(), tell)
+        if wanted.walks:
+            lockstep.execute(paths.walks(wanted.walks, wanted.depth, lockstep.findings.executed), tell)
+        executed = Counter(paths.reachable[path] for path in lockstep.findings.executed if path in paths.reachable)
+        reachable = Counter(paths.reachable.values())
+        return Conformance(spec, self._harness.distribution.release, dict(reachable), dict(executed), paths.complete, lockstep.findings)
+
+    def replay(self, spec: Spec, system: System, run: Run) -> Conformance:
+        """Execute one trace."""
+        lockstep = LockStep(self._harness, system.actions, Layout(system.domain), spec.protocol, spec.bounds)
+        return Conformance(spec, self._harness.distribution.release, {}, {}, True, lockstep.execute([run]))
+
+    def mutations(self, spec: Spec, changes: list[Change], wanted: Wanted) -> Iterator[tuple[Change, Conformance | None]]:
+        """Each change of a toggle, and what the running code says to the changed protocol; None where the model refuses it."""
+        model = find_model(spec.file.model)
+        for change in changes:
+            protocol = attrs.evolve(spec.protocol, **{change.rule: change.value})
+            try:
+                changed = attrs.evolve(spec, protocol=protocol, definition=define(model, protocol))
+                refuse_unless_mapped(changed)
+                yield change, self.conform(changed, wanted)
+            except (Wrong, SpecError):
+                yield change, None
+
+
+def without_interleavings(system: System) -> System:
+    """The system without steps between a leader's two looks at a follower: both are inside one call of Partition#maybeExpandIsr."""
+
+    def guarded(action: Any) -> Any:
+        if action.of.name == "propose_expansion":
+            return action
+
+        def apply(state: Any) -> Any:
+            for replica in state.replicas:
+                if replica.leadership is not None and replica.leadership.candidate is not None:
+                    return None
+            return action.apply(state)
+
+        return attrs.evolve(action, apply=apply)
+
+    if not any(action.of.name == "find_in_sync" for action in system.actions):
+        return system
+    return attrs.evolve(system, actions=tuple(map(guarded, system.actions)))

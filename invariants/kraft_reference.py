@@ -1,0 +1,234 @@
+"""What should hold in the public specifications of replication under KRaft. Names in the public modules are given with each."""
+
+from __future__ import annotations
+
+from model.kraft_reference.bounds import KraftBounds, brokers, values
+from model.kraft_reference.protocol import KraftProtocol
+from model.kraft_reference.state import Cluster, Role, Status
+from model.language.declarations import Witness, invariant
+
+
+def leads_in_newest_epoch(cluster: Cluster, broker: int) -> bool:
+    """Whether a replica is a leader in the controller's leader epoch. Source: IsNonStaleLeader."""
+    if cluster.brokers[broker].role is not Role.LEADER:
+        return False
+    return cluster.metadata_of(broker).leader_epoch == cluster.partition.leader_epoch
+
+
+@invariant(broker=brokers)
+def valid_broker_state(cluster: Cluster, broker: int) -> bool | Witness:
+    """A running broker has a broker epoch.
+
+    Kind: state.
+    When false: it would run without being registered.
+    Source: ValidBrokerState, which speaks of a flag that a running broker has; here it is the broker epoch.
+    """
+    replica = cluster.brokers[broker]
+    return replica.status is not Status.RUNNING or replica.broker_epoch > 0 or Witness("b{broker} runs unregistered", broker=broker)
+
+
+@invariant(broker=brokers)
+def valid_replica_state(cluster: Cluster, broker: int) -> bool | Witness:
+    """A leader knows itself to be the leader.
+
+    Kind: state.
+    When false: a replica leads by a record that names another.
+    Source: ValidReplicaState; that offsets count a log's records is so by construction here.
+    """
+    if cluster.brokers[broker].role is not Role.LEADER or cluster.metadata_of(broker).leader == broker:
+        return True
+    return Witness("b{broker} leads, but knows another leader", broker=broker)
+
+
+@invariant(broker=brokers)
+def valid_fetcher_state(cluster: Cluster, broker: int) -> bool | Witness:
+    """A leader fetches from nobody, and a follower from another broker.
+
+    Kind: state.
+    When false: a leader would follow, or a follower would never hear of new records.
+    Source: ValidFetcherState; that a replica fetches from one leader only is so by construction here.
+    """
+    replica = cluster.brokers[broker]
+    if replica.role is Role.LEADER and replica.fetches_from is not None:
+        return Witness("b{broker} leads and fetches", broker=broker)
+    if replica.role is Role.FOLLOWER and replica.fetches_from in (None, broker):
+        return Witness("b{broker} follows and fetches from nobody", broker=broker)
+    return True
+
+
+@invariant()
+def valid_controller_state(cluster: Cluster, bounds: KraftBounds) -> bool | Witness:
+    """No fenced broker is in the ISR, except for the last member in v3.5, where the ISR is never empty.
+
+    Kind: state.
+    When false: the controller counts on a broker that it knows to be away.
+    Source: ValidControllerState; that unfenced brokers are those registered so is so by construction here.
+    """
+    isr = cluster.partition.isr
+    if not bounds.keeps_elr and len(isr) == 1:
+        return True
+    for broker in isr:
+        if cluster.registrations[broker].fenced:
+            return Witness("b{broker} is fenced and in the ISR", broker=broker)
+    return bounds.keeps_elr or bool(isr) or Witness("the ISR is empty")
+
+
+@invariant()
+def valid_controller_isr_and_elr(cluster: Cluster, bounds: KraftBounds) -> bool | Witness:
+    """ISR and ELR are disjoint sets of replicas, and the ELR is empty where the ISR is large enough.
+
+    Kind: state.
+    When false: the controller's record contradicts itself.
+    Source: ValidControllerIsrAndElr of the module kip_966_properties.
+    """
+    partition = cluster.partition
+    if not partition.isr <= partition.replicas or not partition.elr <= partition.replicas:
+        return Witness("a member of ISR or ELR is no replica")
+    if partition.isr & partition.elr:
+        return Witness("a replica is in both ISR and ELR")
+    return len(partition.isr) < bounds.min_isr or not partition.elr or Witness("the ISR is large enough, but the ELR is not empty")
+
+
+@invariant(broker=brokers)
+def replication_quorum_superset_property(cluster: Cluster, broker: int, bounds: KraftBounds) -> bool | Witness:
+    """A leader of the newest epoch waits for all members of the controller's ISR before it commits, under KIP-966 of the ELR, too.
+
+    Kind: state.
+    When false: a record may be committed that a replica lacks which may be elected.
+    Source: ReplicationQuorumSupersetProperty; under KIP-966 it speaks of leaders with a large enough ISR only.
+    """
+    if not leads_in_newest_epoch(cluster, broker):
+        return True
+    if bounds.keeps_elr and len(cluster.metadata_of(broker).isr) < bounds.min_isr:
+        return True
+    maximal = cluster.maximal_isr(broker)
+    for member in cluster.partition.isr | cluster.partition.elr:
+        if member not in maximal:
+            return Witness("b{member} may be elected, but b{broker} commits without it", member=member, broker=broker)
+    return True
+
+
+@invariant(broker=brokers)
+def leader_candidate_completeness_property(cluster: Cluster, broker: int) -> bool | Witness:
+    """A running member of ISR or ELR has all committed records.
+
+    Kind: state.
+    When false: the controller may elect a replica that lacks committed records.
+    Source: LeaderCandidateCompletenessProperty; as there, by the log end offset.
+    """
+    replica, end = cluster.brokers[broker], len(cluster.clients.consumed)
+    if replica.status is not Status.RUNNING or len(replica.log) >= end:
+        return True
+    if broker not in cluster.partition.isr and broker not in cluster.partition.elr:
+        return True
+    return Witness("b{broker} may be elected, but its log ends before {end}", broker=broker, end=end)
+
+
+@invariant()
+def leader_completeness_property(cluster: Cluster) -> bool | Witness:
+    """The controller's leader, if it runs, has all committed records, and all values that were acknowledged.
+
+    Kind: state.
+    When false: data is lost.
+    Source: LeaderCompletenessProperty.
+    """
+    leader = cluster.partition.leader
+    end = len(cluster.clients.consumed)
+    if not end or leader is None or cluster.brokers[leader].status is not Status.RUNNING:
+        return True
+    log = cluster.brokers[leader].log
+    if len(log) < end:
+        return Witness("b{leader} leads, but its log ends before {end}", leader=leader, end=end)
+    held = frozenset(record.value for record in log)
+    for value in cluster.clients.acked:
+        if value not in held:
+            return Witness("b{leader} leads without v{value}, which was acknowledged", leader=leader, value=value)
+    return True
+
+
+@invariant(some=brokers, other=brokers)
+def log_matching_property(cluster: Cluster, some: int, other: int) -> bool | Witness:
+    """Below both high watermarks, two logs hold the same values.
+
+    Kind: state.
+    When false: two consumers read different histories.
+    Source: LogMatchingProperty.
+    """
+    ours, theirs = cluster.brokers[some], cluster.brokers[other]
+    for offset in range(min(len(ours.log), len(theirs.log), ours.high_watermark, theirs.high_watermark)):
+        if ours.log[offset].value != theirs.log[offset].value:
+            return Witness("b{some} and b{other} differ at offset {offset}", some=some, other=other, offset=offset)
+    return True
+
+
+@invariant(broker=brokers)
+def metadata_log_matching_property(cluster: Cluster, broker: int) -> bool | Witness:
+    """A broker's metadata log is no longer than the controller's.
+
+    Kind: state.
+    When false: a broker would have records that the controller never wrote.
+    Source: MetadataLogMatchingProperty; that the records are the same is so by construction here.
+    """
+    return cluster.brokers[broker].applied <= len(cluster.metadata_log) or Witness("b{broker} is ahead of the controller", broker=broker)
+
+
+@invariant(value=values)
+def no_committed_record_lost_globally(cluster: Cluster, value: int) -> bool | Witness:
+    """Some broker has each acknowledged value.
+
+    Kind: state.
+    When false: data is lost for good. As many unclean shutdowns as the ISR must have members are enough for that.
+    Source: NoCommittedRecordLostGlobally.
+    """
+    if value not in cluster.clients.acked or any(record.value == value for replica in cluster.brokers for record in replica.log):
+        return True
+    return Witness("v{value} was acknowledged, and no broker has it", value=value)
+
+
+@invariant(broker=brokers)
+def consistent_read_property(cluster: Cluster, broker: int) -> bool | Witness:
+    """A leader of the newest epoch has every record that was ever consumed, where it was.
+
+    Kind: state.
+    When false: a consumer that reads again finds other records.
+    Source: ConsistentReadProperty.
+    """
+    if not leads_in_newest_epoch(cluster, broker):
+        return True
+    log = cluster.brokers[broker].log
+    for offset, record in enumerate(cluster.clients.consumed):
+        if offset >= len(log) or log[offset] != record:
+            return Witness("b{broker} leads without the record consumed at offset {offset}", broker=broker, offset=offset)
+    return True
+
+
+@invariant()
+def min_isr_recovery_quorum(cluster: Cluster, bounds: KraftBounds, protocol: KraftProtocol) -> bool | Witness:
+    """Once ISR and ELR are empty, the last known ELR has as many members as the ISR must have.
+
+    Kind: state.
+    When false: an unclean election would have too few replicas to choose from.
+    Source: MinIsrRecoveryQuorum of the module kip_966_properties.
+    """
+    partition = cluster.partition
+    if not protocol.has_elr or partition.isr or partition.elr:
+        return True
+    size = len(partition.last_known_elr)
+    return size == bounds.min_isr or Witness("the last known ELR has {size} members", size=size)
+
+
+KRAFT = (
+    leader_completeness_property,
+    leader_candidate_completeness_property,
+    replication_quorum_superset_property,
+    log_matching_property,
+    metadata_log_matching_property,
+    consistent_read_property,
+    no_committed_record_lost_globally,
+    valid_broker_state,
+    valid_replica_state,
+    valid_fetcher_state,
+    valid_controller_state,
+    valid_controller_isr_and_elr,
+    min_isr_recovery_quorum,
+)

@@ -1,0 +1,44 @@
+"""Specs to hold against Kafka, and Kafka itself where Java and Maven are."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from conformance.distribution import KafkaError, find
+from conformance.process import Harness
+from highwater.claims.conformance import Session
+from highwater.claims.spec import Spec, make_spec
+
+NEWEST = "4.3.1"
+SMALL = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "fetch_steps": 1}
+
+
+@pytest.fixture(scope="session")
+def claim() -> Callable[..., Spec]:
+    """A small spec under a preset, with some bounds and toggles changed."""
+
+    def made(preset: str = "kafka-4.1", protocol: dict[str, Any] | None = None, **bounds: int) -> Spec:
+        keys = {"model": "partition", "preset": preset, "protocol": protocol or {}, "bounds": {**SMALL, **bounds}}
+        return make_spec(f"small claim under {preset}", {**keys, "check": ["candidates_are_complete"]})
+
+    return made
+
+
+@pytest.fixture(scope="session")
+def session() -> Iterator[Session]:
+    """Kafka's newest release in a Java process."""
+    with harness_of(NEWEST) as harness:
+        yield Session(harness)
+
+
+def harness_of(release: str) -> Harness:
+    if shutil.which("javac") is None:
+        pytest.skip("needs a JDK: the Java compiler is not on the PATH")
+    try:
+        return Harness(find(release))
+    except KafkaError as error:
+        pytest.skip(f"needs Kafka's jars: {error}")

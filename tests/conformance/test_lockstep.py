@@ -1,0 +1,87 @@
+"""Kafka's own classes beside the model: they agree where the rules are the release's, and part where a rule is set wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from conformance.distribution import KafkaError, find
+from conformance.process import Harness
+from highwater.claims.conformance import Session, Wanted
+from highwater.claims.spec import Spec
+from highwater.cli.main import main
+from tests.conformance.conftest import NEWEST, harness_of
+
+Claim = Callable[..., Spec]
+pytestmark = pytest.mark.xdist_group("kafka")
+
+
+def kinds(found: Any) -> set[str]:
+    return {each.action.of.name for each in found.divergences}
+
+
+def test_every_path_of_two_moves_of_leadership_agrees_with_the_newest_release(claim: Claim, session: Session) -> None:
+    found = session.conform(claim(leader_epoch_max=2, leader_moves=2), Wanted())
+    assert found.agrees
+    assert found.complete
+    assert found.executed == found.reachable
+    assert found.findings.refused > 0
+
+
+def test_a_leader_that_forgets_offsets_in_each_epoch_is_not_what_kafka_is(claim: Claim, session: Session) -> None:
+    found = session.conform(claim("repaired", leader_epoch_max=2, leader_moves=2), Wanted())
+    assert kinds(found) == {"learn_leadership"}
+    fields = {difference.field for each in found.divergences for difference in each.differences}
+    assert "b0.follower b1 log end offset" in fields
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("release", "preset"), [("3.5.1", "kafka-3.5"), ("3.9.1", "kafka-3.7"), ("4.1.1", "kafka-4.1")])
+def test_one_harness_serves_releases_from_3_5_on(claim: Claim, release: str, preset: str) -> None:
+    with harness_of(release) as harness:
+        assert Session(harness).conform(claim(preset, leader_epoch_max=2, leader_moves=2), Wanted()).agrees
+
+
+def test_a_process_that_dies_is_one_clear_error_and_leaves_nothing(claim: Claim) -> None:
+    with harness_of(NEWEST) as harness:
+        folder = Path(harness._folder)
+        harness._process.kill()
+        with pytest.raises(KafkaError, match="the Java process ended with code"):
+            harness.run([])
+    assert not folder.exists()
+
+
+def test_a_class_that_a_patched_kafka_lacks_is_named(tmp_path: Path) -> None:
+    harness_of(NEWEST)
+    core = next(entry for entry in find(NEWEST).class_path if "kafka_2.13" in entry)
+    without = tuple(entry for entry in find(NEWEST).class_path if "kafka-metadata" not in entry)
+    from conformance.distribution import Distribution
+
+    with (
+        Harness(Distribution(NEWEST, NEWEST, (core, *without))) as harness,
+        pytest.raises(KafkaError, match="lacks what the harness calls"),
+    ):
+        harness.run([{"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}])
+
+
+def test_the_command_writes_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    harness_of(NEWEST)
+    monkeypatch.chdir(Path(__file__).parents[2])
+    spec = "specs/partition/truncation/truncating_on_fetch_keeps_committed_records.toml"
+    report, page = tmp_path / "found.json", tmp_path / "found.html"
+    ran = CliRunner().invoke(main, ["conform", spec, "--kafka", NEWEST, "--json", str(report), "--html", str(page)])
+    assert ran.exit_code == 1, ran.output
+    assert "divergence 1" in ran.output
+    data = json.loads(report.read_text())
+    assert {"kafka", "preset", "paths_reachable", "paths_executed", "steps", "steps_per_second", "divergences", "unmapped"} <= data.keys()
+    assert data["kafka"] == NEWEST
+    assert 0 < data["paths_executed"] < data["paths_reachable"]
+    assert data["divergences"][0]["calls"][0]["do"] == "learn"
+    assert 'class="differs"' in page.read_text()
+    ran = CliRunner().invoke(main, ["conform", spec, "--kafka", NEWEST, "--preset", "kafka-4.1"])
+    assert ran.exit_code == 0, ran.output
