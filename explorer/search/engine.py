@@ -97,8 +97,8 @@ class Engine(Compiled):
         self._widened = {self.actions: widened(self.actions, states)}
 
     def _spread_rows(self, count: int) -> list[int]:
-        """Rows of the last two levels, evenly spread."""
-        return np.linspace(self.store.level_ends[-3], self.store.count - 1, count).astype(int).tolist()
+        """Rows of the last two levels, if there are two, evenly spread."""
+        return np.linspace(self.store.level_ends[-3:][0], self.store.count - 1, count).astype(int).tolist()
 
     def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
         """What a function gives for the parts of a range of rows, by all threads."""

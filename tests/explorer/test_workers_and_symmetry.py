@@ -590,3 +590,24 @@ def test_initial_states_beyond_what_is_reserved_are_left_out(monkeypatch: pytest
     every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
     outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
     assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 3)
+
+
+@attrs.frozen
+class Draw:
+    """A number that nothing looks at, and whether it was drawn."""
+
+    number: int = within(Integers(0, (1 << 15) - 1))
+    drawn: bool = within(BOOLEAN)
+
+
+@action(actor="somebody")
+def draw(lot: Draw) -> Draw | None:
+    """The lot is drawn."""
+    return None if lot.drawn else evolve(lot, drawn=True)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_as_many_initial_states_as_are_worth_a_filter_are_explored(workers: int) -> None:
+    every = tuple(Draw(number, False) for number in range(engine.ROWS_WORTH_A_FILTER))
+    system = System(domain_of(Draw, None), every, tuple(draw.instances(None)))
+    assert breadth_first.explore(system, workers=workers).levels == (len(every), len(every))
