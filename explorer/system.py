@@ -27,10 +27,6 @@ class ModelError(Exception):
     """A model, property or bound is wrong in itself: no verdict is possible."""
 
 
-class InternalError(Exception):
-    """Highwater contradicts itself: a defect of its own, which says nothing of the model."""
-
-
 @attrs.frozen
 class System:
     """A transition system over states of one struct.

@@ -131,6 +131,8 @@ class Outcome:
             leads to is not judged.
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them; with `coverage`
             also those of actions. Nothing for the oracle, and for a search that went on from a snapshot.
+        restored: how many of the distinct states a search that went on from a snapshot had found before.
+        warnings: what else there is to say, such as that the disk was full.
     """
 
     verdict: Verdict
@@ -148,6 +150,8 @@ class Outcome:
     memory: int = 0
     bits: int = 0
     unreached: tuple[Unreached, ...] = ()
+    restored: int = 0
+    warnings: tuple[str, ...] = ()
     held_back: dict[str, int] = attrs.field(factory=dict)
 
     @property
@@ -164,7 +168,8 @@ class Outcome:
 class Progress:
     """How far a running exploration is: the depth and the rows of the level being expanded, and the totals so far.
 
-    Stored states are counted as they are, successors as without symmetry. `more` is what else the engine has to say.
+    Stored states are counted as they are, successors as without symmetry. `more` is what else the engine has to say, and `restored` how
+    many of the stored states a run before this one has found.
     """
 
     depth: int
@@ -176,3 +181,4 @@ class Progress:
     memory: int
     level_ended: bool
     more: str = ""
+    restored: int = 0

@@ -131,7 +131,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """A public name, imported when it is first asked for: `highwater --help` asks for none."""
     if name in _PLACE_OF:
-        return getattr(import_module(_PLACE_OF[name]), name)
+        try:
+            return getattr(import_module(_PLACE_OF[name]), name)
+        except ImportError:
+            from highwater.shadowing import refuse_shadowed
+
+            refuse_shadowed()  # a file of the user's own may have been imported in place of a package of ours
+            raise
     raise AttributeError(f"module 'highwater' has no attribute {name!r}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import fs
 
-from explorer.search.checkpoint import CheckpointError
+from explorer.search.durable import LOCK, TEMPORARY, CheckpointError, Holder, Lock, in_use, write_whole
 
 
 class Folder:
@@ -44,7 +43,7 @@ class Folder:
     def names(self, below: str) -> list[str]:
         """What is in a folder below; nothing if there is none."""
         try:
-            found = self._files.get_file_info(fs.FileSelector(self._path(below), allow_not_found=True))
+            found = self._files.get_file_info(fs.FileSelector(self._path(below).rstrip("/"), allow_not_found=True))
         except OSError as error:
             raise CheckpointError(f"{self.uri}/{below}: cannot be read: {_first_line(error)}") from None
         return [info.base_name for info in found]
@@ -65,14 +64,43 @@ class Folder:
         try:
             self._files.create_dir(path.rpartition("/")[0], recursive=True)
             if isinstance(self._files, fs.LocalFileSystem):
-                _write_locally(Path(path), data)
+                write_whole(Path(path), data)
                 return
-            temporary = f"{path}.{uuid.uuid4().hex[:12]}.tmp"
-            with self._files.open_output_stream(temporary, compression=None) as stream:
-                stream.write(data)
-            self._files.move(temporary, path)
+            temporary = f"{name}.{uuid.uuid4().hex[:12]}{TEMPORARY}"
+            try:
+                with self._files.open_output_stream(self._path(temporary), compression=None) as stream:
+                    stream.write(data)
+                self._files.move(self._path(temporary), path)
+            except BaseException:
+                self.remove_file(temporary)
+                raise
         except OSError as error:
             raise CheckpointError(f"{self.uri}: cannot be written: {_first_line(error)}") from None
+
+    def lock(self) -> Lock | RemoteLock:
+        """Keep others from writing to the folder.
+
+        Raises:
+            CheckpointError: another process writes there, and which one.
+        """
+        if not isinstance(self._files, fs.LocalFileSystem):
+            return RemoteLock(self)
+        try:
+            Path(self._base).mkdir(parents=True, exist_ok=True)
+            return Lock(Path(self._base))
+        except OSError as error:
+            raise CheckpointError(f"{self.uri}: cannot be written: {_first_line(error)}") from None
+
+    def remove_temporary(self, below: str) -> None:
+        """Remove what processes that were killed have not finished writing."""
+        for name in self.names(below):
+            if name.endswith(TEMPORARY):
+                self.remove_file(f"{below}/{name}" if below else name)
+
+    def remove_file(self, name: str) -> None:
+        """Remove a file if it can be."""
+        with contextlib.suppress(OSError):
+            self._files.delete_file(self._path(name))
 
     def remove(self, below: str) -> None:
         """Remove a folder below with all that it holds, if it is there and can be."""
@@ -81,6 +109,37 @@ class Folder:
 
     def _path(self, name: str) -> str:
         return f"{self._base}/{name}"
+
+
+class RemoteLock:
+    """The right to write to a folder of a file system that has no locks: a file says who has it.
+
+    A process of this machine that has ended loses it. Nothing is known of processes elsewhere, so theirs has to be removed by hand.
+    """
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._me = Holder.this_process()
+        holder = Holder.read(folder.read(LOCK)) if folder.holds(LOCK) else None
+        if holder is not None and not holder.is_dead:
+            raise CheckpointError(f"{in_use(folder.uri, holder)}; if that process has ended, remove {LOCK}")
+        folder.write(LOCK, self._me.as_json())
+        self.verify()
+
+    def verify(self) -> None:
+        """Look whether it is still this process that has it.
+
+        Raises:
+            CheckpointError: another one has.
+        """
+        holder = Holder.read(self._folder.read(LOCK)) if self._folder.holds(LOCK) else None
+        if holder != self._me:
+            raise in_use(self._folder.uri, holder)
+
+    def release(self) -> None:
+        with contextlib.suppress(CheckpointError):
+            self.verify()
+            self._folder.remove_file(LOCK)
 
 
 def for_spark(uri: str) -> str:
@@ -96,20 +155,6 @@ def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
     if not base.strip("/"):
         raise ValueError("it names no folder")
     return files, base.rstrip("/")
-
-
-def _write_locally(path: Path, data: Any) -> None:
-    temporary = path.with_name(f"{path.name}.{uuid.uuid4().hex[:12]}.tmp")
-    with open(temporary, "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(temporary, path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
 
 
 def _first_line(error: BaseException) -> str:

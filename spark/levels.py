@@ -14,10 +14,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import re
 import uuid
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,10 +24,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from explorer.partitioned.worker import Counts
-from explorer.search.checkpoint import CheckpointError
+from explorer.search.counts import Counts
+from explorer.search.durable import CheckpointError, Lock, seal, unseal
 from explorer.search.fingerprint import Fingerprint, differences, in_one_line
-from spark.files import Folder, for_spark
+from spark.files import Folder, RemoteLock, for_spark
 
 FORMAT, VERSION = "highwater-levels", 2
 MANIFEST = "manifest.json"
@@ -94,6 +92,7 @@ class Levels:
         self.uri = uri
         self._folder = Folder(uri)
         self._last_hash = ""
+        self._lock: Lock | RemoteLock | None = None
 
     def __reduce__(self) -> Any:
         return Levels, (self.uri,)
@@ -101,14 +100,29 @@ class Levels:
     # The whole folder
 
     def begin(self, header: dict[str, Any]) -> None:
-        """Make the folder and write the manifest.
+        """Make the folder, keep others from writing there, and write the manifest.
 
         Raises:
-            CheckpointError: it cannot be made, or holds a search already.
+            CheckpointError: it cannot be made, holds a search already, or another search writes there.
         """
+        self.lock()
         if self._folder.holds(MANIFEST):
             raise CheckpointError(f"{self.uri}: holds a search already; go on with it with --resume, or name another folder")
-        self._folder.write(MANIFEST, _sealed({"format": FORMAT, "version": VERSION, **header})[0])
+        self._folder.write(MANIFEST, seal({"format": FORMAT, "version": VERSION, **header})[0])
+
+    def lock(self) -> None:
+        """Keep others from writing to the folder, until `release`.
+
+        Raises:
+            CheckpointError: another search writes there, and which one.
+        """
+        self._lock = self._folder.lock()
+
+    def release(self) -> None:
+        """Let others write to the folder."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
 
     def header(self) -> dict[str, Any]:
         """What the manifest says.
@@ -166,25 +180,26 @@ class Levels:
         data = {
             **attrs.asdict(level, filter=lambda field, _: field.name != "counts"),
             "previous": self._last_hash,
-            "counts": {
-                **attrs.asdict(level.counts, filter=lambda field, _: field.name != "cut_steps"),
-                "cut_steps": [[sorted(bounds), count] for bounds, count in level.counts.cut_steps.items()],
-            },
+            "counts": level.counts.as_data(),
         }
-        text, self._last_hash = _sealed(data)
+        if self._lock is not None:
+            self._lock.verify()
+        text, self._last_hash = seal(data)
         self._folder.write(_level_file(level.depth), text)
 
     def note_end(self, depth: int) -> None:
         """Note that the level at that depth leads nowhere new: the levels are all there are."""
-        self._folder.write(END, _sealed({"depth": depth})[0])
+        self._folder.write(END, seal({"depth": depth})[0])
 
     def ended(self, levels: Sequence[Level]) -> bool:
         """Whether the levels are all there are."""
         return self._folder.holds(END) and self._sealed(END)[0].get("depth") == len(levels) - 1
 
     def remove_leftovers(self, depth: int) -> None:
-        """Remove parts of the level after the last whole one."""
+        """Remove parts of the level after the last whole one, and files that were not finished."""
         self._folder.remove(f"levels/{depth:05d}")
+        for below in ("", "levels"):
+            self._folder.remove_temporary(below)
 
     # Parts
 
@@ -242,15 +257,7 @@ class Levels:
 
     def _sealed(self, name: str) -> tuple[dict[str, Any], str]:
         """A manifest, and its hash."""
-        path = f"{self.uri}/{name}"
-        try:
-            sealed = json.loads(self._folder.read(name))
-            data, seal = sealed["data"], sealed["sha256"]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise CheckpointError(f"{path}: is damaged, or no manifest of a search with --engine spark") from None
-        if not isinstance(data, dict) or _hash(data) != seal:
-            raise CheckpointError(f"{path}: is damaged: its checksum does not match")
-        return data, seal
+        return unseal(self._folder.read(name), f"{self.uri}/{name}", "a search with --engine spark")
 
 
 def _level_file(depth: int) -> str:
@@ -258,23 +265,12 @@ def _level_file(depth: int) -> str:
 
 
 def _level_from(data: dict[str, Any]) -> Level:
-    counts = dict(data["counts"])
-    cut_steps = Counter({frozenset(bounds): count for bounds, count in counts.pop("cut_steps")})
     return Level(
         data["depth"],
         tuple(Part(**part) if part else None for part in data["parts"]),
         data["states"],
-        Counts(**{**counts, "enabled": tuple(counts["enabled"])}, cut_steps=cut_steps),
+        Counts.from_data(data["counts"]),
         tuple(Found(**found) for found in data["found"]),
         data["paths"],
         data["visited"],
     )
-
-
-def _sealed(data: dict[str, Any]) -> tuple[bytes, str]:
-    seal = _hash(data)
-    return json.dumps({"sha256": seal, "data": data}).encode(), seal
-
-
-def _hash(data: Any) -> str:
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()

@@ -24,13 +24,18 @@ TINY = {**SIZES, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "
 @functools.cache
 def small_system(model: str, name: str) -> System:
     """A model with all its properties and every budget 1."""
-    return _system(model, name, SIZES, lambda field: max(1, int(field.default)))
+    return _system(model, name, SIZES, lambda field: max(1, _default(field)))
 
 
 @functools.cache
 def tiny_system(model: str, name: str) -> System:
     """A model with all its properties and no more budget than one move of leadership, to be explored in plain Python."""
-    return _system(model, name, TINY, lambda field: 1 if field.name == "leader_moves" else field.default)
+    return _system(model, name, TINY, lambda field: 1 if field.name == "leader_moves" else _default(field))
+
+
+def _default(field: Any) -> int:
+    """A bound's default, or the least that it may be."""
+    return int(field.metadata["low"] if field.default is attrs.NOTHING else field.default)
 
 
 def _system(model: str, name: str, sizes: dict[str, int], otherwise: Any) -> System:

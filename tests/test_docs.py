@@ -161,3 +161,25 @@ def test_the_tutorials_model_takes_less_than_a_hundred_lines() -> None:
     tutorial = [block for block in blocks(ROOT / "docs" / "tutorial.md") if block["of"] == "lock_service.py"]
     lines = [line for block in tutorial for line in block["text"].splitlines() if block["what"] != "change" or line.startswith("+")]
     assert len(lines) < 100
+
+
+LINK = re.compile(r"\]\(([^)#]+)\)")
+INDEX = ROOT / "specs" / "README.md"
+
+
+def unlisted(claims: list[Path], pages: list[Path]) -> list[Path]:
+    """The claims that no row of the pages names: neither they nor, outside the gallery of pairs, their folder is linked."""
+    linked = {(page.parent / target).resolve() for page in pages for target in LINK.findall(page.read_text(encoding="utf-8"))}
+    pairs = ROOT / "specs" / "partition"
+    whole = {folder for folder in linked if folder.is_dir() and (folder.parent != pairs or folder.name == "releases")}
+    return [claim for claim in claims if claim not in linked and claim.parent not in whole]
+
+
+def test_every_claim_has_a_row_in_the_index() -> None:
+    claims = sorted((ROOT / "specs").rglob("*.toml"))
+    assert unlisted(claims, [INDEX, ROOT / "docs" / "controller.md"]) == []
+
+
+def test_a_claim_without_a_row_is_noticed() -> None:
+    new = ROOT / "specs" / "partition" / "truncation" / "a_new_claim.toml"
+    assert unlisted([new], [INDEX]) == [new]

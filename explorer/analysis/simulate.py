@@ -25,6 +25,7 @@ from explorer.kernels import entry_points, walk_arrays
 from explorer.kernels.arrays import Trees
 from explorer.kernels.walk_arrays import Walker
 from explorer.search.compiled import Compiled, as_arrays
+from explorer.search.counterexamples import not_replayed
 from explorer.search.coverage import unreached
 from explorer.system import System, successor
 from explorer.trace import violation_at
@@ -247,6 +248,8 @@ class _Walks(Compiled):
         domain, length = self.system.domain, int(walker.place[walk_arrays.STEP])
         number = int(walker.place[walk_arrays.TREE])
         states = [state for state in self.system.initial if self._leads_here(state, walker.path[:length].tolist(), walker)]
+        if not states:
+            raise not_replayed(f"its {length} steps do not lead where the walk stands", ())
         steps = [Step(None, states[0])]
         for tree in walker.path[:length].tolist():
             action = self.system.actions[tree]

@@ -11,20 +11,24 @@ Trees are caches of pure functions: they may be grown in any order, anywhere, an
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NoReturn
 
 import numpy as np
 
+from explorer.compiler.comparison import PlainStates
+from explorer.compiler.containers import NeededWhole
 from explorer.compiler.effects import FIRST_EFFECT, Column, Effects
 from explorer.compiler.equivariance import Equivariance
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.permutations import Image, families
 from explorer.compiler.tracing import Recorder
-from explorer.system import RAISED, Cut, ModelError, impure, judge, line_of, successor, verdict_of, where
+from explorer.compiler.views import plain, tracing_errors
+from explorer.system import RAISED, Cut, ModelError, failed, impure, judge, line_of, successor, verdict_of, where
 from model.language.declarations import Instance
 
 MOST_BRANCHES = 1 << 28
+MOST_TESTED_BITS = 10
 
 UNKNOWN, NOTHING, PENDING = range(FIRST_EFFECT)
 VIOLATED = FIRST_EFFECT
@@ -59,7 +63,7 @@ class Program:
     ) -> None:
         """
         Args:
-            audit: how many paths of each function to hold against plain Python.
+            audit: how many paths of each function to hold against plain Python where they did not look, too.
             images: those of the permutations of interchangeable names, the identity first; every path is tried on all of them.
             share: whether a path that one instance has taken serves the images of the instance, too.
 
@@ -81,12 +85,10 @@ class Program:
                 self._others[first].append((number, images[position]))
         self._equivariance = Equivariance(self, images[1:]) if len(images) > 1 and instances else None
         self._moved: dict[tuple[int, Image], int] = {}
-        self._tests = {
-            leaf: NODE | leaf.word | leaf.shift << WORD_FIELD | leaf.width << WIDTH_AT for leaf in layout.root.leaves() if leaf.width
-        }
+        self._tests = {leaf: list(_tests_of(leaf)) for leaf in layout.root.leaves() if leaf.width}
         self._audits = {instance.of.name: audit for instance in instances}
         self._random = random.Random(0)
-        self._audited: tuple[Any, Any] = None, None
+        self._plain_states = PlainStates(layout)
 
     def learn(self, number: int, words: Any) -> None:
         """Run an instance on a state, and graft the path that it took onto its tree, unless the path is known.
@@ -106,6 +108,7 @@ class Program:
         self._graft(first, path, reference)
         for other, moved in self._others[first]:
             self._graft(other, moved.of_path(path), self.image_of(reference, moved))
+        self._compare(number, words, self._end(number, words))
         name = self.instances[number].of.name
         if self._audits[name] > 0:
             self._audits[name] -= 1
@@ -161,82 +164,138 @@ class Program:
 
     def _trace(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
         """The path of the first of an instance's family, in the state whose image the words hold, and what it leads to."""
+        if self._equivariance is None:
+            return self.run(number, lambda: words)
         first, image = self._first[number]
-        recorder = Recorder(self.layout, words, (lambda leaf: image.origin_of_leaf(leaf, words)) if image else None)
-        run = self._equivariance.run if self._equivariance else self.run
-        try:
-            return recorder.path, run(first, recorder, lambda: image.origin_of(words) if image else words)
-        finally:
-            recorder.close()
+        base = Recorder(self.layout, words, (lambda leaf: image.origin_of_leaf(leaf, words)) if image else None)
+        reference = self._equivariance.run(first, base, lambda: tuple(image.origin_of(words)) if image else words)
+        return base.path, reference
 
-    def run(self, number: int, recorder: Recorder, words: Callable[[], Sequence[int]]) -> int:
-        """Run an instance; what its result means, as a reference.
+    def run(
+        self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None = None
+    ) -> tuple[list[tuple[Leaf, int]], int]:
+        """The path that an instance takes in a state, and what it leads to, as a reference.
 
         Args:
-            words: gives those of the state, to explain an error.
+            words: gives those of the state.
+            read: gives the packed value of a leaf there, if not the words do.
 
         Raises:
             ModelError: the function raised, returned what it must not, or did what cannot be traced.
         """
+        recorder, result = self._run(number, words, read)
+        if recorder.any_order:
+            self._try_other_order(number, words, result)
+        return recorder.path, self._reference(result)
+
+    def _run(self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None, **how: Any) -> tuple[Recorder, Any]:
+        """A run of an instance, and what came out."""
+        tracing_errors().clear()
+        recorder = Recorder(self.layout, () if read else words(), read, **how)
         try:
-            return self._reference(self.instances[number], recorder)
+            result = self._traced(self.instances[number], recorder)
+            if tracing_errors():  # which the function has swallowed
+                raise tracing_errors()[0]
+            return recorder, result
+        except NeededWhole as needed:
+            whole = {*how.get("whole", ()), needed.slot}
+            plain(recorder.view(needed.slot))
+            known = list(recorder.path)
         except ModelError:
             raise
         except RAISED as error:
-            self._explain(self.instances[number], words(), error)
-            raise AssertionError("unreachable") from error
+            self._explain(self.instances[number], tuple(words()), error)
+        finally:
+            recorder.close()
+        return self._run(number, words, read, **{**how, "whole": whole, "known": known})
 
-    def _reference(self, instance: Instance, recorder: Recorder) -> int:
-        """Run the instance; what its result means, as a reference."""
+    def _try_other_order(self, number: int, words: Callable[[], Sequence[int]], result: Any) -> None:
+        """Refuse a function that gives something else where the members of sets come in another order."""
+        other = self._run(number, words, None, backwards=True)[1]
+        if other == result:
+            return
+        state = tuple(words())
+        if self.meant(self._reference(other), state) != self.meant(self._reference(result), state):
+            instance = self.instances[number]
+            raise ModelError(
+                f"{instance} depends on the order in which the members of a set come, which differs between equal sets\n"
+                f"  {where(instance)}\n  in the state {self.layout.domain.show(self.layout.unpack(state))}\n"
+                "  take min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
+            )
+
+    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
+        """Run the instance on the view of a state; what comes out, as `_reference` takes it."""
         raise NotImplementedError
 
-    def _plain(self, instance: Instance, state: Any) -> Any:
-        """The same result from plain evaluation on the plain state, in a form that `meant` compares."""
+    def _reference(self, result: Any) -> int:
+        """The branch for what came out of a run."""
+        raise NotImplementedError
+
+    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
+        """The same result from plain evaluation on the plain state that the words hold, in a form that `meant` compares."""
         raise NotImplementedError
 
     def meant(self, reference: int, words: Any) -> Any:
         """What a reference says of a state, in the form of `_plain`."""
         raise NotImplementedError
 
-    def _explain(self, instance: Instance, words: Any, error: BaseException) -> None:
+    def _explain(self, instance: Instance, words: Any, error: BaseException) -> NoReturn:
         """Raise the error of the plain function, if it has one; otherwise say that and where tracing failed."""
-        self._plain(instance, self.layout.unpack(words))
-        at = line_of(error) or where(instance)
-        raise ModelError(f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {at}") from error
+        self._plain(instance, self._state(words), words)
+        raise self._cannot_be_compiled(instance, error) from error
+
+    @staticmethod
+    def _cannot_be_compiled(instance: Instance, error: BaseException) -> ModelError:
+        return ModelError(f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {line_of(error) or where(instance)}")
 
     def _graft(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
         """Add a path. What a kernel may already see is written last."""
         cells, position = self.branches.cells, number
         for leaf, raw in path:
-            found, tested = cells[position], self._tests[leaf]
-            if found in (UNKNOWN, PENDING):
-                found = tested | self.branches.extend(1 << leaf.width) << BRANCHES_FIELD
-                cells[position] = found
-            elif found & TEST != tested:
-                raise impure(self.instances[number])
-            position = ((found & ~NODE) >> BRANCHES_FIELD) + raw
+            for tested, low, width in self._tests[leaf]:
+                found = cells[position]
+                if found in (UNKNOWN, PENDING):
+                    found = tested | self.branches.extend(1 << width) << BRANCHES_FIELD
+                    cells[position] = found
+                elif found & TEST != tested:
+                    raise impure(self.instances[number])
+                position = ((found & ~NODE) >> BRANCHES_FIELD) + (raw >> low & (1 << width) - 1)
         if cells[position] not in (UNKNOWN, PENDING, reference):
             raise impure(self.instances[number])
         cells[position] = reference
 
     def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
-        """Hold a path of the first of a family against plain evaluation, on its own state and on one that differs wherever it did not
-        look."""
-        instance = self.instances[first]
+        """Hold a path of the first of a family against plain evaluation on a state that differs wherever it did not look."""
         twin, state = self._twin(words, path)
-        for packed, audited in ((words, self._unpacked(words)), (twin, state)):
-            if self._plain(instance, audited) != self.meant(reference, packed):
-                raise ModelError(
-                    f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
-                    f"  in the state {self.layout.domain.show(audited)}\n"
-                    "  look for identity tests (`is`), type tests on containers, and anything outside the state"
-                )
+        self._compare(first, twin, reference, state)
 
-    def _unpacked(self, words: Any) -> Any:
-        """The plain state; many instances are audited on one state in turn."""
-        if self._audited[0] != words:
-            self._audited = words, self.layout.unpack(words)
-        return self._audited[1]
+    def _compare(self, number: int, words: Any, reference: int, state: Any = None) -> None:
+        """Hold what a path leads to against plain evaluation."""
+        instance, state = self.instances[number], self._state(words) if state is None else state
+        tracing_errors().clear()
+        result = self._plain(instance, state, words)
+        if tracing_errors():  # it holds a part of an earlier run's state
+            raise self._cannot_be_compiled(instance, tracing_errors()[0])
+        if result != self.meant(reference, words):
+            raise ModelError(
+                f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
+                f"  in the state {self.layout.domain.show(state)}\n"
+                "  look for tests of identity or type (`is`, `type(...) is`), and for anything outside the state"
+            )
+
+    def _state(self, words: Any) -> Any:
+        """The plain state that the words hold.
+
+        Raises:
+            ModelError: it is not the state that they were packed from, as its records change what they are made of each time.
+        """
+        state = self._plain_states.unpacked(words)
+        if self._plain_states.makes_rules and self.layout.pack(state) != tuple(words):
+            raise ModelError(
+                "a record of the state changes what it is made of (in __attrs_post_init__ or a converter), and changes it again when\n"
+                f"  it is made of its own fields\n  in the state {self.layout.domain.show(state)}"
+            )
+        return state
 
     def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> tuple[Any, Any]:
         """A state, packed and plain, of random values in place of all that the path did not read; the state itself where packing the
@@ -251,9 +310,29 @@ class Program:
             state = self.layout.unpack(twin)
             packed = self.layout.pack(state)
         except RAISED:  # a record's own validation may refuse a random combination
-            return words, self._unpacked(words)
+            return words, self._plain_states.unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
-        return (packed, state) if agrees else (words, self._unpacked(words))
+        return (packed, state) if agrees else (words, self._plain_states.unpacked(words))
+
+
+def _tests_of(leaf: Leaf) -> Iterator[tuple[int, int, int]]:
+    """The nodes that test a leaf, the highest bits first: what each tests, the lowest of its bits in the leaf, and how many they are.
+
+    A leaf of many bits takes several, as a node has a branch for every value.
+    """
+    for low in range((leaf.width - 1) // MOST_TESTED_BITS * MOST_TESTED_BITS, -1, -MOST_TESTED_BITS):
+        width = min(MOST_TESTED_BITS, leaf.width - low)
+        yield NODE | leaf.word | leaf.shift + low << WORD_FIELD | width << WIDTH_AT, low, width
+
+
+def tested_sizes(layout: Layout) -> dict[tuple[int, int, int], int]:
+    """How many values there are of what each node may test, by word, shift and width."""
+    return {
+        (leaf.word, leaf.shift + low, width): min(1 << width, (leaf.size - 1 >> low) + 1)
+        for leaf in layout.root.leaves()
+        if leaf.width
+        for _, low, width in _tests_of(leaf)
+    }
 
 
 class ActionProgram(Program):
@@ -264,11 +343,12 @@ class ActionProgram(Program):
         ends = (self._end(number, words) for number in range(len(self.instances)))
         return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self.meant(end, words), tuple)]
 
-    def _reference(self, instance: Instance, recorder: Recorder) -> int:
+    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
         result = instance.apply(recorder.root())
-        if result is None:
-            return NOTHING
-        return self.effects.reference(recorder.writes(result))
+        return None if result is None else recorder.writes(result)
+
+    def _reference(self, result: Any) -> int:
+        return NOTHING if result is None else self.effects.reference(result)
 
     def image_of(self, reference: int, image: Image) -> int:
         if reference == NOTHING:
@@ -279,9 +359,16 @@ class ActionProgram(Program):
             found = self._moved[reference, image] = self.effects.reference(result)
         return found
 
-    def _plain(self, instance: Instance, state: Any) -> Any:
-        after = successor(instance, state, self.layout.domain)
-        return after if after is None or isinstance(after, Cut) else self.layout.pack(after)
+    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
+        try:
+            after = instance.apply(state)
+        except RAISED as error:
+            raise failed(instance, error, state, self.layout.domain) from error
+        try:
+            return None if after is None else self._plain_states.packed(words, state, after)
+        except RAISED:
+            successor(instance, state, self.layout.domain)  # raises what says more
+            raise
 
     def meant(self, reference: int, words: Any) -> Any:
         if reference == NOTHING:
@@ -296,10 +383,13 @@ class ActionProgram(Program):
 class InvariantProgram(Program):
     """The trees of invariant instances."""
 
-    def _reference(self, instance: Instance, recorder: Recorder) -> int:
-        return NOTHING if verdict_of(instance, instance.apply(recorder.root())) else VIOLATED
+    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
+        return bool(verdict_of(instance, instance.apply(recorder.root())))
 
-    def _plain(self, instance: Instance, state: Any) -> Any:
+    def _reference(self, result: Any) -> int:
+        return NOTHING if result else VIOLATED
+
+    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
         return bool(judge(instance, state, self.layout.domain))
 
     def meant(self, reference: int, words: Any) -> Any:

@@ -40,8 +40,10 @@ class Runs(Protocol):
     layout: Layout
     effects: Effects
 
-    def run(self, number: int, recorder: Recorder, words: Callable[[], Sequence[int]]) -> int:
-        """Run an instance; what its result means, as a reference. An error is explained by the state's words."""
+    def run(
+        self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None = None
+    ) -> tuple[list[tuple[Leaf, int]], int]:
+        """The path that an instance takes in a state, and what it leads to, as a reference."""
 
     def image_of(self, reference: int, image: Image) -> int:
         """The reference of the image of what a reference means."""
@@ -96,12 +98,8 @@ class Equivariance:
             node = following.get(read(leaf))
         if node is not None:
             return node
-        recorder = Recorder(self._program.layout, (), read)
-        try:
-            reference = self._program.run(number, recorder, words)
-        finally:
-            recorder.close()
-        self._note(number, recorder.path, reference)
+        path, reference = self._program.run(number, words, read)
+        self._note(number, path, reference)
         return reference
 
     def _note(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from explorer.compiler.decision_trees import NODE, NOTHING, Program
+from explorer.compiler.decision_trees import NODE, NOTHING, Program, tested_sizes
 
 MOST_BITS = 10
 MOST_CHUNKS = 14
@@ -53,10 +53,9 @@ class Filter:
     """The arrays that the kernel reads; see `explorer.kernels.arrays.Trees`."""
 
     def __init__(self, program: Program, sample: Sequence[Sequence[int]] = ()) -> None:
-        sizes = {(leaf.word, leaf.shift, leaf.width): leaf.size for leaf in program.layout.root.leaves()}
         self._program = program
         self._cells = program.branches.cells
-        self._sizes = sizes
+        self._sizes = tested_sizes(program.layout)
         chunks = self._choose(sample)
         groups = max(1, -(-len(program.instances) // 64))
         self.chunks = np.array([gathering(chunk) for chunk in chunks], np.uint64).reshape(len(chunks), 3)

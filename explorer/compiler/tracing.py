@@ -5,13 +5,14 @@ What the run returns is turned into writes of leaves: constants where the value 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import attrs
 
+from explorer.compiler.containers import SLOTS, SetView, TupleView
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
-from explorer.compiler.views import SLOTS, RecordView, SetView, TracingError, TupleView, View, plain, record_view
+from explorer.compiler.views import RecordView, TracingError, View, plain, record_view
 from model.language.domain import DomainError
 
 
@@ -30,19 +31,51 @@ class Update:
     copies: frozenset[tuple[Leaf, Leaf]]
     cleared: frozenset[Leaf]
 
+    def after(self, words: Sequence[int]) -> tuple[int, ...]:
+        """The words of the state after the step, from those of the state before."""
+        written = [*self.constants, *((leaf, 0) for leaf in self.cleared)]
+        written += [(leaf, words[source.word] >> source.shift & source.mask) for leaf, source in self.copies]
+        after = list(words)
+        for leaf, raw in written:
+            after[leaf.word] = after[leaf.word] & ~(leaf.mask << leaf.shift) | raw << leaf.shift
+        return tuple(after)
+
 
 class Recorder:
     """One run over one packed state: the leaves read so far, in order, with their packed values.
 
     The state is read from its words, or leaf by leaf by a function if there is one.
+
+    Attributes:
+        path: the leaves, and their values.
+        closed: whether the run has ended.
+        any_order: whether it went through a set of several members, whose order is by chance.
     """
 
-    def __init__(self, layout: Layout, words: Any, read: Callable[[Leaf], int] | None = None) -> None:
-        self.path: list[tuple[Leaf, int]] = []
+    def __init__(
+        self,
+        layout: Layout,
+        words: Any,
+        read: Callable[[Leaf], int] | None = None,
+        *,
+        known: Sequence[tuple[Leaf, int]] = (),
+        whole: Collection[Elements] = (),
+        backwards: bool = False,
+    ) -> None:
+        """Begin a run.
+
+        Args:
+            known: leaves that count as read from the beginning.
+            whole: where tuples are to be real ones.
+            backwards: whether sets come in the opposite order.
+        """
+        self.path = list(known)
+        self.closed = self.any_order = False
         self._layout = layout
         self._words: Any = [int(word) for word in words]
-        self._known: dict[Leaf, int] = {}
-        self._read = read
+        self._known = dict(known)
+        self._views: dict[Any, Any] = {}
+        self._read, self._whole, self._backwards = read, whole, backwards
 
     def raw(self, leaf: Leaf) -> int:
         """The packed value of a leaf; the first read of each is recorded."""
@@ -65,22 +98,36 @@ class Recorder:
         return self.view(self._layout.root)
 
     def view(self, slot: Any) -> Any:
-        """What reading a slot gives: the value of a scalar, a lazy view of a composite."""
+        """What reading a slot gives: the value of a scalar, a lazy view of a composite; the same object each time."""
+        found = self._views.get(slot, self)
+        if found is self:
+            found = self._view(slot)
+            if not self.closed:
+                self._views[slot] = found
+        return found
+
+    def _view(self, slot: Any) -> Any:
         kind = type(slot)
         if kind is Leaf:
             return slot.domain.decode(self.raw(slot))
         if kind is Fields:
             return record_view(slot.domain.cls)(self, slot, {})
         if kind is Elements:
-            return TupleView(self, slot, None)
+            return tuple(TupleView(self, slot, None)) if slot in self._whole else TupleView(self, slot, None)
         if kind is Members:
             return SetView(self, slot, slot.bits)
         return self.view(slot.slot) if self.raw(slot.bit) else None
 
+    def in_some_order(self, members: list[Any]) -> list[Any]:
+        """The members of a set, in the order in which this run goes through them."""
+        self.any_order |= len(members) > 1
+        return members[::-1] if self._backwards else members
+
     def close(self) -> None:
         """End the run: views that live on refuse to be read."""
+        self.closed = True
         self._words = None
-        self._known = {}
+        self._known, self._views = {}, {}
 
     def writes(self, result: Any) -> Update | OutOfBounds:
         """The difference between the state and the next state that the function returned, as writes of leaves."""
@@ -105,7 +152,7 @@ class _Writer:
         """Write a value, or the slot that it is copied from, into a slot."""
         if slot is value:
             return
-        if isinstance(value, View) and value._recorder is not self._recorder:
+        if isinstance(value, View) and value.__recorder__ is not self._recorder:
             raise TracingError("the next state holds a part of another run's state (a cache or a global?)")
         match slot:
             case Leaf():
@@ -147,9 +194,9 @@ class _Writer:
         if isinstance(value, Fields):
             value = self._recorder.view(value)
         cls = slot.domain.cls
-        if isinstance(value, RecordView) and value._slot.domain.cls is cls:
+        if isinstance(value, RecordView) and value.__slot__.domain.cls is cls:
             for name, target in slot.slots.items():
-                self.assign(target, value._changes[name] if name in value._changes else value._slot.slots[name])
+                self.assign(target, value.__changes__[name] if name in value.__changes__ else value.__slot__.slots[name])
         elif type(value) is cls:
             for name, target in slot.slots.items():
                 self.assign(target, getattr(value, name))
@@ -160,9 +207,9 @@ class _Writer:
         if isinstance(value, Elements):
             value = self._recorder.view(value)
         if isinstance(value, TupleView):
-            if value._made is None and value._slot is slot:
+            if value.__made__ is None and value.__slot__ is slot:
                 return
-            cells = value._cells
+            cells = value.__cells__
         elif isinstance(value, tuple):
             cells = value
         else:
@@ -192,8 +239,8 @@ class _Writer:
     def _members(self, slot: Members, value: Any) -> None:
         if isinstance(value, Members):
             value = self._recorder.view(value)
-        if isinstance(value, SetView) and value._slot.members == slot.members:
-            for target, cell in zip(slot.bits, value._cells, strict=True):
+        if isinstance(value, SetView) and value.__slot__.members == slot.members:
+            for target, cell in zip(slot.bits, value.__cells__, strict=True):
                 self.assign(target, cell)
             return
         if not isinstance(value, frozenset | SetView):

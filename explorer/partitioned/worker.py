@@ -6,17 +6,16 @@ remembered between parts but the trees, which are caches of pure functions: they
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
-import attrs
 import numpy as np
 
 from explorer.compiler.effects import Column
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import SPARE
 from explorer.memory import reserve
+from explorer.search.counts import Counts
 from explorer.search.engine import Engine, mask_of
 from explorer.search.fingerprint import Fingerprint, fingerprint
 from explorer.system import System
@@ -24,35 +23,6 @@ from explorer.verdict import Budget
 
 PROGRAMS = ("actions", "invariants", "steps")
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
-
-
-@attrs.frozen
-class Counts:
-    """What expanding has counted, states and steps without symmetry.
-
-    Attributes:
-        enabled: successors by action instance, in the system's order.
-        cut_steps: steps cut, by set of bounds.
-    """
-
-    generated: int
-    at_rest: int
-    stopped_at_bound: int
-    enabled: tuple[int, ...]
-    cut_steps: Counter[frozenset[str]]
-
-    @classmethod
-    def none(cls, actions: int) -> Counts:
-        return cls(0, 0, 0, (0,) * actions, Counter())
-
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
-            self.generated + other.generated,
-            self.at_rest + other.at_rest,
-            self.stopped_at_bound + other.stopped_at_bound,
-            tuple(map(sum, zip(self.enabled, other.enabled, strict=True))),
-            self.cut_steps + other.cut_steps,
-        )
 
 
 class PartitionWorker:

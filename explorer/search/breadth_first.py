@@ -5,23 +5,24 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from pathlib import Path
 
-from explorer.kernels import arrays, entry_points
-from explorer.kernels.arrays import Work
+import attrs
+
+from explorer.kernels import arrays
+from explorer.search.checkpoint import Snapshot
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
+from explorer.search.counts import by_bound
 from explorer.search.coverage import unreached
 from explorer.search.engine import Engine
+from explorer.search.expansion import Expansion
 from explorer.search.liveness import lassos_in
 from explorer.search.progress import Pace
 from explorer.search.prospects import hopeless_states
 from explorer.search.snapshots import Snapshots
-from explorer.search.store import RESERVED_ROWS, Stopped
+from explorer.search.store import Stopped
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
-
-ROWS_WORTH_A_SECOND_THREAD = 1 << 12
 
 
 def explore(
@@ -98,40 +99,52 @@ class _Search:
         self.check_deadlock = check_deadlock
         self.keep_going = keep_going
         self.pace = Pace(engine, on_progress)
+        self.expansion = Expansion(engine, self.pace, self._snapshot_inside)
         self.violations: list[Violation] = []
         self.level_sizes: list[int] = []
         self.held_back: dict[str, int] = {}
         self.snapshots: Snapshots | None = None
-        self.resumed = False
+        self.resumed: Snapshot | None = None
         self.saw_everything = True
         self.coverage = coverage
 
     def keep(self, snapshots: Snapshots, resume: bool) -> None:
         """Write snapshots from now on; first go on from the last one, if asked to."""
-        self.snapshots, self.resumed = snapshots, resume
-        if resume:
-            self.level_sizes, self.saw_everything = snapshots.restore(), False
-        else:
+        self.snapshots = snapshots
+        if not resume:
             snapshots.begin()
+            return
+        self.resumed = snapshots.restore(self.budget.max_depth)
+        self.level_sizes, self.saw_everything = list(self.resumed.level_sizes), False
+        self.pace.restored = self.resumed.rows
 
     def run(self) -> Outcome:
-        reason = ""
+        restored, reason = sum(self.level_sizes), ""
         try:
             reason = self._explore()
+            self._snapshot(at_once=True)
             if not reason and (self.keep_going or not self.violations):  # every state is known
                 self.violations += hopeless_states(self.engine, {violation.property for violation in self.violations})
                 reason = self._judge_liveness()
         except KeyboardInterrupt:
             reason = "interrupted"
-            self._snapshot(at_once=True)
-            self.store.close_holes(self.engine.works)
-            self.store.end_level()
-            self._size_levels()
+            self._interrupted()
         finally:
-            self.store.shared[arrays.STOP] = 1
-            if self.engine.pool:
-                self.engine.pool.shutdown()
-        return self._outcome(reason)
+            self.engine.close()
+            if self.snapshots is not None:
+                self.snapshots.close()
+        return attrs.evolve(self._outcome(reason), restored=restored)
+
+    def _interrupted(self) -> None:
+        """Keep what was learned so far."""
+        self.engine.close()
+        self.store.close_holes(self.engine.works)
+        if self.snapshots is not None and self.expansion.inside and not self.violations:
+            self.snapshots.write_inside(self.expansion.pending, at_once=True)
+        else:
+            self._snapshot(at_once=True)
+        self.store.end_level()
+        self._size_levels()
 
     def _judge_liveness(self) -> str:
         """Look for lassos; what kept it from doing so, if anything did."""
@@ -148,20 +161,21 @@ class _Search:
             if not self.resumed:
                 self.store.add_initial(self.engine.representative(state) for state in self.engine.system.initial)
             self.engine.remember_first()
-            while self.resumed or self._end_level():
-                self.resumed = False
+            resumed, self.resumed = self.resumed, None
+            while resumed or self._end_level():
                 if self.violations and not self.keep_going:
                     break
                 at_depth = self.budget.max_depth is not None and self.store.depth >= self.budget.max_depth
-                self._note_whole_levels()
+                if resumed is None:
+                    self._note_whole_levels()
                 self._snapshot(at_once=at_depth)
                 if at_depth:
                     return f"depth {self.budget.max_depth}"
-                self._expand_level()
+                self.expansion.run(resumed and resumed.inside)
+                resumed = None
                 self._look_for_broken_steps()
                 self._look_for_deadlocks()
         except Stopped as stopped:
-            self._snapshot(at_once=True)
             self._look_for_broken_steps()
             self._end_level()
             return str(stopped)
@@ -194,66 +208,7 @@ class _Search:
             found = deadlock_in(self.engine, self.store.depth)
             self.violations += [found] if found else []
 
-    # Expanding
-
-    def _expand_level(self) -> None:
-        begin, end = self.store.begin_level()
-        works = self.engine.works if end - begin >= ROWS_WORTH_A_SECOND_THREAD else self.engine.works[:1]
-        pause_at = begin + self.pace.rows_between_reports
-        while True:
-            self.store.resume()
-            statuses = self._run_all(works, end, pause_at)
-            self.store.close_holes(self.engine.works)
-            if all(status == arrays.DONE for status in statuses):
-                return
-            if arrays.ROWS_FULL in statuses:
-                self._fill_up(works, end)
-            if arrays.TABLE_FULL in statuses:
-                self.store.grow_table()
-            if arrays.PAUSED in statuses and self.store.shared[arrays.CURSOR] >= pause_at:
-                self.pace.adapt()
-                pause_at += self.pace.rows_between_reports
-                self.pace.report(level_ended=False)
-
-    def _run_all(self, works: list[Work], end: int, pause_at: int) -> list[int]:
-        if self.engine.pool is None or len(works) == 1:
-            return [self._run_one(work, end, pause_at) for work in works]
-        running: list[Future[int]] = []
-        try:
-            running += [self.engine.pool.submit(self._run_one, work, end, pause_at) for work in works]
-            return [each.result() for each in running]
-        except BaseException:
-            self.store.shared[arrays.STOP] = 1
-            wait(running)
-            raise
-
-    def _run_one(self, work: Work, end: int, pause_at: int) -> int:
-        engine, store = self.engine, self.store
-        try:
-            while True:
-                status = entry_points.expand(
-                    store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS, engine.trees(engine.actions),
-                    engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, store.units,
-                )  # fmt: skip
-                if status == arrays.MISSED:
-                    engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
-                elif status == arrays.MISSED_STEPS:
-                    engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
-                else:
-                    return status
-                if store.shared[arrays.STOP]:  # what this thread waits for may never be learned
-                    return arrays.PAUSED
-        except BaseException:
-            store.shared[arrays.STOP] = 1
-            raise
-
-    def _fill_up(self, works: list[Work], end: int) -> None:
-        """Use the rows that threads left over, one thread after the other, and stop."""
-        for work in works:
-            self.store.resume()
-            self._run_one(work, end, end)
-            self.store.close_holes(self.engine.works)
-        raise Stopped(self.store.what_is_full)
+    # Snapshots
 
     def _note_whole_levels(self) -> None:
         """Remember what to write if the search ends before the next level does. What lies behind a violation is not remembered."""
@@ -263,6 +218,12 @@ class _Search:
     def _snapshot(self, at_once: bool) -> None:
         if self.snapshots is not None:
             self.snapshots.write(at_once)
+            self.pace.more = self.snapshots.warning
+
+    def _snapshot_inside(self) -> None:
+        if self.snapshots is not None and not self.violations:
+            self.snapshots.write_inside(self.expansion.pending, at_once=False)
+            self.pace.more = self.snapshots.warning
 
     # Telling
 
@@ -272,9 +233,6 @@ class _Search:
         enabled: Counter[str] = Counter()
         for number, instance in enumerate(engine.system.actions):
             enabled[instance.of.name] += sum(int(work.enabled[number]) for work in engine.works)
-        bounds_cut: Counter[str] = Counter()
-        for bounds, count in (self.snapshots or engine).cut_steps().items():
-            bounds_cut.update(dict.fromkeys(bounds, count))
         return Outcome(
             verdict=verdict,
             reason=reason,
@@ -282,7 +240,7 @@ class _Search:
             levels=tuple(self.level_sizes),
             generated=engine.generated,
             enabled=dict(enabled),
-            bounds_cut=dict(sorted(bounds_cut.items())),
+            bounds_cut=by_bound((self.snapshots or engine).cut_steps()),
             deadlocks=engine.total(arrays.AT_REST),
             stopped_at_bound=engine.total(arrays.STOPPED_AT_BOUND),
             stored_states=self.store.count,
@@ -292,6 +250,7 @@ class _Search:
             bits=engine.layout.bits,
             held_back=self.held_back,
             unreached=self._unreached() if verdict is Verdict.HOLDS and self.saw_everything else (),
+            warnings=tuple(filter(None, [self.snapshots.warning])) if self.snapshots else (),
         )
 
     def _unreached(self) -> tuple[Unreached, ...]:

@@ -1,51 +1,73 @@
 """Snapshots of a search on disk, from which it goes on after whatever ended it.
 
-A checkpoint is a folder with a manifest and the rows of whole levels in parts. Parts are written, synced and renamed before the manifest
+A checkpoint is a folder with a manifest and the rows of the levels in parts. Parts are written, synced and renamed before the manifest
 that names them replaces the one before, so that a kill at any moment leaves the newer or the older snapshot, whole. The manifest holds
-the counts up to its last level, a checksum per part, and a fingerprint of what is explored: a checkpoint of another system, other
-bounds, other code of the model or another layout is refused, and so is a damaged one.
+the counts up to its last level, those inside the level that was being expanded, a checksum per part, and the search's fingerprint: a
+checkpoint of another search is refused, and so is a damaged one. One process at a time writes to the folder.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import os
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import attrs
 import numpy as np
 
+from explorer.search.counts import Counts
+from explorer.search.durable import CheckpointError, Lock, remove_but, remove_temporary, seal, unseal, write_whole
 from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 
 FORMAT, VERSION = "highwater-checkpoint", 3
 MANIFEST = "manifest.json"
 
 
-class CheckpointError(Exception):
-    """A checkpoint cannot be written, read, or used for this search."""
-
-
 @attrs.frozen
-class Counted:
-    """What a search had counted when the snapshot was taken."""
+class Inside:
+    """How far a search was inside a level.
 
-    generated: int
-    at_rest: int
-    stopped_at_bound: int
-    enabled: list[int]
-    cut_steps: Counter[frozenset[str]]
+    Attributes:
+        rows: how many rows there are, those of the level that is not whole yet included.
+        cursor: the first row that no thread has taken.
+        pending: ranges of rows before it that are not expanded.
+        counts: what was counted, those parts of the level included that were expanded.
+        broken: per step property, whether a step of the level has violated it.
+    """
+
+    rows: int
+    cursor: int
+    pending: tuple[tuple[int, int], ...]
+    counts: Counts
+    broken: tuple[int, ...]
 
 
 @attrs.frozen
 class Snapshot:
-    """Whole levels: where each ends among the rows, how many states each stands for, and the counts."""
+    """Whole levels: where each ends among the rows, how many states each stands for, and the counts; then what is inside the next one."""
 
     level_ends: list[int]
     level_sizes: list[int]
-    counts: Counted
+    counts: Counts
+    inside: Inside | None = None
+
+    @property
+    def rows(self) -> int:
+        return self.inside.rows if self.inside else self.level_ends[-1]
+
+    def as_data(self) -> dict[str, Any]:
+        """The snapshot as JSON holds it."""
+        inside = self.inside and {**attrs.asdict(self.inside, recurse=False), "counts": self.inside.counts.as_data()}
+        return {**attrs.asdict(self, recurse=False), "counts": self.counts.as_data(), "inside": inside}
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Snapshot:
+        """The snapshot that `as_data` made that of."""
+        inside = data["inside"]
+        if inside is not None:
+            pending = tuple((first, last) for first, last in inside["pending"])
+            inside = Inside(inside["rows"], inside["cursor"], pending, Counts.from_data(inside["counts"]), tuple(inside["broken"]))
+        return cls(data["level_ends"], data["level_sizes"], Counts.from_data(data["counts"]), inside)
 
 
 class Checkpoint:
@@ -56,111 +78,116 @@ class Checkpoint:
         self._prints = prints
         self._units = units
         self._parts: list[dict[str, Any]] = []
+        self._lock: Lock | None = None
 
     @property
     def rows_written(self) -> int:
         return sum(part["rows"] for part in self._parts)
 
     def begin(self) -> None:
-        """Make the folder.
+        """Make the folder, and keep others from writing there.
 
         Raises:
-            CheckpointError: it cannot be made, or holds a checkpoint already.
+            CheckpointError: it cannot be made, holds a checkpoint already, or another search writes there.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            if (self._folder / MANIFEST).exists():
-                raise CheckpointError(f"{self._folder}: holds a checkpoint already; go on from it with --resume, or name another folder")
-            (self._folder / MANIFEST).with_suffix(".try").write_bytes(b"")
-            (self._folder / MANIFEST).with_suffix(".try").unlink()
         except OSError as error:
             raise CheckpointError(f"{self._folder}: cannot be written: {error.strerror}") from None
+        self._take()
+        if (self._folder / MANIFEST).exists():
+            self.release()
+            raise CheckpointError(f"{self._folder}: holds a checkpoint already; go on from it with --resume, or name another folder")
+        self._clean()
+
+    def _take(self) -> None:
+        try:
+            self._lock = Lock(self._folder)
+        except OSError as error:
+            raise CheckpointError(f"{self._folder}: cannot be written: {error.strerror}") from None
+
+    def release(self) -> None:
+        """Let others write there."""
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def _clean(self) -> None:
+        """Remove what a process that was killed has left and no manifest names."""
+        remove_temporary(self._folder)
+        remove_but(self._folder, "rows-*.bin", [part["file"] for part in self._parts])
 
     def write(self, rows: np.ndarray, snapshot: Snapshot) -> None:
         """Add a snapshot: the rows since the last one, then a new manifest.
 
         Raises:
-            CheckpointError: the disk does not take it.
+            CheckpointError: the disk does not take it; the last snapshot is still there.
         """
-        first, end = self.rows_written, snapshot.level_ends[-1]
+        first, end = self.rows_written, snapshot.rows
         data = memoryview(rows[first * self._units : end * self._units]).cast("B")
         name = f"rows-{first:012d}-{end:012d}.bin"
-        counts = snapshot.counts
-        parts = [*self._parts, {"file": name, "rows": end - first, "sha256": hashlib.sha256(data).hexdigest()}]
+        part = {"file": name, "rows": end - first, "sha256": hashlib.sha256(data).hexdigest()}
+        parts = [*self._parts, part] if end > first else self._parts
         manifest = {
             "format": FORMAT,
             "version": VERSION,
             "fingerprint": self._prints,
             "units": self._units,
             "parts": parts,
-            "level_ends": snapshot.level_ends,
-            "level_sizes": snapshot.level_sizes,
-            "counts": {
-                **attrs.asdict(counts, filter=lambda field, _: field.name != "cut_steps"),
-                "cut_steps": [[sorted(bounds), count] for bounds, count in counts.cut_steps.items()],
-            },
+            "snapshot": snapshot.as_data(),
         }
-        text = json.dumps(manifest)
-        manifest_bytes = json.dumps({"sha256": hashlib.sha256(text.encode()).hexdigest(), "manifest": manifest}).encode()
         try:
-            self._put(name, data)
-            self._put(MANIFEST, manifest_bytes)
+            if end > first:
+                write_whole(self._folder / name, data)
+            write_whole(self._folder / MANIFEST, seal(manifest)[0])
         except OSError as error:
             raise CheckpointError(f"{self._folder}: cannot be written: {error.strerror}") from None
         self._parts = parts
 
-    def _put(self, name: str, data: Any) -> None:
-        """Write a file so that it is there whole or not at all."""
-        temporary = self._folder / f"{name}.tmp"
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, self._folder / name)
-        folder = os.open(self._folder, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
     def read(self, rows: np.ndarray) -> Snapshot:
-        """Read the last snapshot's rows into place.
+        """Read the last snapshot's rows into place, and keep others from writing to the folder.
 
         Raises:
-            CheckpointError: there is none, it is damaged, it is of another search, or there is no room for its rows.
+            CheckpointError: there is none, it is damaged, it is of another search, there is no room for its rows, or another search
+                writes there.
         """
+        if not (self._folder / MANIFEST).exists():
+            raise CheckpointError(f"{self._folder}: holds no checkpoint (there is no {MANIFEST})")
+        self._take()
+        try:
+            return self._read(rows)
+        except BaseException:
+            self.release()
+            raise
+
+    def _read(self, rows: np.ndarray) -> Snapshot:
         manifest = self._manifest()
         if different := differences(manifest["fingerprint"], self._prints):
             raise CheckpointError(f"{self._folder}: is a checkpoint of another search: {in_one_line(different)}")
-        total = manifest["level_ends"][-1]
-        if total * self._units > len(rows):
-            raise CheckpointError(f"{self._folder}: holds {total:,} states, for which the budget has no room")
+        snapshot = Snapshot.from_data(manifest["snapshot"])
+        if snapshot.rows * self._units > len(rows):
+            raise self.too_large(snapshot)
         at = 0
         for part in manifest["parts"]:
             data = self._part(part)
             rows[at : at + len(data)] = data
             at += len(data)
         self._parts = manifest["parts"]
-        counts = manifest["counts"]
-        cut_steps = Counter({frozenset(bounds): count for bounds, count in counts.pop("cut_steps")})
-        return Snapshot(manifest["level_ends"], manifest["level_sizes"], Counted(**counts, cut_steps=cut_steps))
+        self._clean()
+        return snapshot
+
+    def too_large(self, snapshot: Snapshot) -> CheckpointError:
+        """The refusal of a snapshot that does not fit."""
+        return CheckpointError(f"{self._folder}: holds {snapshot.rows:,} states, for which the budget has no room")
 
     def _manifest(self) -> dict[str, Any]:
         path = self._folder / MANIFEST
         try:
-            whole = json.loads(path.read_bytes())
-            text = json.dumps(whole["manifest"])
-        except FileNotFoundError:
-            raise CheckpointError(f"{self._folder}: holds no checkpoint (there is no {MANIFEST})") from None
+            manifest, _ = unseal(path.read_bytes(), path, "a checkpoint")
         except OSError as error:
             raise CheckpointError(f"{path}: {error.strerror}") from None
-        except (ValueError, KeyError, TypeError, RecursionError):
-            raise CheckpointError(f"{path}: is damaged, or no manifest of a checkpoint") from None
-        if hashlib.sha256(text.encode()).hexdigest() != whole.get("sha256"):
-            raise CheckpointError(f"{path}: is damaged: its checksum does not match")
-        manifest = whole["manifest"]
         if (manifest.get("format"), manifest.get("version")) != (FORMAT, VERSION):
-            raise CheckpointError(f"{path}: is a checkpoint of another version of highwater")
+            raise CheckpointError(f"{path}: is no checkpoint of this version of highwater and this engine")
         return manifest
 
     def _part(self, part: dict[str, Any]) -> np.ndarray:

@@ -10,6 +10,7 @@ from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
+from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
 from explorer.system import System
@@ -34,8 +35,11 @@ class Compiled:
             share: whether a path is learned for all instances at once that differ by such names only.
 
         Raises:
-            ModelError: actions or properties tell the names apart, as what they are declared for shows.
+            ModelError: actions or properties tell the names apart, as what they are declared for shows; or a function asks for the exact
+                type of a part of the state.
         """
+        every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
+        refuse_exact_type_tests(every, system.domain)
         self.system = system
         self.layout = layout
         self.effects = Effects(layout.words)

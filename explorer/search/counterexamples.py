@@ -6,14 +6,14 @@ first action that leads to a marked state. So a trace is in real names, was exec
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from explorer.kernels import entry_points
 from explorer.search.engine import Engine, mask_of
-from explorer.system import InternalError, judge_end, successor
+from explorer.system import ModelError, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
 
@@ -60,9 +60,7 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
     entry_points.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
     trace = first_trace(engine, marks, level)
     words = engine.layout.pack(trace[-1].state)
-    number = next((number for number in numbers if not engine.invariants.evaluate(number, words)), None)
-    if number is None:
-        raise InternalError(f"{name} is violated in a state of depth {level}, and holds in the state that the trace leads to")
+    number = next((number for number in numbers if not engine.invariants.evaluate(number, words)), numbers[0])
     return violation_at(engine.system, engine.system.invariants[number], trace)
 
 
@@ -83,7 +81,7 @@ def _broken_step(engine: Engine, name: str, level: int) -> Violation:
         for each in system.step_properties if isinstance(after, system.domain.cls) else ():
             if each.of.name == name and not judge_end(system, each, before, after):
                 return violation_at(system, each, (*trace, Step(action, after)))
-    raise InternalError(f"{name} is violated by a step from a state of depth {level}, and by none from the state that the trace leads to")
+    raise not_replayed(f"no step from there violates {name}", trace)
 
 
 def _order(engine: Engine, violation: Violation) -> tuple[int, ...]:
@@ -106,12 +104,23 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
         row = engine.row_of(state)
         return ends[level] <= row < ends[level + 1] and bool(marks[row])
 
-    begins = (Step(None, state) for state in system.initial if is_marked(state, 0))
-    trace = [next(begins, None)]
-    while trace[-1] is not None and len(trace) <= depth:
+    trace: list[Step] = [Step(None, state) for state in system.initial if is_marked(state, 0)][:1]
+    if not trace:
+        raise not_replayed("no initial state is its beginning", trace)
+    for level in range(1, depth + 1):
         after = ((action, successor(action, trace[-1].state, system.domain)) for action in system.actions)
-        leads_on = (Step(each, s) for each, s in after if isinstance(s, system.domain.cls) and is_marked(s, len(trace)))
-        trace.append(next(leads_on, None))
-    if trace[-1] is None:
-        raise InternalError(f"a state of depth {depth} was found, and plain Python takes no step to it from depth {len(trace) - 2}")
+        step = next((Step(each, state) for each, state in after if isinstance(state, system.domain.cls) and is_marked(state, level)), None)
+        if step is None:
+            raise not_replayed(f"no action leads on after step {level - 1}", trace)
+        trace.append(step)
     return tuple(trace)
+
+
+def not_replayed(why: str, trace: Sequence[Step]) -> ModelError:
+    """What to say of a counterexample that the trees have and plain Python has not."""
+    at = f"\n  in the state {trace[-1].state}" if trace else ""
+    return ModelError(
+        f"a counterexample was found that plain Python does not replay: {why}{at}\n"
+        "  does a function of the model depend on anything but its arguments? if not, this is a defect of Highwater:\n"
+        "  please report it with the model; `--engine python` explores without the compiler"
+    )

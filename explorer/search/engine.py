@@ -14,7 +14,7 @@ from explorer.compiler.layout import Layout
 from explorer.compiler.prefilter import Filter
 from explorer.compiler.wide_nodes import not_widened, widened
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import SPARE, Trees
+from explorer.kernels.arrays import SPARE, STOP, Trees
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.store import Store, make_work, spread
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
@@ -49,6 +49,13 @@ class Engine(Compiled):
         self._not_widened = not_widened(len(system.actions))
         self._widened = {self.actions: self._not_widened}
         self._next_filter_at = ROWS_WORTH_A_FILTER
+
+    def close(self) -> None:
+        """Stop all threads, and wait until they have. What is left to do goes without them."""
+        self.store.shared[STOP] = 1
+        if self.pool is not None:
+            self.pool.shutdown()
+            self.pool = self.store.pool = None
 
     def total(self, position: int) -> int:
         """One of the counts of `explorer.kernels.arrays`, of all threads together."""

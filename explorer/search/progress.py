@@ -19,6 +19,8 @@ class Pace:
     Attributes:
         seconds: since the search began.
         rows_between_reports: how many rows are expanded between two reports within a level.
+        restored: how many of the rows come from a snapshot.
+        more: what else there is to say.
     """
 
     def __init__(self, engine: Engine, on_progress: Callable[[Progress], None]) -> None:
@@ -26,6 +28,8 @@ class Pace:
         self._on_progress = on_progress
         self._started = self._reported_at = time.perf_counter()
         self.rows_between_reports = ROWS_BETWEEN_REPORTS
+        self.restored = 0
+        self.more = ""
 
     @property
     def seconds(self) -> float:
@@ -52,6 +56,8 @@ class Pace:
                 seconds=self.seconds,
                 memory=store.bytes_taken,
                 level_ended=level_ended,
+                more=self.more,
+                restored=self.restored,
             )
         )
         self._reported_at = time.perf_counter()

@@ -4,58 +4,119 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import attrs
+
 from explorer.kernels import arrays
-from explorer.search.checkpoint import Checkpoint, Counted, Snapshot
+from explorer.search.checkpoint import Checkpoint, Inside, Snapshot
+from explorer.search.counts import Counts
+from explorer.search.durable import CheckpointError
 from explorer.search.engine import Engine
 from explorer.search.fingerprint import fingerprint
+from explorer.search.store import Stopped
 
 SECONDS_BETWEEN_SNAPSHOTS = 5.0
+MOST_OF_THE_TIME = 0.05  # that writing may take
 
 
 class Snapshots:
-    """The snapshots of one search."""
+    """The snapshots of one search.
+
+    Attributes:
+        warning: why there are no more of them; empty while there are.
+    """
 
     def __init__(self, engine: Engine, folder: Path, options: dict[str, Any]) -> None:
         prints = fingerprint(engine.system, engine.layout, len(engine.permutations), options)
         self._engine = engine
         self._checkpoint = Checkpoint(folder, prints, engine.layout.units)
         self._whole_levels: Snapshot | None = None
-        self._written_at = time.perf_counter()
+        self._written: Snapshot | None = None
+        self._due = time.perf_counter() + SECONDS_BETWEEN_SNAPSHOTS
         self._cut_before: Counter[frozenset[str]] = Counter()
+        self.warning = ""
 
     def begin(self) -> None:
         """Begin a checkpoint."""
         self._checkpoint.begin()
 
-    def restore(self) -> list[int]:
-        """Put the search where the last snapshot was taken; how many states each of its levels stands for."""
+    def close(self) -> None:
+        """Let others write to the folder."""
+        self._checkpoint.release()
+
+    def restore(self, max_depth: int | None) -> Snapshot:
+        """Put the search where the last snapshot was taken, or at the end of its last level if it is not to go deeper."""
         store, work = self._engine.store, self._engine.works[0]
         snapshot = self._checkpoint.read(store.rows)
-        store.restore(snapshot.level_ends)
-        counts = snapshot.counts
+        self._whole_levels = attrs.evolve(snapshot, inside=None)
+        if max_depth is not None and len(snapshot.level_ends) - 2 >= max_depth:
+            snapshot = self._whole_levels
+        self._written = snapshot
+        try:
+            store.restore(snapshot.level_ends, snapshot.rows)
+        except Stopped:
+            self.close()
+            raise self._checkpoint.too_large(snapshot) from None
+        counts = snapshot.inside.counts if snapshot.inside else snapshot.counts
         work.steps[0] = counts.generated
         work.counts[arrays.AT_REST] = counts.at_rest
         work.counts[arrays.STOPPED_AT_BOUND] = counts.stopped_at_bound
         work.enabled[:] = counts.enabled
+        if snapshot.inside:
+            work.broken[:] = snapshot.inside.broken
         self._cut_before = counts.cut_steps
-        return list(snapshot.level_sizes)
+        return snapshot
 
     def note(self, level_sizes: list[int]) -> None:
         """Remember the search as it is now, at the end of a level."""
-        engine = self._engine
-        enabled = sum(work.enabled for work in engine.works).tolist()
-        counts = Counted(engine.generated, engine.total(arrays.AT_REST), engine.total(arrays.STOPPED_AT_BOUND), enabled, self.cut_steps())
-        self._whole_levels = Snapshot(list(engine.store.level_ends), list(level_sizes), counts)
+        self._whole_levels = Snapshot(list(self._engine.store.level_ends), list(level_sizes), self._counts())
 
     def write(self, at_once: bool) -> None:
         """Write what was noted last, unless that was done already, or just now."""
-        due = at_once or time.perf_counter() - self._written_at > SECONDS_BETWEEN_SNAPSHOTS
-        if due and self._whole_levels and self._checkpoint.rows_written < self._whole_levels.level_ends[-1]:
-            self._checkpoint.write(self._engine.store.rows, self._whole_levels)
-            self._written_at = time.perf_counter()
+        if self._whole_levels is not None and (at_once or self._is_due()):
+            self._write(self._whole_levels)
+
+    def write_inside(self, pending: Sequence[tuple[int, int]], at_once: bool) -> None:
+        """Write the search as it is now, inside a level, while no thread runs and there are no holes among the rows.
+
+        Args:
+            pending: ranges of rows that nobody has expanded, besides the batches that threads have at hand.
+        """
+        if self._whole_levels is None or not (at_once or self._is_due()):
+            return
+        engine = self._engine
+        batches = ((int(work.counts[arrays.FIRST]), int(work.counts[arrays.LAST])) for work in engine.works)
+        ranges = (*pending, *((first, last) for first, last in batches if first < last))
+        broken = tuple(sum(work.broken.astype(int) for work in engine.works).clip(max=1).tolist())
+        cursor = min(int(engine.store.shared[arrays.CURSOR]), engine.store.level_ends[-1])
+        self._write(attrs.evolve(self._whole_levels, inside=Inside(engine.store.count, cursor, ranges, self._counts(), broken)))
+
+    def _is_due(self) -> bool:
+        return time.perf_counter() > self._due
+
+    def _write(self, snapshot: Snapshot) -> None:
+        """Write a snapshot. Where the disk takes no more, the search goes on without."""
+        if self.warning or snapshot == self._written or snapshot.rows < self._checkpoint.rows_written:
+            return
+        started = time.perf_counter()
+        try:
+            self._checkpoint.write(self._engine.store.rows, snapshot)
+            self._written = snapshot
+        except CheckpointError as error:
+            self.warning = f"{error}; the search goes on without snapshots, and the last one is {self._last()}"
+        now = time.perf_counter()
+        self._due = now + max(SECONDS_BETWEEN_SNAPSHOTS, (now - started) / MOST_OF_THE_TIME)
+
+    def _last(self) -> str:
+        return f"of {self._checkpoint.rows_written:,} states" if self._written else "still to be written"
+
+    def _counts(self) -> Counts:
+        engine = self._engine
+        enabled = tuple(sum(work.enabled for work in engine.works).tolist())
+        return Counts(engine.generated, engine.total(arrays.AT_REST), engine.total(arrays.STOPPED_AT_BOUND), enabled, self.cut_steps())
 
     def cut_steps(self) -> Counter[frozenset[str]]:
         """How many steps each set of bounds has cut, in this run and in those that it goes on from."""

@@ -52,6 +52,7 @@ class Store:
         shared: what threads share, see `explorer.kernels.arrays`.
         capacity: how many rows the budget allows.
         level_ends: the number of rows at the end of each level, after a first 0.
+        pool: the threads that make the visited set anew, if there is more than one.
     """
 
     def __init__(self, layout: Layout, budget: Budget, pool: Executor | None) -> None:
@@ -59,7 +60,7 @@ class Store:
         self._layout = layout
         self._row = 4 * layout.units
         self._budget = budget
-        self._pool = pool
+        self.pool = pool
         self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
@@ -121,14 +122,14 @@ class Store:
             self.shared[ROWS] += 1
         self.grow_table()
 
-    def restore(self, level_ends: Sequence[int]) -> None:
-        """Take over rows that were read into place.
+    def restore(self, level_ends: Sequence[int], rows: int) -> None:
+        """Take over rows that were read into place, some of which may be of a level that is not whole.
 
         Raises:
             Stopped: the budget does not allow the visited set.
         """
         self.level_ends = list(level_ends)
-        self.shared[ROWS] = level_ends[-1]
+        self.shared[ROWS] = rows
         self.grow_table()
 
     def use(self, rows: np.ndarray) -> None:
@@ -156,7 +157,7 @@ class Store:
             raise Stopped("memory")
         self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
         self.table = reserve((slots,), np.uint32)
-        spread(self._pool, self._enter, 0, self.count)
+        spread(self.pool, self._enter, 0, self.count)
         self._set_capacity()
 
     def _enter(self, begin: int, end: int) -> None:
@@ -171,9 +172,9 @@ class Store:
     def _set_capacity(self) -> None:
         self.capacity = max(self.count, min(self._most, (self._memory - self.table.nbytes) // self._row))
 
-    def begin_level(self) -> tuple[int, int]:
-        """Set the cursor to the deepest level: the rows to expand."""
-        self.shared[CURSOR] = self.level_ends[-2]
+    def begin_level(self, cursor: int = 0) -> tuple[int, int]:
+        """Set the cursor to the deepest level, the rows to expand, or to where the search was in it."""
+        self.shared[CURSOR] = max(cursor, self.level_ends[-2])
         return self.level_ends[-2], self.level_ends[-1]
 
     def resume(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from explorer.search.checkpoint import CheckpointError
+from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, System, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.spec import Spec, SpecError

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import platform
 import select
+import signal
 import sys
 import tempfile
+import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -44,7 +46,7 @@ class Commands(click.Group):
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command. What it raises is judged here: click takes an EOFError for an interrupt, and ends with 1 without a reader."""
-        with without_ways_out():
+        with without_ways_out(), terminated_as_interrupted():
             return ending_of(lambda: super(Commands, self).invoke(context))
 
 
@@ -69,6 +71,19 @@ def without_ways_out() -> Iterator[None]:
     finally:
         for name, way in ways.items():
             setattr(os, name, way)
+
+
+@contextmanager
+def terminated_as_interrupted() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: keep what was learned, write reports, and end."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def ending_of(run: Callable[[], Any]) -> int:
@@ -163,7 +178,7 @@ def _line_in_a_model(error: BaseException) -> str | None:
     from explorer.system import line_of
 
     whole = inside = error.__traceback__
-    while inside is not None and not Path(inside.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parent):
+    while inside is not None and not Path(inside.tb_frame.f_code.co_filename).is_relative_to(Path(__file__).parents[1]):
         inside = inside.tb_next  # what has called Highwater, such as pytest, is no model
     try:
         return line_of(error.with_traceback(inside or whole))

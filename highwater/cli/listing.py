@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from pathlib import Path
@@ -23,17 +24,29 @@ from model.language.definition import Definition, Model
 def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
     """The protocols of a model by name, each with what the model is under it.
 
-    They are its presets, or the choices of the only toggle that has to be given.
+    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by their values; it
+    is called "default" if there are none.
     """
     attrs.resolve_types(model.protocol)
+    needed = [field for field in attrs.fields(model.protocol) if field.default is attrs.NOTHING]
     named = model.presets or {
-        member.value: model.protocol(**{field.name: member})
-        for field in attrs.fields(model.protocol)
-        if field.default is attrs.NOTHING
-        for member in field.type
+        " ".join(map(_value, chosen)) or "default": model.protocol(
+            **{field.name: value for field, value in zip(needed, chosen, strict=True)}
+        )
+        for chosen in itertools.product(*(_choices(field.type) for field in needed))
     }
     for name, protocol in named.items():
         yield name, protocol, model.define(protocol)
+
+
+def _choices(kind: type) -> tuple[Any, ...]:
+    """The values of a toggle."""
+    return (False, True) if kind is bool else tuple(kind)
+
+
+def _value(value: Any) -> str:
+    """A toggle's value as a spec file spells it."""
+    return str(value.value) if isinstance(value, Enum) else str(value).lower()
 
 
 def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
@@ -60,7 +73,7 @@ def show_models(console: Console) -> None:
         _line(console, 0, model.name, model.summary)
         attrs.resolve_types(model.protocol)
         for field in attrs.fields(model.protocol):
-            values = " | ".join(member.value for member in field.type) if issubclass(field.type, Enum) else "true | false"
+            values = " | ".join(map(_value, _choices(field.type)))
             _line(console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning")))))
         if model.presets:
             _line(console, 2, "preset", " | ".join(model.presets))

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Any
-
 import click
 
-from highwater.cli import commands
+from highwater.cli.check import check
 from highwater.cli.conform import conform
 from highwater.cli.endings import Commands
-from highwater.cli.options import MET, PATH, USAGE, budgets, complain, model_path
+from highwater.cli.graph import graph
+from highwater.cli.init import init
+from highwater.cli.list_ import list_
+from highwater.cli.mutate import mutate
+from highwater.cli.simulate import simulate
 from highwater.cli.states import states
 from highwater.cli.trace import trace
 
@@ -22,92 +22,7 @@ def main() -> None:
     """Highwater checks models of Apache Kafka's replication and control plane, exhaustively within bounds."""
 
 
-@main.command()
-@click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=PATH)
-@click.option(
-    "--engine", type=click.Choice(["local", "python", "spark"]), default="local", show_default=True, help="Compiled, plain, or on Spark."
-)
-@click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="Keep one state for all that differ by broker names only.")
-@click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Explore N actions deep and no deeper.")
-@budgets
-@click.option("--checkpoint", metavar="DIR", help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI.")
-@click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
-@click.option("--master", metavar="URL", help="For Spark: where to run, such as spark://host:7077.  [default: local[*]]")
-@click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="For Spark: partitions of a level.  [default: one per core]")
-@click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
-@click.option("--advice/--no-advice", default=True, show_default=True, help="After a budget ran out, probe smaller bounds: some 10 s.")
-@click.option("--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes.")
-@click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")
-@click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
-@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
-@click.option("--junit", "junit_path", type=PATH, metavar="FILE", help="Write the results as JUnit XML.")
-@click.option("--sarif", "sarif_path", type=PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
-@click.option("--html", "html_path", type=PATH, metavar="DIR", help="Write a page per counterexample and one of all verdicts into DIR.")
-@model_path
-@click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
-def check(
-    paths: tuple[Path, ...],
-    engine: str,
-    max_depth: int | None,
-    max_states: int | None,
-    memory: int | None,
-    json_path: Path | None,
-    html_path: Path | None,
-    junit_path: Path | None,
-    sarif_path: Path | None,
-    github: bool,
-    **options: Any,
-) -> None:
-    """Check that every claim in SPEC files, or in all .toml files below DIR, comes out as it says.
-
-    \b
-    Exit codes: 0 every claim was met; 1 some were not; 2 a spec or the usage is wrong;
-    3 a budget or depth limit ended a search before it could tell; 70 a defect of Highwater; 130 interrupted.
-    """
-    from explorer.verdict import Budget
-    from highwater.claims.checking import Engine
-    from highwater.cli.outputs import Outputs
-    from highwater.cli.run import Run, Wanted
-
-    outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path, "html": html_path}, github)
-    wanted = Wanted(paths, Engine(engine), Budget(max_depth, max_states, memory), **options)
-    sys.exit(Run(wanted, outputs)())
-
-
-@main.command("list")
-@click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
-@click.argument("paths", metavar="[DIR...]", nargs=-1, type=PATH)
-@model_path
-def list_(what: str, paths: tuple[Path, ...]) -> None:
-    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs)."""
-    from highwater.claims.spec import SpecError
-    from highwater.cli.listing import show_actions, show_models, show_presets, show_properties, show_specs
-    from highwater.reports.terminal import make_console
-
-    console = make_console()
-    if paths and what != "specs":
-        raise click.UsageError(f"list {what} takes no DIR; only list specs does")
-    wrong: list[SpecError] = []
-    try:
-        match what:
-            case "models":
-                show_models(console)
-            case "presets":
-                show_presets(console)
-            case "actions":
-                show_actions(console)
-            case "properties":
-                show_properties(console)
-            case "specs":
-                wrong = show_specs(console, paths or (Path("specs"),))
-    except SpecError as error:
-        wrong = [error]
-    for each in wrong:
-        complain(each)
-    sys.exit(USAGE if wrong else MET)
-
-
-for command in (trace, states, conform, commands.graph, commands.init, commands.mutate, commands.simulate):
+for command in (check, list_, trace, states, conform, graph, init, mutate, simulate):
     main.add_command(command)
 
 

@@ -37,7 +37,7 @@ def states(
 
     A row stands for `orbit` states that differ by broker names only; `depth` is how many actions away from the start they are.
     """
-    from explorer.search.checkpoint import CheckpointError
+    from explorer.search.durable import CheckpointError
     from explorer.system import ModelError
     from highwater.claims import on_spark
     from highwater.claims.spec import SpecError, load_spec

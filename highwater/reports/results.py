@@ -107,6 +107,8 @@ def entry_of(result: Result) -> dict[str, Any]:
         "never_enabled": [name for name, count in outcome.enabled.items() if not count],
         "unreached": [attrs.asdict(missed) for missed in outcome.unreached],
         "stored_states": outcome.stored_states,
+        "restored_states": outcome.restored,
+        "warnings": list(outcome.warnings),
         "seconds": round(outcome.seconds, 6),
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,

@@ -82,7 +82,7 @@ class Live:
 
 def progress_lines(progress: Progress) -> list[str]:
     """How far a search is, and in a line of its own what its engine adds."""
-    rate = progress.stored_states / max(progress.seconds, 1e-9)
+    rate = (progress.stored_states - progress.restored) / max(progress.seconds, 1e-9)
     counts = (
         f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated {progress.generated:,}  "
         f"{short(rate)} states/s  {in_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
@@ -103,6 +103,8 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
         console.print(Text(f"    protocol  {protocol}", "dim"))
     console.print(Text(f"    {bounds_line(result)}", "dim"))
     console.print(Text(f"    {counts_line(outcome)}", "dim"))
+    for warning in outcome.warnings:
+        console.print(Text.assemble("    ", ("warning", "yellow"), f"  {visible(warning)}"))
     if advice := _advice(outcome):
         console.print(Text.assemble("    ", ("advice", "yellow"), f"  {advice}"))
     never = [name for name, count in outcome.enabled.items() if not count]
@@ -213,7 +215,7 @@ def counts_line(outcome: Outcome) -> str:
     kept = f" ({outcome.stored_states:,} up to symmetry)" if outcome.stored_states != outcome.distinct_states else ""
     rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
     stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
-    rate = f", {short(outcome.distinct_states / max(outcome.seconds, 1e-9))} states/s"
+    rate = f", {short((outcome.distinct_states - outcome.restored) / max(outcome.seconds, 1e-9))} states/s"
     compiled = f", {outcome.compiled_paths:,} paths compiled, {in_bytes(outcome.memory)}" if outcome.compiled_paths else ""
     return (
         f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth {outcome.depth}{rest}{stopped}; "

@@ -15,6 +15,7 @@ and `model.language.declarations` with the models, and nothing else.
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
@@ -23,6 +24,7 @@ from typing import Any
 import attrs
 
 DOMAIN = "domain"
+EQUAL = "records of a state are equal where all fields are"
 
 
 class DomainError(ValueError):
@@ -261,14 +263,26 @@ class Struct:
 
 
 @functools.cache
-def _aliases(cls: type) -> dict[str, str]:
+def aliases_of(cls: type) -> dict[str, str]:
+    """What the constructor of an attrs class calls each field: `_secret` is `secret` there."""
     return {field.name: field.alias for field in attrs.fields(cls)}
 
 
 def build(cls: type, fields: Mapping[str, Any]) -> Any:
     """An instance of an attrs class from its fields by name, whatever its constructor calls them."""
-    aliases = _aliases(cls)
+    aliases = aliases_of(cls)
     return cls(**{aliases[name]: value for name, value in fields.items()})
+
+
+def classes_in(domain: Any) -> Iterator[type]:
+    """The classes of the records that values of a domain are made of."""
+    match domain:
+        case Struct(cls=cls, fields=fields):
+            yield cls
+            for of in fields.values():
+                yield from classes_in(of)
+        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
+            yield from classes_in(of)
 
 
 def is_scalar(domain: Any) -> bool:
@@ -295,18 +309,35 @@ def domain_of(declared: Any, bounds: object) -> Any:
         bounds: the bounds object, whose keys become the names of what cuts a step.
 
     Raises:
-        TypeError: a class is not a frozen attrs class, or one of its fields has no domain.
+        TypeError: a class is not a frozen attrs class, one of its fields has no domain, or its records are not made of their fields and
+            equal where these are.
     """
     if not isinstance(declared, type):
         return declared(_Limits(bounds)) if callable(declared) else declared
-    if not attrs.has(declared) or not attrs.inspect(declared).is_frozen:
-        raise TypeError(f"{declared.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen")
-    fields = {}
-    for field in attrs.fields(declared):
+    _refuse_unless_value(declared)
+    return Struct(declared, {field.name: domain_of(field.metadata[DOMAIN], bounds) for field in attrs.fields(declared)})
+
+
+def _refuse_unless_value(cls: type) -> None:
+    """Records must be values: made from all their fields, and equal where all fields are."""
+    if not attrs.has(cls) or not attrs.inspect(cls).is_frozen:
+        raise TypeError(f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen")
+    if not attrs.inspect(cls).added_eq:
+        raise TypeError(f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}")
+    for field in attrs.fields(cls):
+        name = f"{cls.__qualname__}.{field.name}"
         if DOMAIN not in field.metadata:
-            raise TypeError(f"{declared.__qualname__}.{field.name} has no domain: declare it with within(...)")
-        fields[field.name] = domain_of(field.metadata[DOMAIN], bounds)
-    return Struct(declared, fields)
+            raise TypeError(f"{name} has no domain: declare it with within(...)")
+        if not field.init:
+            raise TypeError(f"{name} has init=False: a record of a state is made from all its fields; make it a property instead")
+        if not field.eq or field.eq_key is not None:
+            raise TypeError(
+                f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: records of a state are equal where all fields are"
+            )
+    try:
+        inspect.signature(cls).bind(**dict.fromkeys(aliases_of(cls).values()))
+    except TypeError as error:
+        raise TypeError(f"{cls.__qualname__}.__init__ does not take the fields, all by name: {error}") from None
 
 
 def records(cls: type) -> Callable[[object], Struct]:

@@ -19,8 +19,9 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import Counts, PartitionWorker
-from explorer.search.checkpoint import CheckpointError
+from explorer.partitioned.worker import PartitionWorker
+from explorer.search.counts import Counts, by_bound
+from explorer.search.durable import CheckpointError
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from spark.driver.cluster import Cluster
@@ -103,14 +104,18 @@ class _Search:
         self.store = Levels(checkpoint)
         self.traces = Traces(self.engine, self.store)
         self.cluster = Cluster(spark, name, make_system, symmetry, options, self.engine, self.store, partitions)
-        if resume:
-            self._go_on()
-        else:
-            self.store.begin({"spec": name, "fingerprint": self.prints, "symmetry": symmetry, "layout": _layout(self.engine)})
+        try:
+            header = {"spec": name, "fingerprint": self.prints, "symmetry": symmetry, "layout": _layout(self.engine)}
+            self._go_on() if resume else self.store.begin(header)
+        except BaseException:
+            self.store.release()
+            raise
+        self.restored, self.rows_restored = sum(level.states for level in self.levels), sum(level.rows for level in self.levels)
 
     def _go_on(self) -> None:
         """Take over the levels that are there."""
         self.store.refuse_unless_of(self.prints)
+        self.store.lock()
         self.levels = self.store.read()
         self.store.remove_leftovers(len(self.levels))
         if not self.levels:
@@ -131,6 +136,7 @@ class _Search:
             reason = "interrupted"
         finally:
             self.cluster.close()
+            self.store.release()
         return self._outcome(reason)
 
     def _explore(self) -> str:
@@ -236,6 +242,7 @@ class _Search:
                 seconds=time.perf_counter() - self.started,
                 memory=self._bytes,
                 level_ended=level_ended,
+                restored=self.rows_restored,
                 more="; ".join(filter(None, [now, self.took, f"{distinct:,} distinct" if distinct != stored else ""])),
             )
         )
@@ -250,9 +257,6 @@ class _Search:
         enabled: Counter[str] = Counter()
         for instance, count in zip(self.system.actions, self.counts.enabled, strict=True):
             enabled[instance.of.name] += count
-        bounds_cut: Counter[str] = Counter()
-        for bounds, count in self.counts.cut_steps.items():
-            bounds_cut.update(dict.fromkeys(bounds, count))
         return Outcome(
             verdict=verdict,
             reason=reason,
@@ -260,7 +264,7 @@ class _Search:
             levels=tuple(level.states for level in self.levels),
             generated=self.counts.generated,
             enabled=dict(enabled),
-            bounds_cut=dict(sorted(bounds_cut.items())),
+            bounds_cut=by_bound(self.counts.cut_steps),
             deadlocks=self.counts.at_rest,
             stopped_at_bound=self.counts.stopped_at_bound,
             stored_states=sum(level.rows for level in self.levels),
@@ -268,6 +272,7 @@ class _Search:
             seconds=time.perf_counter() - self.started,
             memory=self._bytes,
             bits=self.engine.layout.bits,
+            restored=self.restored,
         )
 
 

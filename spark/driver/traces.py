@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from explorer.partitioned.worker import PartitionWorker
-from explorer.search.checkpoint import CheckpointError
+from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, judge, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Step, Violation

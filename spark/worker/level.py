@@ -20,7 +20,6 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -30,8 +29,9 @@ import numpy as np
 import pyarrow as pa
 
 from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import Counts, PartitionWorker
-from explorer.search.checkpoint import CheckpointError
+from explorer.partitioned.worker import PartitionWorker
+from explorer.search.counts import Counts
+from explorer.search.durable import CheckpointError
 from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 from explorer.system import ModelError, System
 from spark.levels import Levels, Part
@@ -275,9 +275,7 @@ def _as_json(report: Expanded | Admitted | Exception) -> str:
         return json.dumps({"error" if isinstance(report, ModelError) else "failure": str(report)})
     if isinstance(report, Admitted):
         return json.dumps({"admitted": attrs.asdict(report)})
-    data = attrs.asdict(report, filter=lambda field, _: field.name != "cut_steps")
-    data["counts"]["cut_steps"] = [[sorted(bounds), count] for bounds, count in report.counts.cut_steps.items()]
-    return json.dumps({"expanded": data})
+    return json.dumps({"expanded": {**attrs.asdict(report, recurse=False), "counts": report.counts.as_data()}})
 
 
 def read_report(text: str) -> Expanded | Admitted:
@@ -292,6 +290,4 @@ def read_report(text: str) -> Expanded | Admitted:
         raise ModelError(data) if kind == "error" else CheckpointError(data)
     if kind == "admitted":
         return Admitted(**{**data, "part": Part(**data["part"]) if data["part"] else None})
-    counts = data["counts"]
-    cut_steps = Counter({frozenset(bounds): count for bounds, count in counts["cut_steps"]})
-    return Expanded(**{**data, "counts": Counts(**{**counts, "enabled": tuple(counts["enabled"]), "cut_steps": cut_steps})})
+    return Expanded(**{**data, "counts": Counts.from_data(data["counts"])})

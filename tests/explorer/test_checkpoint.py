@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import shutil
+import subprocess
 import sys
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +17,18 @@ import attrs
 import pytest
 
 from explorer.compiler.layout import Layout
-from explorer.search import breadth_first, snapshots
-from explorer.search.checkpoint import MANIFEST, CheckpointError
+from explorer.search import breadth_first, durable, expansion, progress, snapshots, store
+from explorer.search.checkpoint import MANIFEST
+from explorer.search.durable import LOCK, CheckpointError, Holder
 from explorer.search.fingerprint import fingerprint
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.claims.resolving import build_system, resolve_model
 from model.catalogue import MODELS
+from model.language.declarations import step_property
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
+ROOT = Path(__file__).parents[2]
 BOUNDS = {"brokers": 3, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
 
 
@@ -30,13 +38,16 @@ def system(variant: str = "kip-320", check: tuple[str, ...] = ("strong_isr",), *
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
-    return {k: v for k, v in attrs.asdict(outcome, recurse=False).items() if k not in ("seconds", "memory", "compiled_paths")}
+    """All that does not depend on when the search was interrupted."""
+    how = ("seconds", "memory", "compiled_paths", "restored")
+    return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
 
 
 @pytest.fixture
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot after every level."""
     monkeypatch.setattr(snapshots, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
+    monkeypatch.setattr(snapshots, "MOST_OF_THE_TIME", 1e9)
 
 
 @pytest.mark.parametrize("symmetry", [False, True])
@@ -65,7 +76,7 @@ def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
 
     outcome = breadth_first.explore(system(), checkpoint=tmp_path, on_progress=interrupt)
     assert outcome.reason == "interrupted"
-    kept = json.loads((tmp_path / MANIFEST).read_text())["manifest"]["level_ends"]
+    kept = json.loads((tmp_path / MANIFEST).read_text())["data"]["snapshot"]["level_ends"]
     assert len(kept) >= 9
     assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
 
@@ -76,6 +87,7 @@ from pathlib import Path
 sys.path.insert(0, {tests!r})
 from explorer.search import local, snapshots
 snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
+snapshots.MOST_OF_THE_TIME = 1e9
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
 from explorer.search.checkpoint import MANIFEST
@@ -121,7 +133,7 @@ def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) ->
     assert breadth_first.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
 
 
-@pytest.mark.parametrize("text", [*NO_MANIFEST, '{"manifest": {}, "sha256": ""}'])
+@pytest.mark.parametrize("text", [*NO_MANIFEST, '{"data": {}, "sha256": ""}'])
 def test_a_manifest_that_is_damaged_is_refused(folder: Path, text: str) -> None:
     (folder / MANIFEST).write_text(text)
     assert str(folder / MANIFEST) in refusal(folder)
@@ -131,7 +143,7 @@ def test_a_manifest_that_is_damaged_is_refused(folder: Path, text: str) -> None:
 def test_a_manifest_with_a_changed_count_is_refused(folder: Path) -> None:
     path = folder / MANIFEST
     whole = json.loads(path.read_text())
-    whole["manifest"]["counts"]["generated"] += 1
+    whole["data"]["snapshot"]["counts"]["generated"] += 1
     path.write_text(json.dumps(whole))
     assert "its checksum does not match" in refusal(folder)
 
@@ -181,3 +193,208 @@ def test_what_else_is_imported_is_no_part_of_the_models_code(tmp_path: Path, mon
     before = fingerprint(system(), layout, 1, {})
     monkeypatch.setitem(sys.modules, "model.alone", module)
     assert fingerprint(system(), layout, 1, {}) == before
+
+
+# --- Inside levels
+
+
+class Stopwatch:
+    """Interrupts a search at one of its reports."""
+
+    def __init__(self, reports: int) -> None:
+        self.left = reports
+
+    def __call__(self, progress: Progress) -> None:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def restless(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tiny batches, tables and blocks, and a report every few rows, so that searches stop at every kind of place within levels."""
+    for module, name, value in (
+        (store, "BATCH", 4),
+        (store, "FIRST_TABLE", 16),
+        (store, "RESERVED_ROWS", 4),
+        (expansion, "RESERVED_ROWS", 4),
+        (expansion, "ROWS_WORTH_A_SECOND_THREAD", 2),
+        (progress, "ROWS_BETWEEN_REPORTS", 30),
+        (progress.Pace, "adapt", lambda self: None),
+    ):
+        monkeypatch.setattr(module, name, value)
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("symmetry", [False, True])
+@pytest.mark.parametrize(("workers", "then"), [(1, 1), (2, 1), (1, 2), (3, 2)])
+@pytest.mark.parametrize("variant", ["kip-320", "kip-101"])
+def test_a_search_interrupted_inside_levels_goes_on_from_there(
+    tmp_path: Path, variant: str, workers: int, then: int, symmetry: bool
+) -> None:
+    """Whatever the numbers of threads, and however often: the counts and the trace are those of one run."""
+    explored = system(variant)
+    expected, inside = breadth_first.explore(explored, symmetry=symmetry), 0
+    for run, reports in enumerate((23, 1, 8, 15, 40)):
+        how = {"workers": workers if run % 2 == 0 else then, "symmetry": symmetry, "resume": run > 0}
+        outcome = breadth_first.explore(explored, checkpoint=tmp_path, on_progress=Stopwatch(reports), **how)
+        if outcome.reason != "interrupted":
+            break
+        inside += manifest(tmp_path)["snapshot"]["inside"] is not None
+        assert outcome.restored <= outcome.distinct_states
+    assert inside >= 2
+    assert told(breadth_first.explore(explored, checkpoint=tmp_path, resume=True, workers=then, symmetry=symmetry)) == told(expected)
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / MANIFEST).read_text())["data"]
+
+
+@pytest.mark.usefixtures("restless", "eager")
+def test_a_level_that_takes_long_is_written_while_it_is_expanded(tmp_path: Path) -> None:
+    """As after a kill: the folder is copied while the search runs."""
+    copies: list[Path] = []
+    reports: list[Progress] = []
+
+    def copy(progress: Progress) -> None:
+        reports.append(progress)
+        if not progress.level_ended and len(reports) % 25 == 0 and len(copies) < 8:
+            shutil.copytree(tmp_path / "kept", tmp_path / f"copy{len(copies)}")
+            copies.append(tmp_path / f"copy{len(copies)}")
+
+    expected = breadth_first.explore(system(), checkpoint=tmp_path / "kept", workers=2, on_progress=copy)
+    assert len(copies) > 4
+    for each in copies:
+        assert manifest(each)["snapshot"]["inside"]["rows"] > manifest(each)["snapshot"]["level_ends"][-1]
+        assert told(breadth_first.explore(system(), checkpoint=each, resume=True)) == told(expected)
+
+
+@pytest.mark.usefixtures("restless")
+def test_a_search_that_is_to_go_no_deeper_counts_whole_levels_only(tmp_path: Path) -> None:
+    breadth_first.explore(system(), checkpoint=tmp_path, on_progress=Stopwatch(40))
+    snapshot = manifest(tmp_path)["snapshot"]
+    assert snapshot["inside"] is not None
+    depth = len(snapshot["level_ends"]) - 2
+    cut = breadth_first.explore(system(), Budget(max_depth=depth), checkpoint=tmp_path, resume=True)
+    assert told(cut) == told(breadth_first.explore(system(), Budget(max_depth=depth)))
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
+
+
+@pytest.mark.usefixtures("restless", "eager")
+def test_a_broken_step_that_was_seen_before_the_interrupt_is_told_after_it(tmp_path: Path) -> None:
+    @step_property()
+    def nobody_writes_twice(before: Any, after: Any) -> bool:
+        return after.next_record_id <= 1
+
+    broken = attrs.evolve(system(), step_properties=tuple(nobody_writes_twice.instances(None)))
+    expected = breadth_first.explore(broken)
+    assert expected.verdict is Verdict.VIOLATED
+    for reports in range(2, 40, 3):
+        folder = tmp_path / str(reports)
+        outcome = breadth_first.explore(broken, checkpoint=folder, on_progress=Stopwatch(reports))
+        if outcome.reason == "interrupted":
+            assert told(breadth_first.explore(broken, checkpoint=folder, resume=True)) == told(expected)
+
+
+# --- One writer
+
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from explorer.search.durable import Lock
+lock = Lock(Path(sys.argv[1]))
+print("begin", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that writes to the folder."""
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begin\n"
+        yield process
+        process.kill()
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_second_search_is_refused_with_who_writes_there(tmp_path: Path, holder: subprocess.Popen[str], resume: bool) -> None:
+    (tmp_path / MANIFEST).write_text("{}")
+    said = refusal(tmp_path, resume=resume)
+    assert f"{tmp_path}: is in use by process {holder.pid} on {os.uname().nodename} since 20" in said
+
+
+def test_the_lock_of_a_process_that_was_killed_is_taken_over(tmp_path: Path, holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    holder.wait()
+    assert (tmp_path / LOCK).exists()
+    breadth_first.explore(system(), Budget(max_depth=2), checkpoint=tmp_path)
+    assert not (tmp_path / LOCK).exists()
+
+
+def test_a_search_holds_its_folder_and_gives_it_back(tmp_path: Path) -> None:
+    said = []
+
+    def second(progress: Progress) -> None:
+        if progress.depth == 3 and not said:
+            said.append(refusal(tmp_path, resume=False))
+
+    breadth_first.explore(system(), Budget(max_depth=5), checkpoint=tmp_path, on_progress=second)
+    assert f"is in use by process {os.getpid()} on" in said[0]
+    assert not (tmp_path / LOCK).exists()
+    assert breadth_first.explore(system(), checkpoint=tmp_path, resume=True).verdict is Verdict.HOLDS
+
+
+def test_a_search_that_is_refused_gives_the_folder_back(folder: Path) -> None:
+    refusal(folder, system("kip-101"))
+    refusal(folder, resume=False)
+    assert not (folder / LOCK).exists()
+    assert breadth_first.explore(system(), checkpoint=folder, resume=True).verdict is Verdict.HOLDS
+
+
+@pytest.mark.parametrize("error", [errno.ENOLCK, errno.ENOTSUP])
+def test_where_the_file_system_has_no_locks_the_file_says_who_writes(
+    tmp_path: Path, holder: subprocess.Popen[str], monkeypatch: pytest.MonkeyPatch, error: int
+) -> None:
+    def has_none(*arguments: Any) -> None:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(durable.fcntl, "flock", has_none)
+    assert f"process {holder.pid} on" in refusal(tmp_path, resume=False)
+    holder.kill()
+    holder.wait()
+    breadth_first.explore(system(), Budget(max_depth=2), checkpoint=tmp_path)
+
+
+def test_a_process_id_that_is_used_again_is_another_process() -> None:
+    me = Holder.this_process()
+    assert not me.is_dead
+    assert attrs.evolve(me, started="1").is_dead
+    assert attrs.evolve(me, pid=2**22 + 1).is_dead
+    assert not attrs.evolve(me, started="1", place="elsewhere").is_dead
+
+
+# --- What is left
+
+
+def names(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_search_of_a_moment_leaves_a_snapshot(tmp_path: Path) -> None:
+    """Also one that has seen every state, and one that found a violation, from which the other properties can be asked."""
+    for variant in ("kip-320", "kip-101"):
+        explored, folder = system(variant), tmp_path / variant
+        expected = breadth_first.explore(explored, checkpoint=folder)
+        assert MANIFEST in names(folder)
+        assert told(breadth_first.explore(explored, checkpoint=folder, resume=True)) == told(expected)
+
+
+def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
+    before = names(folder)
+    for name in ("manifest.json.0123456789ab.tmp", "rows-000000000000-000000000009.bin", "rows-1.bin.tmp"):
+        (folder / name).write_text("")
+    breadth_first.explore(system(), Budget(max_depth=8), checkpoint=folder, resume=True)
+    assert names(folder) == before

@@ -12,8 +12,7 @@ import pytest
 from explorer.analysis.shrink import Minimal, shrink
 from explorer.analysis.simulate import simulate
 from explorer.search import breadth_first, plain_python
-from explorer.search.counterexamples import first_trace
-from explorer.system import InternalError, ModelError, System
+from explorer.system import ModelError, System
 from explorer.verdict import Outcome, Verdict
 from model.language.declarations import Invariant, Prospect, Quantified, StepProperty, action, invariant, prospect, step_property
 from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, domain_of, evolve, replaced, within
@@ -295,16 +294,3 @@ def test_names_of_more_bits_than_a_table_has_are_exchanged() -> None:
     system = System(domain_of(Wide, None), initial, tuple(elect.instances(None)), (), names)
     with_symmetry, without = (breadth_first.explore(system, symmetry=symmetry) for symmetry in (True, False))
     assert with_symmetry.levels == without.levels
-
-
-def test_a_trace_that_cannot_be_replayed_is_a_defect_of_the_checker(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine: Any = None
-
-    def keep(found: Any, *rest: Any) -> Any:
-        nonlocal engine
-        engine = found
-        return first_trace(found, rest[0] & 0, rest[1])
-
-    monkeypatch.setattr("explorer.search.counterexamples.first_trace", keep)
-    with pytest.raises(InternalError, match="plain Python"):
-        breadth_first.explore(cluster([nobody_is_ahead_of_all]))

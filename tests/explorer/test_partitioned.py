@@ -7,8 +7,9 @@ import pytest
 
 from explorer.partitioned import worker
 from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import Counts, PartitionWorker
+from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first
+from explorer.search.counts import Counts
 from explorer.system import System
 from tests.small_models import tiny_system
 

@@ -26,7 +26,7 @@ from explorer.compiler.tracing import OutOfBounds, Recorder, TracingError, plain
 from explorer.search import breadth_first
 from explorer.system import Cut, ModelError, System, successor
 from explorer.verdict import Budget
-from model.language.declarations import Witness, action, invariant
+from model.language.declarations import action, invariant
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, domain_of, evolve, replaced, within
 
 SystemOf = Callable[..., System]
@@ -789,20 +789,6 @@ class Hashed:
     x: int = within(SHORT)
 
 
-@attrs.frozen(eq=False)
-class Relaxed:
-    """Two of these are equal if their ids are."""
-
-    id: int = within(SHORT)
-    remark: bool = within(BOOLEAN)
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, Relaxed) and self.id == other.id
-
-    def __hash__(self) -> int:
-        return hash(self.id)
-
-
 @attrs.frozen
 class Base:
     x: int = within(SHORT)
@@ -826,8 +812,6 @@ class Unusual:
     unslotted: Unslotted = within(Unslotted)
     hashed: Hashed = within(Hashed)
     hashes: frozenset[Hashed] = within(SetOf(domain_of(Hashed, None)))
-    relaxed: Relaxed = within(Relaxed)
-    others: tuple[Relaxed, ...] = within(ArrayOf(domain_of(Relaxed, None), 2))
     base: Base = within(Base)
     derived: Derived = within(Derived)
 
@@ -851,13 +835,6 @@ s.hashed in s.hashes
 Hashed(1) in s.hashes
 {s.hashed: 1}.get(Hashed(2))
 hash(s.hashed) == hash(Hashed(2))
-s.relaxed == s.others[0]
-s.relaxed != s.others[0]
-s.relaxed == Relaxed(1, True)
-Relaxed(1, True) == s.relaxed
-s.relaxed in s.others
-{Relaxed(1, True): 1}.get(s.relaxed)
-len({s.relaxed, *s.others})
 s.base == s.derived
 s.derived == s.base
 s.base == Derived(1, True)
@@ -1257,26 +1234,6 @@ def keeps_a_generator(state: Small) -> Small | None:
     return count(state)
 
 
-@functools.cache
-def cached_height(point: Point) -> int:
-    return point.x
-
-
-@action(actor="test")
-def caches_by_a_record(state: Small) -> Small | None:
-    return evolve(count(state), flag=cached_height(state.point) > 0)  # the cached record
-
-
-@action(actor="test")
-def copies(state: Small) -> Small:
-    return evolve(count(state), point=copy.copy(state.point))  # the copy
-
-
-@action(actor="test")
-def copies_deeply(state: Small) -> Small:
-    return evolve(count(state), log=copy.deepcopy(state.log))  # the deep copy
-
-
 @action(actor="test")
 def pickles(state: Small) -> Small:
     return evolve(count(state), marks=pickle.loads(pickle.dumps(state.marks)))  # the pickle
@@ -1290,10 +1247,7 @@ def pickles(state: Small) -> Small:
         (keeps_a_set, "", "another run|kept after"),
         (keeps_a_tuple, "", "another run|kept after"),
         (keeps_a_generator, "the kept generator", "kept after its function had returned"),
-        (caches_by_a_record, "the cached record", "kept after its function had returned"),
-        (copies, "the copy", "cannot be copied or pickled"),
-        (copies_deeply, "the deep copy", "cannot be copied or pickled"),
-        (pickles, "the pickle", "cannot be copied or pickled"),
+        (pickles, "the pickle", "cannot be pickled"),
     ],
 )
 def test_what_escapes_a_run_is_an_error_that_names_function_and_line(system_of: SystemOf, step: Any, marker: str, error: str) -> None:
@@ -1303,14 +1257,20 @@ def test_what_escapes_a_run_is_an_error_that_names_function_and_line(system_of: 
     assert place(step, marker) in message
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, pickle.dumps])
 @pytest.mark.parametrize("part", ["s", "s.box", "s.marks", "s.log", "s.points", "s.box.point", "[s.log]", "(1, s.marks)"])
-def test_no_view_can_be_copied_out_of_its_run(part: str, again: Any) -> None:
+def test_no_view_can_be_pickled_out_of_its_run(part: str) -> None:
     value = eval(part, None, {"s": traced(PLAIN).root()})
-    if again is copy.copy and isinstance(value, list | tuple):
-        return
     with pytest.raises(TracingError):
-        again(value)
+        pickle.dumps(value)
+
+
+@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
+@pytest.mark.parametrize("part", ["s", "s.box", "s.marks", "s.log", "s.points", "s.box.point", "[s.log]", "(1, s.marks)"])
+def test_a_copy_of_a_view_reads_nothing_and_is_as_good(part: str, again: Any) -> None:
+    recorder = traced(PLAIN)
+    copied = again(eval(part, None, {"s": recorder.root()}))
+    assert recorder.path == []
+    assert settled(copied) == settled(eval(part, None, {"s": PLAIN}))
 
 
 @pytest.mark.parametrize(
@@ -1528,58 +1488,14 @@ def counts_its_calls(state: Small) -> Small:
 
 @action(actor="test")
 def reads_by_turns(state: Small) -> Small | None:
-    if calls() % 2 and state.flag:
+    if calls() % 4 in (1, 2) and state.flag:
         return None
     return count(state)
-
-
-@action(actor="test")
-def tells_parts_apart_by_identity(state: Small) -> Small | None:
-    both = (state.point, state.other)
-    return None if state.point is both[0] else count(state)
-
-
-@action(actor="test")
-def tells_twins_by_identity(state: Small) -> Small:
-    here = state.marks
-    return evolve(count(state), flag=here is state.marks)
-
-
-@action(actor="test")
-def asks_for_a_frozenset(state: Small) -> Small:
-    return evolve(count(state), flag=isinstance(state.marks, frozenset))
-
-
-@action(actor="test")
-def asks_for_the_type(state: Small) -> Small:
-    return evolve(count(state), flag=type(state.point) is Point)
-
-
-@action(actor="test")
-def asks_for_a_tuple(state: Small) -> Small | None:
-    match state.log:
-        case tuple():
-            return count(state)
-    return None
-
-
-@action(actor="test")
-def hides_an_error(state: Small) -> Small | None:
-    try:
-        point = copy.copy(state.point)
-    except Exception:
-        return None
-    return evolve(count(state), point=point)
 
 
 @invariant()
 def tosses_a_coin_too(state: Small) -> bool:
     return state.number > 64 or random.random() < 2 * (calls() % 2)
-
-
-@invariant()
-def knows_the_type(state: Small) -> bool | Witness:
-    return isinstance(state.log, tuple) or Witness("no tuple")
 
 
 @pytest.mark.parametrize(
@@ -1589,14 +1505,7 @@ def knows_the_type(state: Small) -> bool | Witness:
         draws_a_number,
         counts_its_calls,
         reads_by_turns,
-        tells_parts_apart_by_identity,
-        tells_twins_by_identity,
-        asks_for_a_frozenset,
-        asks_for_the_type,
-        asks_for_a_tuple,
-        hides_an_error,
         tosses_a_coin_too,
-        knows_the_type,
     ],
 )
 @pytest.mark.parametrize("audit", [8, 1000])

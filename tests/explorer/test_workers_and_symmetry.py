@@ -20,7 +20,7 @@ from explorer.compiler.prefilter import GATHER_FIELD, Filter
 from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE
-from explorer.search import breadth_first, engine, plain_python, progress, store
+from explorer.search import breadth_first, engine, expansion, plain_python, progress, store
 from explorer.search.compiled import Compiled
 from explorer.search.symmetry import permutations_of, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
@@ -74,8 +74,8 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
         (store, "BATCH", 4),
         (store, "FIRST_TABLE", 16),
         (store, "RESERVED_ROWS", 4),
-        (breadth_first, "RESERVED_ROWS", 4),
-        (breadth_first, "ROWS_WORTH_A_SECOND_THREAD", 2),
+        (expansion, "RESERVED_ROWS", 4),
+        (expansion, "ROWS_WORTH_A_SECOND_THREAD", 2),
         (engine, "ROWS_WORTH_A_FILTER", 16),
         (progress, "ROWS_BETWEEN_REPORTS", 100),
     ):

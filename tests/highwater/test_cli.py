@@ -305,8 +305,8 @@ def test_long_lines_are_not_broken_without_a_terminal(write_spec: Write) -> None
 # --- interruption
 
 
-def interrupted_while_it_explores(name: str, *arguments: Any) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of a process that gets SIGINT once its progress line shows that the named spec is under way."""
+def interrupted_while_it_explores(name: str, *arguments: Any, by: signal.Signals = signal.SIGINT) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of a process that gets a signal once its progress line shows that the named spec is under way."""
     try:
         ours, theirs = pty.openpty()
     except OSError as error:
@@ -326,7 +326,7 @@ def interrupted_while_it_explores(name: str, *arguments: Any) -> tuple[int, str,
                 except OSError:  # the other end is closed
                     break
             if not sent and re.search(rf"{name}[^\n]*\n\s*depth ([7-9]|\d\d)\b.*stored \d", shown):
-                process.send_signal(signal.SIGINT)
+                process.send_signal(by)
                 sent, deadline = True, time.monotonic() + PATIENCE
         stdout, _ = process.communicate(timeout=PATIENCE)
     finally:
@@ -334,9 +334,22 @@ def interrupted_while_it_explores(name: str, *arguments: Any) -> tuple[int, str,
             process.kill()
             process.wait()
         os.close(ours)
-    assert not hanging, f"{'SIGINT did not end it' if sent else 'it never got under way'}:\n{shown[-6000:]}"
+    assert not hanging, f"{f'{by.name} did not end it' if sent else 'it never got under way'}:\n{shown[-6000:]}"
     assert sent, f"it ended before it got under way:\n{shown[-6000:]}"
     return process.returncode, stdout, shown
+
+
+def test_sigterm_ends_a_search_as_ctrl_c_does_and_leaves_a_snapshot(write_spec: Write, tmp_path: Path) -> None:
+    kept, report = tmp_path / "kept", tmp_path / "report.json"
+    options = ("--checkpoint", kept, "--json", report)
+    code, stdout, _ = interrupted_while_it_explores("long", "check", write_spec("long.toml", bounds=LARGE), *options, by=signal.SIGTERM)
+    assert code == 130
+    assert "unknown: interrupted; no violation so far" in stdout
+    assert json.loads(report.read_text())["results"][0]["reason"] == "interrupted"
+    snapshot = json.loads((kept / "manifest.json").read_text())["data"]["snapshot"]
+    assert len(snapshot["level_ends"]) > 5
+    assert {path.suffix for path in kept.iterdir()} == {".json", ".bin"}
+    assert not (kept / "lock.json").exists()
 
 
 def test_an_interrupted_process_exits_130_and_tells_and_writes_what_was_learned(write_spec: Write, tmp_path: Path) -> None:

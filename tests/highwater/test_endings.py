@@ -21,9 +21,9 @@ from click.testing import CliRunner, Result
 from explorer.verdict import Budget
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
+from highwater.cli.init import write_scaffold
 from highwater.cli.main import main
 from highwater.cli.outputs import Outputs
-from highwater.cli.scaffolding import write_scaffold
 
 pytest_plugins = ["pytester"]
 
@@ -84,7 +84,8 @@ COMMANDS = {
     "simulate": ("highwater.claims.simulation.simulate_spec", ["simulate", "SPEC"]),
     "states": ("highwater.claims.on_spark.session", ["states", "SPEC"]),
     "trace": ("highwater.reports.replaying.replay", ["trace", "--replay", "REPORT"]),
-    "init": ("highwater.cli.scaffolding.write_scaffold", ["init", "FOLDER"]),
+    "init": ("highwater.cli.init.write_scaffold", ["init", "FOLDER"]),
+    "conform": ("highwater.claims.spec.load_spec", ["conform", "SPEC", "--kafka", "FOLDER"]),
 }
 
 

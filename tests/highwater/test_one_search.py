@@ -18,7 +18,8 @@ from click.testing import Result
 
 from explorer.compiler.layout import Layout
 from explorer.search import breadth_first
-from explorer.search.checkpoint import Checkpoint, CheckpointError
+from explorer.search.checkpoint import Checkpoint
+from explorer.search.durable import CheckpointError
 from explorer.search.fingerprint import Fingerprint, described, differences, fingerprint
 from explorer.system import System
 from explorer.verdict import Budget

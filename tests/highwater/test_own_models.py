@@ -17,7 +17,7 @@ from explorer.search import breadth_first
 from highwater import SpecError
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
-from highwater.cli.scaffolding import SCAFFOLD, scaffold_files, write_scaffold
+from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
 from model.language.declarations import Witness, invariant, prospect
 from model.reference.controlling import write
 from model.reference.state import brokers
@@ -267,7 +267,7 @@ def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwate
 
 def test_an_error_of_the_checker_is_not_blamed_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it would be told if the checker's own code failed while a model is explored."""
-    monkeypatch.setattr(breadth_first, "LEVELS_TRIED", None)
+    monkeypatch.setattr(breadth_first, "violations_in", None)
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
     with pytest.raises(TypeError):
         api.check(api.claim(check=["weak_isr"], **keys))

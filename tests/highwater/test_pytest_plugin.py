@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from highwater.cli.scaffolding import write_scaffold
+from highwater.cli.init import write_scaffold
 
 pytest_plugins = ["pytester"]
 

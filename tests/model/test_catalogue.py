@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from enum import Enum
 from pathlib import Path
 
+import attrs
 import pytest
 
 from highwater.cli.listing import variants
 from model.catalogue import MODELS
-from model.language.definition import Property
+from model.language.definition import Model, NoToggles, Property, toggle
 from model.reference.state import ReferenceProtocol, Variant
 
 ROOT = Path(__file__).parents[2]
@@ -40,3 +42,25 @@ def test_asking_for_one_model_imports_no_other() -> None:
     code += "assert MODELS['reference'].define(ReferenceProtocol(Variant.KIP_320)).known_properties\n"
     code += "print([name for name in sys.modules if '.partition' in name or '.controller' in name])"
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+class Way(Enum):
+    SHORT = "short"
+    LONG = "long"
+
+
+@attrs.frozen
+class Choices:
+    way: Way = toggle("which way")
+    fast: bool = toggle("whether it is fast")
+
+
+@pytest.mark.parametrize(
+    ("protocol", "names"),
+    [(NoToggles, ["default"]), (Choices, ["short false", "short true", "long false", "long true"])],
+)
+def test_a_model_without_presets_has_a_variant_for_each_choice(protocol: type, names: list[str]) -> None:
+    definition = MODELS["reference"].define(ReferenceProtocol(Variant.KIP_320))
+    model = Model("toy", "A toy.", protocol, lambda chosen: definition)
+    assert [name for name, _, _ in variants(model)] == names
+    assert all(isinstance(chosen, protocol) for _, chosen, _ in variants(model))

@@ -19,7 +19,7 @@ def told() -> Callable[..., dict[str, Any]]:
     """All that an outcome says that does not depend on how the search was done, each violation by its property and length."""
 
     def told(outcome: Any) -> dict[str, Any]:
-        how = {"compiled_paths", "seconds", "memory", "words", "bits", "violations"}
+        how = {"compiled_paths", "seconds", "memory", "words", "bits", "violations", "restored"}
         found = {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
         return found | {"violations": {violation.property: violation.trace_length for violation in outcome.violations}}
 

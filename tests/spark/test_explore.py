@@ -14,7 +14,7 @@ import pytest
 import toys
 
 from explorer.search import breadth_first, plain_python
-from explorer.search.checkpoint import CheckpointError
+from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
 from spark.driver import explore as search

@@ -15,7 +15,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import Counts, PartitionWorker
+from explorer.partitioned.worker import PartitionWorker
+from explorer.search.counts import Counts
 from spark.levels import Level, Levels
 from spark.worker.level import Block, Expanded, admit_blocks, expand_part
 from spark.worker.shard import Shard, digests_of

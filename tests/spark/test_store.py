@@ -5,19 +5,24 @@ from __future__ import annotations
 import functools
 import itertools
 import json
+import os
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import toys
+from pyarrow import fs
 
 from explorer.search import breadth_first
-from explorer.search.checkpoint import CheckpointError
+from explorer.search.durable import LOCK, CheckpointError, Holder
 from explorer.verdict import Budget
+from spark import files
 from spark.driver.explore import explore
 from spark.levels import MANIFEST, Levels
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
@@ -131,7 +136,7 @@ def test_a_search_is_not_overwritten_and_none_is_not_gone_on_with(folder: Path, 
 
 def test_a_checkpoint_of_the_local_engine_is_refused(tmp_path: Path) -> None:
     breadth_first.explore(KIP_320(), Budget(max_depth=3), checkpoint=tmp_path)
-    assert "no manifest of a search with --engine spark" in refusal(tmp_path)
+    assert "was not written by this version of highwater with --engine spark" in refusal(tmp_path)
 
 
 @pytest.mark.parametrize("uri", ["nowhere://bucket/x", "s3://", "hdfs://"])
@@ -173,3 +178,80 @@ def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Pat
     command = [sys.executable, "-c", RUN, str(tmp_path), str(here), str(here.parents[1])]
     rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.02, 0.15) + 0.15 * attempt, attempts=40)
     assert rest == f"{found.distinct_states} {found.generated} {found.levels} {found.bounds_cut} {found.stopped_at_bound}"
+
+
+# --- One writer
+
+
+HOLD = """
+import sys, time
+from spark.levels import Levels
+levels = Levels(sys.argv[1])
+levels.lock()
+print("begin", flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.fixture
+def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """A process that writes to the folder."""
+    here = Path(__file__).parents[2]
+    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True, cwd=here) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begin\n"
+        yield process
+        process.kill()
+
+
+def test_a_second_search_is_refused_with_who_writes_there(folder: Path, holder: subprocess.Popen[str]) -> None:
+    assert f"{folder}: is in use by process {holder.pid} on {os.uname().nodename} since 20" in refusal(folder)
+    with pytest.raises(CheckpointError, match=f"in use by process {holder.pid}"):
+        explore(KIP_320, spark=None, checkpoint=str(folder))
+
+
+def test_the_lock_of_a_process_that_was_killed_is_taken_over(folder: Path, holder: subprocess.Popen[str]) -> None:
+    holder.kill()
+    holder.wait()
+    assert (folder / LOCK).exists()
+    assert resumed(folder).distinct_states == breadth_first.explore(KIP_320()).distinct_states
+    assert not (folder / LOCK).exists()
+
+
+@pytest.fixture
+def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system that is not a local one, as far as anybody can see."""
+    monkeypatch.setattr(files, "_file_system", lambda uri: (fs.SubTreeFileSystem("/", fs.LocalFileSystem()), uri))
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_on_a_file_system_without_locks_a_file_says_who_writes(folder: Path) -> None:
+    levels = Levels(str(folder))
+    levels.lock()
+    with pytest.raises(CheckpointError, match=rf"in use by process {os.getpid()} .*; if that process has ended, remove lock\.json"):
+        Levels(str(folder)).lock()
+    other = attrs.evolve(Holder.this_process(), host="elsewhere", place="another machine")
+    (folder / LOCK).write_bytes(other.as_json())
+    with pytest.raises(CheckpointError, match=r"in use by process .* on elsewhere"):  # it has been taken over by hand
+        levels.commit(levels.read()[-1])
+    levels.release()
+    assert (folder / LOCK).exists()  # it is not ours
+    assert "on elsewhere since" in refusal(folder)
+    (folder / LOCK).write_bytes(attrs.evolve(Holder.this_process(), started="1").as_json())  # of this machine, and dead
+    assert resumed(folder).distinct_states == breadth_first.explore(KIP_320()).distinct_states
+    assert not (folder / LOCK).exists()
+
+
+@pytest.mark.usefixtures("without_locks")
+def test_a_file_that_cannot_be_finished_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = sorted(path.name for path in folder.iterdir())
+    with pytest.raises(TypeError):
+        Levels(str(folder))._folder.write("nothing", object())
+    assert sorted(path.name for path in folder.iterdir()) == before
+
+
+def test_what_a_killed_process_left_is_removed(folder: Path) -> None:
+    for name in ("manifest.json.0123456789ab.tmp", "levels/00007.json.0123456789ab.tmp"):
+        (folder / name).write_text("")
+    resumed(folder)
+    assert not list(folder.rglob("*.tmp"))

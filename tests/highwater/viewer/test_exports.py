@@ -215,3 +215,8 @@ def test_exports_hold_no_control_characters(hostile: Story, kind: str) -> None:
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_a_trace_without_steps_is_exported(make_spec: Callable[..., Any], kind: str) -> None:
     assert EXPORTS[kind](story_of(entry_of(check_spec(make_spec(check=["leader_in_isr"])))))
+
+
+@pytest.mark.parametrize("kind", EXPORTS)
+def test_every_export_has_a_test_of_its_own(kind: str) -> None:
+    assert any(kind in name.split("_") for name in globals() if name.startswith("test_")), f"no test in this file is named after {kind}"

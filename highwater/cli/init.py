@@ -1,9 +1,15 @@
-"""A first model of one's own, to start from: `highwater init`."""
+"""`highwater init`: a first model of one's own, to start from."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
+import sys
 from pathlib import Path
+
+import click
+
+from highwater.cli.options import PATH, USAGE, complain
 
 SCAFFOLD = Path(__file__).parents[1] / "scaffold"
 
@@ -33,3 +39,16 @@ def write_scaffold(folder: Path) -> list[Path]:
     except OSError as error:
         raise InitError(f"{error.filename or folder}: cannot be written: {error.strerror}") from None
     return targets
+
+
+@click.command()
+@click.argument("folder", metavar="DIR", type=PATH)
+def init(folder: Path) -> None:
+    """Write a first model of your own into DIR: a model, a property, two claims and a test, all of which work."""
+    try:
+        for path in write_scaffold(folder):
+            click.echo(f"wrote {path}")
+    except InitError as error:
+        complain(error)
+        sys.exit(USAGE)
+    click.echo(f"next: cd {shlex.quote(str(folder))} && highwater check specs --model-path .")

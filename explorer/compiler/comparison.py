@@ -1,0 +1,116 @@
+"""The plain-Python side of every comparison: states from packed words, and packed words from what a plain action returned.
+
+Each learned path is compared once, so this must be quick. Most parts of a state were met before in another state, and most parts of a next
+state are the objects of the state before: neither are made or looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
+from explorer.compiler.views import has_rules_of_its_own
+from explorer.system import Cut
+from model.language.domain import build, classes_in
+
+MOST_REMEMBERED = 1 << 12
+
+
+class PlainStates:
+    """Plain states of one layout.
+
+    Attributes:
+        makes_rules: whether some records do more than to keep the fields that they are made of.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self._root = layout.root
+        self.makes_rules = any(map(has_rules_of_its_own, classes_in(layout.domain)))
+        self._met: dict[Any, tuple[list[tuple[int, int]], dict[tuple[int, ...], Any]]] = {}
+
+    def unpacked(self, words: Sequence[int]) -> Any:
+        """The plain state that the words hold."""
+        return self._value(self._root, words)
+
+    def _value(self, slot: Any, words: Sequence[int]) -> Any:
+        if type(slot) is Leaf:
+            return slot.unpack(words)
+        masks, met = self._part(slot)
+        key = tuple([words[word] & mask for word, mask in masks])
+        if key not in met:
+            if len(met) >= MOST_REMEMBERED:
+                met.clear()
+            met[key] = self._made(slot, words)
+        return met[key]
+
+    def _made(self, slot: Any, words: Sequence[int]) -> Any:
+        match slot:
+            case Fields():
+                return build(slot.domain.cls, {name: self._value(of, words) for name, of in slot.slots.items()})
+            case Elements():
+                length = len(slot.slots) if slot.length is None else slot.length.unpack(words)
+                return tuple([self._value(of, words) for of in slot.slots[:length]])
+            case Presence():
+                return self._value(slot.slot, words) if slot.bit.unpack(words) else None
+        return slot.unpack(words)
+
+    def packed(self, words: Sequence[int], before: Any, after: Any) -> tuple[int, ...] | Cut:
+        """The words of the state after a step, or what cuts it; `words` are those of the state before.
+
+        Raises:
+            DomainError: it is no state.
+        """
+        changed, cut = list(words), set()
+        self._pack(self._root, before, after, changed, cut)
+        return Cut(frozenset(cut)) if cut else tuple(changed)
+
+    def _pack(self, slot: Any, before: Any, after: Any, words: list[int], cut: set[str]) -> None:
+        if after is before:
+            return
+        match slot:
+            case Fields() if type(after) is type(before) is slot.domain.cls:
+                for name, of in slot.slots.items():
+                    self._pack(of, getattr(before, name), getattr(after, name), words, cut)
+            case Elements() if type(after) is type(before) is tuple and (slot.length is None) <= (len(after) == len(before)):
+                self._pack_elements(slot, before, after, words, cut)
+            case _:
+                self._pack_whole(slot, after, words, cut)
+
+    def _pack_elements(self, slot: Elements, before: tuple, after: tuple, words: list[int], cut: set[str]) -> None:
+        if len(after) > len(slot.slots):
+            cut |= slot.domain.exceeded(after)
+            return
+        if slot.length is not None and len(after) != len(before):
+            self._pack_whole(slot.length, len(after), words, cut)
+        for position, of in enumerate(slot.slots[: max(len(before), len(after))]):
+            if position >= len(after):
+                self._clear(of, words)
+            elif position >= len(before):
+                self._pack_whole(of, after[position], words, cut)
+            else:
+                self._pack(of, before[position], after[position], words, cut)
+
+    def _pack_whole(self, slot: Any, value: Any, words: list[int], cut: set[str]) -> None:
+        exceeded = slot.domain.exceeded(value)
+        cut |= exceeded
+        if not exceeded:
+            self._clear(slot, words)
+            slot.pack(value, words)
+
+    def _clear(self, slot: Any, words: list[int]) -> None:
+        if type(slot) is Leaf:
+            words[slot.word] &= ~(slot.mask << slot.shift)
+            return
+        for word, mask in self._part(slot)[0]:
+            words[word] &= ~mask
+
+    def _part(self, slot: Any) -> tuple[list[tuple[int, int]], dict[tuple[int, ...], Any]]:
+        """Which bits of which words belong to a composite slot, and the values met there."""
+        found = self._met.get(slot)
+        if found is None:
+            masks: dict[int, int] = {}
+            for leaf in slot.leaves():
+                masks[leaf.word] = masks.get(leaf.word, 0) | leaf.mask << leaf.shift
+            found = self._met[slot] = list(masks.items()), {}
+        return found

@@ -1,0 +1,63 @@
+"""`highwater check`: its options. `run` is what it does."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from highwater.cli.options import PATH, budgets, model_path
+
+
+@click.command()
+@click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=PATH)
+@click.option(
+    "--engine", type=click.Choice(["local", "python", "spark"]), default="local", show_default=True, help="Compiled, plain, or on Spark."
+)
+@click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="Keep one state for all that differ by broker names only.")
+@click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Explore N actions deep and no deeper.")
+@budgets
+@click.option("--checkpoint", metavar="DIR", help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI.")
+@click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
+@click.option("--master", metavar="URL", help="For Spark: where to run, such as spark://host:7077.  [default: local[*]]")
+@click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="For Spark: partitions of a level.  [default: one per core]")
+@click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
+@click.option("--advice/--no-advice", default=True, show_default=True, help="After a budget ran out, probe smaller bounds: some 10 s.")
+@click.option("--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes.")
+@click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")
+@click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
+@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
+@click.option("--junit", "junit_path", type=PATH, metavar="FILE", help="Write the results as JUnit XML.")
+@click.option("--sarif", "sarif_path", type=PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
+@click.option("--html", "html_path", type=PATH, metavar="DIR", help="Write a page per counterexample and one of all verdicts into DIR.")
+@model_path
+@click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
+def check(
+    paths: tuple[Path, ...],
+    engine: str,
+    max_depth: int | None,
+    max_states: int | None,
+    memory: int | None,
+    json_path: Path | None,
+    html_path: Path | None,
+    junit_path: Path | None,
+    sarif_path: Path | None,
+    github: bool,
+    **options: Any,
+) -> None:
+    """Check that every claim in SPEC files, or in all .toml files below DIR, comes out as it says.
+
+    \b
+    Exit codes: 0 every claim was met; 1 some were not; 2 a spec or the usage is wrong;
+    3 a budget or depth limit ended a search before it could tell; 70 a defect of Highwater; 130 interrupted.
+    """
+    from explorer.verdict import Budget
+    from highwater.claims.checking import Engine
+    from highwater.cli.outputs import Outputs
+    from highwater.cli.run import Run, Wanted
+
+    outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path, "html": html_path}, github)
+    wanted = Wanted(paths, Engine(engine), Budget(max_depth, max_states, memory), **options)
+    sys.exit(Run(wanted, outputs)())

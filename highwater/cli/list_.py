@@ -1,0 +1,43 @@
+"""`highwater list`: models, presets, actions, properties and specs."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from highwater.cli.options import MET, PATH, USAGE, complain, model_path
+
+
+@click.command("list")
+@click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
+@click.argument("paths", metavar="[DIR...]", nargs=-1, type=PATH)
+@model_path
+def list_(what: str, paths: tuple[Path, ...]) -> None:
+    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs)."""
+    from highwater.claims.spec import SpecError
+    from highwater.cli.listing import show_actions, show_models, show_presets, show_properties, show_specs
+    from highwater.reports.terminal import make_console
+
+    console = make_console()
+    if paths and what != "specs":
+        raise click.UsageError(f"list {what} takes no DIR; only list specs does")
+    wrong: list[SpecError] = []
+    try:
+        match what:
+            case "models":
+                show_models(console)
+            case "presets":
+                show_presets(console)
+            case "actions":
+                show_actions(console)
+            case "properties":
+                show_properties(console)
+            case "specs":
+                wrong = show_specs(console, paths or (Path("specs"),))
+    except SpecError as error:
+        wrong = [error]
+    for each in wrong:
+        complain(each)
+    sys.exit(USAGE if wrong else MET)
