@@ -23,6 +23,7 @@ from highwater.claims import own
 from highwater.claims.checking import Engine, Result, check_spec
 from highwater.claims.spec import Spec, SpecError, find_specs, load_spec, make_spec
 from highwater.claims.tables import did_you_mean, shown
+from highwater.limits import MOST_WORKERS
 from model.language.definition import Model, Property
 
 
@@ -57,6 +58,8 @@ def check(
     for name, value, least in (("max_depth", max_depth, 0), ("max_states", max_states, 1), ("memory", memory, 1), ("workers", workers, 1)):
         if value is not None and value < least:
             raise SpecError(f"{name}: {value} is below {least}")
+    if workers is not None and workers > MOST_WORKERS:
+        raise SpecError(f"workers: {shown(workers)} is above {MOST_WORKERS:,}")
     own_folders(model_path)
     if not isinstance(spec, Spec):
         spec = load_spec(Path(spec))

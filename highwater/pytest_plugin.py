@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 def _at_least_1(text: str) -> int:
     try:
-        number = int(text)
+        number = int(text) if len(text) <= 18 else 0
     except ValueError:
         number = 0
     if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of 1 or more")
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a whole number of 1 or more")
     return number
 
 

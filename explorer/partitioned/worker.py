@@ -6,7 +6,7 @@ remembered between parts but the trees, which are caches of pure functions: they
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,9 @@ PROGRAMS = ("actions", "invariants", "steps")
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
 
 
+NO_STORE = Budget(max_states=1)  # rows come from outside, and go there
+
+
 class PartitionWorker:
     """One thread's engine over parts.
 
@@ -35,7 +38,7 @@ class PartitionWorker:
 
     def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
         self.system = system
-        self.engine = Engine(system, Budget(max_states=1), audit, workers=1, symmetry=symmetry, families=False)
+        self.engine = Engine(system, NO_STORE, audit, workers=1, symmetry=symmetry, families=False)
         self.layout = self.engine.layout
         self.units = self.engine.store.units
         self._work = self.engine.works[0]
@@ -47,6 +50,15 @@ class PartitionWorker:
     def fingerprint(self, options: dict[str, Any]) -> Fingerprint:
         """What must be equal in every process of a search."""
         return fingerprint(self.system, self.layout, len(self.engine.permutations), options)
+
+    @property
+    def permutations(self) -> Sequence[Any]:
+        """The permutations of interchangeable names, the identity first."""
+        return self.engine.permutations
+
+    def representative(self, state: Any) -> tuple[int, ...]:
+        """The words of the canonical form of a plain state."""
+        return self.engine.representative(state)
 
     @property
     def record_width(self) -> int:

@@ -47,6 +47,11 @@ class Growth:
         return self.states_high / self.states_low
 
     @property
+    def least(self) -> float:
+        """How many states there are with its full value, if every step up only adds as many as the measured one did."""
+        return self.states_high + (self.states_high - self.states_low) * (self.full - self.high)
+
+    @property
     def estimate(self) -> float:
         """How many states there are with its full value, if every step up multiplies as the measured one does."""
         return self.states_high * self.factor ** (self.full - self.high)
@@ -58,8 +63,8 @@ class Advice:
 
     Attributes:
         growths: what each bound does, the one that multiplies states most first; those too large to probe are left out.
-        estimates: how many states there are within the full bounds: the smallest and the largest of the estimates, and their geometric
-            mean between them; None where nothing could be measured.
+        estimates: how many states there are within the full bounds: at least, if growth is no faster than what it was measured to add; the
+            geometric mean of the estimates; the largest of them. None where nothing could be measured.
         seconds, memory: what a search of that many would take here, at the best pace that was seen, and the bytes per state of the search
             that was cut.
         symmetry: by how much the search could store less if it kept one state for all that differ by names; 1 where it does already,
@@ -82,13 +87,14 @@ def advise(spec: Spec, outcome: Outcome, *, symmetry: bool = True, workers: int 
     probes = _Probes(spec, symmetry, workers, time.perf_counter() + seconds)
     growths = sorted(filter(None, map(probes.growth_of, _most_cutting_first(spec, outcome))), key=lambda growth: -growth.factor)
     estimates = sorted(max(growth.estimate, outcome.distinct_states) for growth in growths)
+    least = max([outcome.distinct_states, *(growth.least for growth in growths)])
     between = statistics.geometric_mean(estimates) if estimates else 0.0
     stored = max(1, outcome.stored_states)
     stand_for = outcome.distinct_states / stored
     memory = between / stand_for * outcome.memory / stored
     return Advice(
         growths=tuple(growths),
-        estimates=(estimates[0], between, estimates[-1]) if estimates else None,
+        estimates=(min(least, estimates[0]), between, estimates[-1]) if estimates else None,
         seconds=between / max(probes.pace, outcome.distinct_states / max(outcome.seconds, 1e-9)),
         memory=memory,
         symmetry=_images(spec) if not symmetry else 1,

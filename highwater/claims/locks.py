@@ -52,6 +52,7 @@ def with_counts(text: str, result: Result) -> str:
     counts = {"distinct_states": outcome.distinct_states, "depth": outcome.depth}
     if violation is not None:
         counts["trace_length"] = violation.trace_length
+    mark, text = ("\ufeff", text[1:]) if text.startswith("\ufeff") else ("", text)
     document = tomlkit.parse(text)
     if "expect" not in document:
         document["expect"] = tomlkit.inline_table().append("verdict", outcome.verdict.value)
@@ -63,7 +64,7 @@ def with_counts(text: str, result: Result) -> str:
             expect[key] = value
             if spaced and not known:
                 expect[key].trivia.trail = " "
-    return tomlkit.dumps(document)
+    return mark + tomlkit.dumps(document)
 
 
 def _diff(path: Path, before: str, after: str) -> list[str]:

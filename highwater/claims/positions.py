@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tomllib
 from pathlib import Path
 from typing import Any
+
+from explorer.memory import in_bytes
+from highwater.limits import LARGEST_SPEC, MOST_LINES
 
 NOT_SPECS = ("pyproject.toml",)
 
@@ -15,6 +20,23 @@ def may_be_spec(path: Path) -> bool:
     return path.suffix == ".toml" and path.name not in NOT_SPECS
 
 
+def text_of(path: Path, most: int) -> str:
+    """The text of a file, without a byte order mark, its lines ended as Python's are.
+
+    Raises:
+        OSError: it cannot be read, is no file (a pipe would be waited for, a device has no end), or holds more than so many bytes.
+        UnicodeDecodeError: it is not UTF-8.
+    """
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if not stat.S_ISREG(mode):
+            raise OSError(errno.EINVAL, "is a pipe, a device or a socket, and not a file")
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"is larger than {in_bytes(most)}, which is the most that is read")
+    return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+
+
 def line_of_key(path: Path, key: str) -> int:
     """The line of a spec file, counted from 1, on which the statement begins that gives a dotted key its value.
 
@@ -22,8 +44,10 @@ def line_of_key(path: Path, key: str) -> int:
     the line of `check`, or else the first. Lines come from the TOML parser itself: statements end where a beginning of the file parses.
     """
     try:
-        lines = path.read_text(encoding="utf-8").split("\n")
+        lines = text_of(path, LARGEST_SPEC).split("\n")
     except (OSError, ValueError):
+        return 1
+    if len(lines) > MOST_LINES:
         return 1
     parts = key.split(".")
     wanted = [tuple(parts[:length]) for length in range(len(parts), 0, -1)] + [("check",)]

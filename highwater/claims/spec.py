@@ -17,9 +17,10 @@ import attrs
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Verdict
 from highwater.claims import own
-from highwater.claims.positions import may_be_spec
+from highwater.claims.positions import may_be_spec, text_of
 from highwater.claims.resolving import build_system, choose, find_model, resolve_model, same_name, with_preset
-from highwater.claims.tables import Findings, Wrong, structure
+from highwater.claims.tables import Findings, Wrong, shown, structure
+from highwater.limits import LARGEST_SPEC
 from model.catalogue import MODELS
 from model.language.declarations import GraphProperty, Property, Prospect
 from model.language.definition import Definition
@@ -149,7 +150,7 @@ def load_spec(path: Path) -> Spec:
         SpecError: the file cannot be read, or any of its keys or values is wrong.
     """
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        data = tomllib.loads(text_of(path, LARGEST_SPEC))
     except OSError as error:
         raise SpecError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
@@ -240,7 +241,9 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
     for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):
         if value is not None and value < 0:
-            findings.add(f"{key}: {value} is below 0")
+            findings.add(f"{key}: {shown(value)} is below 0")
+        if value is not None and value >= 2**63:
+            findings.add(f"{key}: {shown(value)} is too large")
     if expect.property is not None and resolved is not None:
         names = [*(invariant.name for invariant in resolved[3]), *([DEADLOCK] if _checks_deadlock(file.check) else [])]
         expect = attrs.evolve(

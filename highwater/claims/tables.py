@@ -11,6 +11,8 @@ import attrs
 import cattrs
 from cattrs.errors import ClassValidationError, ForbiddenExtraKeysError
 
+from highwater.limits import MOST_PROBLEMS
+
 LONGEST = 200
 
 
@@ -29,7 +31,7 @@ class Findings:
         self.problems: list[str] = []
 
     def add(self, problem: str) -> None:
-        if problem not in self.problems:
+        if problem not in self.problems and len(self.problems) < MOST_PROBLEMS:
             self.problems.append(problem)
 
     def get(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -78,6 +80,11 @@ def shown(value: Any) -> str:
     else:
         text = str(value)
     return text if len(text) <= LONGEST else text[:LONGEST] + "..."
+
+
+def shown_key(key: str) -> str:
+    """A dotted key, not too long."""
+    return key if len(key) <= LONGEST else key[:LONGEST] + "..."
 
 
 def _enum(value: Any, kind: type[Enum]) -> Enum:
@@ -165,8 +172,8 @@ def problems_of(error: ClassValidationError, cls: type, key: str) -> list[str]:
         if isinstance(problem, ForbiddenExtraKeysError):
             allowed = [field.name for field in attrs.fields(cls)]
             listed = ", ".join(allowed) or "none"
-            for extra in sorted(problem.extra_fields):
-                found.append(f"{_dotted(key, extra)}: unknown key{did_you_mean(extra, allowed)}; allowed are {listed}")
+            for extra in sorted(problem.extra_fields)[:MOST_PROBLEMS]:
+                found.append(f"{shown_key(_dotted(key, extra))}: unknown key{did_you_mean(extra, allowed)}; allowed are {listed}")
         else:
             found.append(f"{key}: {problem}" if key else str(problem))
     return found

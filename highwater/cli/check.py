@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, budgets, model_path
+from highwater.cli.options import PATH, Count, budgets, model_path
 
 
 @click.command()
@@ -17,12 +17,12 @@ from highwater.cli.options import PATH, budgets, model_path
     "--engine", type=click.Choice(["local", "python", "spark"]), default="local", show_default=True, help="Compiled, plain, or on Spark."
 )
 @click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="Keep one state for all that differ by broker names only.")
-@click.option("--max-depth", type=click.IntRange(min=0), metavar="N", help="Explore N actions deep and no deeper.")
+@click.option("--max-depth", type=Count(min=0), metavar="N", help="Explore N actions deep and no deeper.")
 @budgets
 @click.option("--checkpoint", metavar="DIR", help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI.")
 @click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
 @click.option("--master", metavar="URL", help="For Spark: where to run, such as spark://host:7077.  [default: local[*]]")
-@click.option("--partitions", type=click.IntRange(min=1), metavar="N", help="For Spark: partitions of a level.  [default: one per core]")
+@click.option("--partitions", type=Count(1, 100_000), metavar="N", help="For Spark: partitions of a level.  [default: one per core]")
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option("--advice/--no-advice", default=True, show_default=True, help="After a budget ran out, probe smaller bounds: some 10 s.")
 @click.option("--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes.")

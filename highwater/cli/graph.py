@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, UNKNOWN, USAGE, complain, model_path
+from highwater.cli.options import PATH, UNKNOWN, USAGE, Count, complain, model_path
 
 
 @click.command()
@@ -17,7 +17,7 @@ from highwater.cli.options import PATH, UNKNOWN, USAGE, complain, model_path
 @click.option("--dot", type=PATH, metavar="FILE", help="Write the graph for Graphviz.")
 @click.option("--graphml", type=PATH, metavar="FILE", help="Write the graph as GraphML.")
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the graph as networkx's node-link JSON.")
-@click.option("--max-states", type=click.IntRange(1, 20_000), default=2_000, show_default=True, help="Refuse a larger graph.")
+@click.option("--max-states", type=Count(1, 20_000), default=2_000, show_default=True, help="Refuse a larger graph.")
 @model_path
 def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | None, max_states: int) -> None:
     """Build the reachable graph of a small SPEC, and tell its size, components, diameter, and steps by action."""

@@ -12,16 +12,19 @@ from highwater.cli.options import MET, PATH, USAGE, complain, model_path
 
 @click.command("list")
 @click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
-@click.argument("paths", metavar="[DIR...]", nargs=-1, type=PATH)
+@click.argument("paths", metavar="[DIR...|RELEASE...]", nargs=-1, type=PATH)
 @model_path
 def list_(what: str, paths: tuple[Path, ...]) -> None:
-    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs)."""
+    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs).
+
+    `list presets 3.4.1` names the presets that speak for that release of Kafka.
+    """
     from highwater.claims.spec import SpecError
-    from highwater.cli.listing import show_actions, show_models, show_presets, show_properties, show_specs
+    from highwater.cli.listing import show_actions, show_models, show_presets, show_presets_of, show_properties, show_specs
     from highwater.reports.terminal import make_console
 
     console = make_console()
-    if paths and what != "specs":
+    if paths and what not in ("specs", "presets"):
         raise click.UsageError(f"list {what} takes no DIR; only list specs does")
     wrong: list[SpecError] = []
     try:
@@ -29,7 +32,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
             case "models":
                 show_models(console)
             case "presets":
-                show_presets(console)
+                show_presets_of(console, map(str, paths)) if paths else show_presets(console)
             case "actions":
                 show_actions(console)
             case "properties":

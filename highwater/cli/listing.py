@@ -103,6 +103,32 @@ def show_presets(console: Console) -> None:
             before = toggles
 
 
+def show_presets_of(console: Console, releases: Iterable[str]) -> None:
+    """For each release number and model, the presets that speak for it, and from which release on they do.
+
+    Raises:
+        SpecError: one of them is no release number, or no preset speaks for it.
+    """
+    for release in releases:
+        lines = []
+        for model in MODELS.values():
+            try:
+                names = model.presets_for(release)
+            except ValueError:
+                raise SpecError(f"{release}: is no release number; numbers are such as 2.0.1 or 3.7") from None
+            lines += [(model.name, f"{name}  ({each.mode}, from {each.first})") for name in names for each in [model.releases[name]]]
+        if not lines:
+            known = [each for model in MODELS.values() for each in model.releases.values()]
+            first, last = (
+                min(known, key=lambda each: each.number).first,
+                max(m.last_releases["kraft"] for m in MODELS.values() if "kraft" in m.last_releases),
+            )
+            raise SpecError(f"{release}: no preset speaks for this release; presets speak for {first} to {last}")
+        console.print(Text(f"Kafka {release}"))
+        for name, rest in lines:
+            _line(console, 2, name, rest)
+
+
 def show_actions(console: Console) -> None:
     """Each model's actions under each protocol, with their parameters and first line."""
     for model, names, definition in grouped(lambda definition: definition.actions):

@@ -10,11 +10,42 @@ from typing import Any
 
 import click
 
+from highwater.limits import MOST_WORKERS
+
 MET, UNMET, USAGE, UNKNOWN = 0, 1, 2, 3
 DEFECT = 70  # sysexits.h: EX_SOFTWARE
 INTERRUPTED, NO_READER = 130, 141  # what shells show of SIGINT and SIGPIPE
 
-PATH = click.Path(path_type=Path)
+
+class Place(click.Path):
+    """A path. An empty text is none: it would be the current folder."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            self.fail("the name is empty", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+PATH = Place(path_type=Path)
+
+
+class Count(click.IntRange):
+    """A whole number that fits into 64 bits."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and len(value) > 18:
+            self.fail(f"{value[:18]}... ({len(value):,} characters) is too long for a whole number", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Seconds(click.FloatRange):
+    """A time above 0."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        seconds = super().convert(value, param, ctx)
+        if not seconds < float("inf"):
+            self.fail(f"{value[:18]} is not a number of seconds", param, ctx)
+        return seconds
 
 
 class Memory(click.ParamType):
@@ -32,8 +63,8 @@ class Memory(click.ParamType):
             size = int(float(number) * unit)
         except (ValueError, OverflowError):
             size = 0
-        if size <= 0:
-            self.fail(f"{value!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx)
+        if size <= 0 or size >= 2**63:
+            self.fail(f"{value[:40]!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx)
         return size
 
 
@@ -58,8 +89,8 @@ def budgets(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that end a search early, and how many threads it takes."""
     for option in (
         click.option("--memory", type=Memory(), help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]"),
-        click.option("--max-states", type=click.IntRange(min=1), metavar="N", help="Stop when N states are stored."),
-        click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads to explore with.  [default: one per processor]"),
+        click.option("--max-states", type=Count(min=1), metavar="N", help="Stop when N states are stored."),
+        click.option("--workers", type=Count(1, MOST_WORKERS), metavar="N", help="Threads to explore with.  [default: one per processor]"),
     ):
         command = option(command)
     return command

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, complain, model_path
+from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, Count, Seconds, complain, model_path
+from highwater.limits import MOST_WORKERS
 
 
 class Weight(click.ParamType):
@@ -32,13 +33,13 @@ class Weight(click.ParamType):
 
 @click.command()
 @click.argument("path", metavar="SPEC", type=PATH)
-@click.option("--walks", type=click.IntRange(min=1), metavar="N", help="Make N walks.  [default: 10000, or no limit with --seconds]")
-@click.option("--depth", type=click.IntRange(min=1, max=1_000_000), default=100, show_default=True, metavar="N", help="Steps of a walk.")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Begin no walks after S seconds.")
+@click.option("--walks", type=Count(min=1), metavar="N", help="Make N walks.  [default: 10000, or no limit with --seconds]")
+@click.option("--depth", type=Count(min=1, max=1_000_000), default=100, show_default=True, metavar="N", help="Steps of a walk.")
+@click.option("--seed", type=Count(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from.")
+@click.option("--seconds", type=Seconds(min=0, min_open=True), metavar="S", help="Begin no walks after S seconds.")
 @click.option("--weight", "weights", type=Weight(), multiple=True, help="How likely an action's steps are; 1 if not given.")
 @click.option("--shrink/--no-shrink", default=True, show_default=True, help="Make the walk that violates a property short.")
-@click.option("--workers", type=click.IntRange(min=1), metavar="N", help="Threads.  [default: one per processor]")
+@click.option("--workers", type=Count(1, MOST_WORKERS), metavar="N", help="Threads.  [default: one per processor]")
 @click.option("--coverage", is_flag=True, help="Name the statements that ran in no visited state.")
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON, for `highwater trace`.")
 @model_path

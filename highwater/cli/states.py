@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, complain, model_path
+from highwater.cli.options import PATH, USAGE, Count, complain, model_path
 
 MOST_SHOWN = 50
 
@@ -24,7 +24,7 @@ MOST_SHOWN = 50
 @click.option("--columns", is_flag=True, help="Show the table's columns and their types.  [default without --sql and --parquet]")
 @click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="As in the check that the levels are of.")
 @click.option("--master", metavar="URL", help="Where to run, such as spark://host:7077.  [default: local[*]]")
-@click.option("--rows", type=click.IntRange(min=1), default=MOST_SHOWN, show_default=True, metavar="N", help="Show so many rows.")
+@click.option("--rows", type=Count(1, 1_000_000), default=MOST_SHOWN, show_default=True, metavar="N", help="Show so many rows.")
 @model_path
 def states(
     spec: Path, checkpoint: str | None, sql: str | None, parquet: str | None, columns: bool, symmetry: bool, master: str | None, rows: int

@@ -8,15 +8,15 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, complain, model_path
+from highwater.cli.options import PATH, USAGE, Count, Place, complain, model_path
 
-_OUT = click.Path(path_type=Path, allow_dash=True)
+_OUT = Place(path_type=Path, allow_dash=True)
 
 
 @click.command()
 @click.argument("path", metavar="FILE", type=PATH)
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
-@click.option("--step", type=click.IntRange(min=0), metavar="N", help="Show the state after step N in full.")
+@click.option("--step", type=Count(min=0), metavar="N", help="Show the state after step N in full.")
 @click.option("--changes", is_flag=True, help="A line per step with all that it changed, as `check` prints it, instead of lanes.")
 @click.option("--replay", "only_replay", is_flag=True, help="Execute every step again and say whether the trace is good; show nothing.")
 @click.option("--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs highwater[tui]).")

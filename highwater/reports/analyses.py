@@ -15,7 +15,7 @@ from highwater.claims.checking import Result
 from highwater.claims.mutation import Change, Fate, Mutation
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
-from highwater.reports.terminal import Live, short, show_trace, show_unreached, show_witness
+from highwater.reports.terminal import Live, duration, short, show_trace, show_unreached, show_witness
 from highwater.visible import counted, visible
 from model.language.declarations import GraphProperty
 
@@ -44,8 +44,12 @@ def show_advice(console: Console, advice: Advice) -> None:
         tell(f"{advice.probes} probes of smaller bounds did not get through either: lower several bounds at once, or simulate")
         return
     low, between, high = advice.estimates
-    span = f" ({short(low)}..{short(high)})" if high > low * 1.05 else ""
-    tell(f"some {short(between)} states in all{span}: about {_duration(advice.seconds)} and {in_bytes(round(advice.memory))} here")
+    if high > low * 1.05:
+        ends = [end / between for end in (low, high)]
+        times, sizes = [duration(advice.seconds * end) for end in ends], [in_bytes(round(advice.memory * end)) for end in ends]
+        tell(f"between {short(low)} and {short(high)} states in all: {times[0]} to {times[1]}, {sizes[0]} to {sizes[1]} here")
+    else:
+        tell(f"some {short(between)} states in all: about {duration(advice.seconds)} and {in_bytes(round(advice.memory))} here")
     tell(f"by {advice.probes} probes; each step further up counted as the last one measured, which is too much where growth slows:")
     width = max(len(growth.bound) for growth in advice.growths)
     for growth in advice.growths:
@@ -55,13 +59,6 @@ def show_advice(console: Console, advice: Advice) -> None:
         tell(f"symmetry would keep up to {advice.symmetry} times fewer states: leave --no-symmetry out")
     if not advice.fits:
         tell("that is more than this machine has: lower the first of these bounds, use Spark, or walk at random with simulate")
-
-
-def _duration(seconds: float) -> str:
-    for limit, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * limit:
-            return f"{seconds / limit:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def show_shape(console: Console, spec: Spec, shape: Shape) -> None:

@@ -12,6 +12,7 @@ from highwater.claims.positions import in_repository, line_of_key, readable
 from highwater.files import ReportError
 from highwater.reports.results import Problem
 from highwater.reports.terminal import bounds_line, counts_line, trace_rows, verdict_line
+from highwater.visible import visible
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 LARGEST_SUMMARY = 1_000_000  # GitHub takes 1 MiB per step
@@ -44,7 +45,8 @@ def _command(kind: str, result: Result, key: str, message: str) -> str:
 
 
 def _data(text: str) -> str:
-    return readable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    lines = map(visible, readable(text).split("\n"))  # a terminal shows this, too
+    return "%0A".join(line.replace("%", "%25") for line in lines)
 
 
 def _value(text: str) -> str:

@@ -16,10 +16,12 @@ from explorer.search.lassos import lasso_at
 from explorer.system import Cut, ModelError, System, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
+from highwater.claims.positions import text_of
 from highwater.claims.resolving import build_system, find_model, resolve_model
 from highwater.claims.spec import SpecError
 from highwater.claims.tables import Findings, Wrong, problems_of, shown
 from highwater.files import ReportError
+from highwater.limits import LARGEST_REPORT
 from highwater.reports.results import FORMAT, SIMULATION, VERSION, about_violation, from_data
 from model.language.declarations import Liveness
 from model.language.definition import Definition, Model
@@ -32,7 +34,7 @@ def read_report(path: Path) -> list[dict[str, Any]]:
         ReportError: the file cannot be read or is no report of this version.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = json.loads(text_of(path, LARGEST_REPORT))
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -40,7 +42,7 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     if not isinstance(data, dict) or data.get("format") not in (FORMAT, SIMULATION):
         raise ReportError(f'{path}: is not a report of highwater (its "format" is not "{FORMAT}"); write one with highwater check --json')
     if data.get("version") != VERSION:
-        raise ReportError(f"{path}: has version {data.get('version')!r} of the report format; this is highwater for version {VERSION}")
+        raise ReportError(f"{path}: has version {shown(data.get('version'))} of the report format; this is highwater for version {VERSION}")
     entries = data.get("results")
     if not isinstance(entries, list) or not all(isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in entries):
         raise ReportError(f'{path}: has no list of "results", each with a "name"')

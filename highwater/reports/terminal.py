@@ -59,6 +59,7 @@ class Live:
         changing = console.is_terminal and console.file.isatty()  # colour in a log, which FORCE_COLOR asks for, is no terminal
         self._status = console.status(Text(visible(name))) if changing else None
         self._last_line = time.perf_counter()
+        self._sizes: dict[int, int] = {}
 
     def __enter__(self) -> Live:
         self._context: AbstractContextManager[Any] = self._status or nullcontext()
@@ -69,7 +70,9 @@ class Live:
         self._context.__exit__(*exception)
 
     def __call__(self, progress: Progress) -> None:
-        self.tell(*progress_lines(progress))
+        self._sizes[progress.depth] = progress.frontier
+        first, *rest = progress_lines(progress)
+        self.tell(f"{first}{time_left(list(self._sizes.values()), progress)}", *rest)
 
     def tell(self, *lines: str) -> None:
         """Show how far it is, if it is time to."""
@@ -88,6 +91,37 @@ def progress_lines(progress: Progress) -> list[str]:
         f"{short(rate)} states/s  {in_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
     )
     return [counts, progress.more] if progress.more else [counts]
+
+
+def time_left(sizes: Sequence[int], progress: Progress) -> str:
+    """How long it takes yet, where the levels shrink; empty where they do not, as nothing is known then of those to come.
+
+    It takes longest if the levels go on to shrink by the last factor, and least if that factor goes on to fall as it did.
+
+    Args:
+        sizes: of the levels so far; the last one is being expanded.
+    """
+    if len(sizes) < 3 or not sizes[-3] > sizes[-2] > sizes[-1] > 0:
+        return ""
+    before, factor = sizes[-2] / sizes[-3], sizes[-1] / sizes[-2]
+    most = sizes[-1] / (1 - factor)
+    least, size, falling = 0.0, float(sizes[-1]), min(1.0, factor / before)
+    while size > 1:
+        factor *= falling
+        size *= factor
+        least += size
+    seconds = progress.seconds / max(1, progress.stored_states)
+    if most * seconds < 1:
+        return ""
+    return f"  {duration(least * seconds)} to {duration(most * seconds)} left"
+
+
+def duration(seconds: float) -> str:
+    """A time, as people say it."""
+    for limit, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * limit:
+            return f"{seconds / limit:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def show_result(console: Console, result: Result, *, with_trace: bool) -> None:

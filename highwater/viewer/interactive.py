@@ -74,7 +74,7 @@ class Explorer(App[None]):
         self._wanted = ""
         self.trace: list[Step] = list(story.violation.trace)
         self.forked_at: int | None = None
-        self.telling: Story | Telling = story
+        self.telling: Telling = story
 
     def compose(self) -> ComposeResult:
         yield Static(id="verdict")

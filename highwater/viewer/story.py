@@ -170,19 +170,34 @@ def worth_telling(looked_at: Sequence[LookedAt]) -> list[LookedAt]:
     return list(looked_at) if len(looked_at) - len(changed) <= MOST_UNCHANGED else changed
 
 
-@attrs.frozen
-class Story:
+@attrs.frozen(kw_only=True)
+class Telling:
+    """What a trace looks like, whether or not it ends in a violation.
+
+    Attributes:
+        lanes: from left to right.
+        scenes: a step each.
+        arrows: all messages.
+        properties: those that are followed along the trace: the violated one first, then the others that were checked, then all others.
+        looked_at: what the violated property looked at.
+    """
+
+    drawing: Drawing
+    lanes: tuple[str, ...]
+    scenes: tuple[Scene, ...]
+    arrows: tuple[Arrow, ...]
+    properties: tuple[str, ...]
+    looked_at: tuple[LookedAt, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Story(Telling):
     """A counterexample.
 
     Attributes:
         title: the claim.
         entry: the report's entry.
         violation: as it was found again.
-        lanes: from left to right.
-        scenes: a step each.
-        arrows: all messages.
-        properties: those that are followed along the trace: the violated one first, then the others that were checked, then all others.
-        looked_at: what the violated property looked at.
         protocol, bounds: what was explored, in words.
         unexplained: why it cannot be told what the violation depends on; empty where it can.
     """
@@ -191,12 +206,6 @@ class Story:
     entry: Mapping[str, Any]
     system: System
     violation: Violation
-    drawing: Drawing
-    lanes: tuple[str, ...]
-    scenes: tuple[Scene, ...]
-    arrows: tuple[Arrow, ...]
-    properties: tuple[str, ...]
-    looked_at: tuple[LookedAt, ...]
     protocol: str
     bounds: str
     unexplained: str = ""
@@ -215,15 +224,3 @@ class Story:
     def repeats(self, scene: Scene) -> bool:
         """Whether a step is on the cycle of a lasso."""
         return self.violation.back_to is not None and scene.number > self.violation.back_to
-
-
-@attrs.frozen
-class Telling:
-    """What a trace looks like, whether or not it ends in a violation. The attributes are those of `Story`."""
-
-    drawing: Drawing
-    lanes: tuple[str, ...]
-    scenes: tuple[Scene, ...]
-    arrows: tuple[Arrow, ...]
-    properties: tuple[str, ...]
-    looked_at: tuple[LookedAt, ...] = ()

@@ -79,10 +79,10 @@ def tell(
     if violated is not None and violation.back_to is not None:
         telling = _with_waiting(telling, violation.property, waiting(system, violated, trace, violation.back_to))
     return Story(
-        str(entry.get("name", "")),
-        entry,
-        system,
-        violation,
+        title=str(entry.get("name", "")),
+        entry=entry,
+        system=system,
+        violation=violation,
         **attrs.asdict(telling, recurse=False),
         protocol=protocol_in_words(subject.model, subject.protocol, entry.get("preset")) if subject else in_words(entry["protocol"]),
         bounds=bounds_in_words(subject.bounds) if subject else in_words(entry["bounds"]),
@@ -137,7 +137,14 @@ def tell_steps(
             )
         )
     names = dict.fromkeys((watched, *(instance.of.name for instance in instances)))
-    return Telling(drawing, lanes, tuple(scenes), arrows, tuple(names), looked_at)
+    return Telling(
+        drawing=drawing,
+        lanes=lanes,
+        scenes=tuple(scenes),
+        arrows=arrows,
+        properties=tuple(names),
+        looked_at=looked_at,
+    )
 
 
 def _with_waiting(telling: Telling, name: str, steps: Collection[int]) -> Telling:

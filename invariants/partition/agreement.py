@@ -6,7 +6,7 @@ from invariants.partition.terms import Truth, is_the_leader
 from model.language.declarations import Witness, invariant, step_property
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import maximal_isr
+from model.partition.high_watermark import maximal_isr, min_isr
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition, Process, Standing
 
@@ -26,7 +26,7 @@ def commits_wait_for_every_candidate(
     if not is_the_leader(partition, leader):
         return True
     quorum, leadership = partition.quorum, partition.replicas[leader].leadership
-    eligible = member in quorum.elr and len(leadership.isr) >= bounds.min_insync_replicas
+    eligible = member in quorum.elr and len(leadership.isr) >= min_isr(leadership.assignment, protocol, bounds)
     if not (member in quorum.isr or eligible) or member in maximal_isr(leadership, protocol):
         return True
     return Witness("b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader)
@@ -91,17 +91,17 @@ def isr_is_valid(partition: Partition, broker: int) -> Truth:
 
 
 @invariant()
-def somebody_can_be_waited_for(partition: Partition, bounds: PartitionBounds) -> Truth:
-    """S16 and S21: ISR and ELR are not both empty; if they are, as many as min.insync.replicas are known that were there last.
+def somebody_can_be_waited_for(partition: Partition) -> Truth:
+    """S16 and S21: ISR and ELR are not both empty; if they are, the leader that was there last is known.
 
     Kind: state.
     When false: nobody knows who might have the committed records.
     Source: KIP-966.
     """
     quorum = partition.quorum
-    if quorum.isr or quorum.elr or len(quorum.last_known_elr) >= min(bounds.min_insync_replicas, bounds.brokers):
-        return True
-    return Witness("ISR and ELR are empty, and only {last} replicas are known that were there last", last=len(quorum.last_known_elr))
+    return bool(quorum.isr or quorum.elr or quorum.last_known_leader is not None) or Witness(
+        "ISR and ELR are empty, and nobody is known who led last"
+    )
 
 
 @invariant(broker=brokers)

@@ -6,7 +6,7 @@ from invariants.partition.terms import Truth, record_numbers
 from model.language.declarations import Witness, step_property
 from model.log import brokers, offsets
 from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import maximal_isr
+from model.partition.high_watermark import maximal_isr, min_isr
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
@@ -55,6 +55,6 @@ def refused_records_are_not_exposed(
     if not after.leads(leader) or replica.high_watermark == before.replicas[leader].high_watermark:
         return True
     size = len(maximal_isr(replica.leadership, protocol))
-    if size >= bounds.min_insync_replicas:
+    if size >= min_isr(replica.leadership.assignment, protocol, bounds):
         return True
     return Witness("r{record} was refused, and b{leader} exposes it with {size} in sync", record=record, leader=leader, size=size)

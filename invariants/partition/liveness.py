@@ -12,6 +12,7 @@ from invariants.partition.terms import Truth, is_the_leader
 from model.language.declarations import Witness, always_eventually, per
 from model.partition import (
     controlling,
+    elections,
     fetching,
     in_sync_replicas,
     leadership,
@@ -20,6 +21,7 @@ from model.partition import (
     zookeeper_isr,
 )
 from model.partition.bounds import PartitionBounds
+from model.partition.high_watermark import min_isr
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition, Replica, Standing
 
@@ -37,7 +39,8 @@ FAIR = (
     membership.outlast_lag_time,
     controlling.unfence,
     per(controlling.fence, "broker"),
-    per(controlling.elect),
+    per(elections.elect),
+    per(elections.elect_last_known_leader),
 )
 """What goes on as long as it can.
 
@@ -93,7 +96,9 @@ def high_watermark_reaches_the_log_end(partition: Partition, protocol: Partition
     Source: KAFKA-13091.
     """
     for leader, replica in _leaders(partition):
-        too_small = protocol.high_watermark_requires_min_isr and len(replica.leadership.isr) < bounds.min_insync_replicas
+        too_small = protocol.high_watermark_requires_min_isr and len(replica.leadership.isr) < min_isr(
+            replica.leadership.assignment, protocol, bounds
+        )
         if replica.high_watermark < replica.log_end_offset and not too_small and not _waits_for_news(partition, replica):
             return Witness(
                 "b{leader}'s high watermark stays at {offset}, and its log ends at {end}",

@@ -161,7 +161,7 @@ def followers_do_not_diverge(partition: Partition, leader: int, follower: int, o
         return True
     if theirs.leader != leader or not partition.leads(leader) or theirs.leader_epoch != ours.leader_epoch or theirs.truncating:
         return True
-    if protocol.cutting.fetches_name_epochs:
+    if protocol.truncation_rules.fetches_name_epochs:
         known = ours.followers[follower]
         if known.log_end_offset is None or not known.since_change or known.log_end_offset <= offset:
             return True
@@ -250,7 +250,7 @@ def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: in
     Source: KAFKA-14704; KIP-392.
     """
     replica = partition.replicas[broker]
-    if not replica.log_start <= offset < replica.high_watermark or not replica.is_up:
+    if not replica.log_start <= offset < min(replica.high_watermark, replica.log_end_offset) or not replica.is_up:
         return True
     seen = partition.clients.exposed
     if offset < len(seen) and replica.log[offset] == seen[offset]:

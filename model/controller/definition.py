@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from model.controller import broker_changes, failover, in_sync_replicas, leadership, reassignment, registrations, replica_manager, topics
 from model.controller.bounds import ControllerBounds
-from model.controller.protocol import PRESETS, ControllerProtocol, IsrPath
+from model.controller.protocol import LAST_RELEASES, PRESETS, RELEASES, ControllerProtocol, IsrPath
 from model.controller.state import Cluster, initial_states
 from model.language.declarations import Action
 from model.language.definition import Definition, Model
@@ -78,4 +78,6 @@ CONTROLLER = Model(
     ControllerProtocol,
     define,
     PRESETS,
+    RELEASES,
+    LAST_RELEASES,
 )

@@ -6,7 +6,7 @@ from enum import Enum
 
 import attrs
 
-from model.language.definition import toggle
+from model.language.definition import Release, toggle
 
 
 class StopReplicaEpoch(Enum):
@@ -180,3 +180,10 @@ PRESETS = {
     "kafka-2.0": KAFKA_2_0,
     "kafka-0.10.2": KAFKA_0_10_2,
 }
+RELEASES = {
+    "kafka-0.10.2": Release("0.10.2.0", "zookeeper"),
+    "kafka-2.0": Release("2.0.0", "zookeeper"),
+    "kafka-2.3": Release("2.3.0", "zookeeper"),
+    "kafka-3.5": Release("3.5.0", "zookeeper"),
+}
+LAST_RELEASES = {"zookeeper": "3.9"}

@@ -6,7 +6,7 @@ from model.language.declarations import action
 from model.language.domain import Integers, evolve, replaced
 from model.log import Record, brokers, offsets
 from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import with_leader
+from model.partition.high_watermark import min_isr, with_leader
 from model.partition.logs import appended, without_records_below
 from model.partition.protocol import Acks, PartitionProtocol
 from model.partition.state import Partition
@@ -25,7 +25,7 @@ def produce(partition: Partition, leader: int, protocol: PartitionProtocol, boun
     if not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if protocol.acks is Acks.ALL and len(replica.leadership.isr) < bounds.min_insync_replicas:
+    if protocol.acks is Acks.ALL and len(replica.leadership.isr) < min_isr(replica.leadership.assignment, protocol, bounds):
         return None
     if replica.leadership.candidate is not None:
         return None  # the lock that it needs is held by who looks at the candidate

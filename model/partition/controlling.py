@@ -12,6 +12,7 @@ from model.language.declarations import action
 from model.language.domain import Maybe, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
+from model.partition.high_watermark import min_isr
 from model.partition.messages import Election
 from model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
 from model.partition.state import Partition, Quorum, Standing
@@ -28,19 +29,22 @@ def published(partition: Partition, quorum: Quorum) -> Partition:
     return evolve(partition, quorum=quorum, elections=partition.elections + (election_of(quorum),))
 
 
+def keeps_elr(protocol: PartitionProtocol) -> bool:
+    """Whether the controller remembers more than the ISR: eligible leader replicas, and who led last."""
+    return protocol.elr
+
+
 def with_elr(quorum: Quorum, isr: Set[int], unclean: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
     """The record with another ISR, and the eligible leader replicas that follow from it.
 
     Whoever leaves an ISR that is below min.insync.replicas may still be elected, unless it lost data; nobody needs to be remembered once
-    the ISR is large enough. Source: org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8); KIP-966.
+    the ISR is large enough. Source: org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8.0 to 4.3.1); KIP-966.
     """
-    if not protocol.elr:
+    if not keeps_elr(protocol):
         return evolve(quorum, isr=isr)
-    if len(isr) >= bounds.min_insync_replicas:
-        return evolve(quorum, isr=isr, elr=frozenset(), last_known_elr=frozenset())
-    candidates = quorum.elr | quorum.isr
-    elr = candidates - isr - unclean
-    return evolve(quorum, isr=isr, elr=elr, last_known_elr=(quorum.last_known_elr | candidates) - isr - elr)
+    if len(isr) >= min_isr(quorum.assignment, protocol, bounds):
+        return evolve(quorum, isr=isr, elr=frozenset())
+    return evolve(quorum, isr=isr, elr=(quorum.elr | quorum.isr) - isr - unclean)
 
 
 def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
@@ -74,10 +78,16 @@ def may_lead(quorum: Quorum, broker: int) -> bool:
 
 
 def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
-    """The record with another leader, who is its own ISR if it was elected from the ELR."""
-    if leader is not None and leader not in quorum.isr:
+    """The record with another leader, who is its own ISR if it was elected from the ELR; or with none, and who led last.
+
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection, #maybeUpdateLastKnownLeader (3.8.0; 4.1.1).
+    """
+    if leader is None:
+        last = quorum.leader if quorum.last_known_leader is None else quorum.last_known_leader
+        return evolve(quorum, leader=None, last_known_leader=last if keeps_elr(protocol) else None)
+    if leader not in quorum.isr:
         quorum = with_elr(quorum, frozenset({leader}), frozenset(), protocol, bounds)
-    return evolve(quorum, leader=leader)
+    return evolve(quorum, leader=leader, last_known_leader=None)
 
 
 def without(
@@ -108,6 +118,19 @@ def without(
     if changed.isr == quorum.isr and changed.elr == quorum.elr:
         return evolve(partition, quorum=changed)
     return with_record(partition, changed, (ShrinkStartsEpoch.BY_CONTROLLER, ShrinkStartsEpoch.ALWAYS), protocol)
+
+
+def without_successor(partition: Partition, broker: int, bounds: PartitionBounds) -> Partition | None:
+    """The state once ZooKeeper's controller has found nobody to lead in place of a broker that shuts down; None if there is somebody.
+
+    Source: kafka.controller.PartitionStateMachine#doElectLeaderForPartitions (2.0.1), which fails and leaves the leader.
+    """
+    quorum = partition.quorum
+    if any(may_lead(quorum, each) for each in range(bounds.brokers) if each != broker):
+        return None
+    registration = evolve(quorum.registrations[broker], standing=Standing.SHUTTING_DOWN, since=quorum.partition_epoch + 1)
+    quorum = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
+    return evolve(partition, quorum=quorum, used=partition.spent("controlled_shutdowns"))
 
 
 SUCCESSOR = lambda bounds: Maybe(brokers(bounds))  # noqa: E731 - a domain
@@ -156,58 +179,6 @@ def unfence(partition: Partition, broker: int) -> Partition | None:
     return evolve(partition, quorum=evolve(quorum, registrations=replaced(quorum.registrations, broker, registration)))
 
 
-@action(actor="controller", candidate=brokers)
-def elect(partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
-    """The controller elects a leader for a partition that has none.
-
-    Actor: the controller.
-    Enabled: there is no leader; the candidate is active and in the ISR, or in the ELR of an empty ISR.
-    Effect: it leads a new leader epoch; elected from the ELR, it is the ISR.
-    Source: kafka.controller.PartitionLeaderElectionAlgorithms#offlinePartitionLeaderElection (2.0 to 3.8),
-        org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.8).
-    """
-    quorum = partition.quorum
-    if quorum.leader is not None or not may_lead(quorum, candidate):
-        return None
-    return published(partition, elected(quorum, candidate, protocol, bounds))
-
-
-@action(actor="controller", candidate=brokers)
-def elect_uncleanly(partition: Partition, candidate: int, bounds: PartitionBounds) -> Partition | None:
-    """The controller elects a replica that may lack committed records, because nobody else is left.
-
-    Actor: the controller.
-    Enabled: unclean election is configured; there is no leader, and nobody whom a clean election could choose; the candidate is assigned
-        and active.
-    Effect: it leads a new leader epoch and is the ISR.
-    Source: kafka.controller.OfflinePartitionLeaderSelector (0.10.2), PartitionChangeBuilder#electAnyLeader (3.8).
-    """
-    quorum = partition.quorum
-    if quorum.leader is not None or candidate not in quorum.assignment:
-        return None
-    if quorum.registrations[candidate].standing is not Standing.ACTIVE:
-        return None
-    if any(may_lead(quorum, each) for each in range(bounds.brokers)):
-        return None
-    quorum = evolve(quorum, leader=candidate, isr=frozenset({candidate}), elr=frozenset(), last_known_elr=frozenset())
-    return published(partition, quorum)
-
-
-@action(actor="controller", needs=lambda bounds: bounds.leader_moves, candidate=brokers)
-def move_leadership(partition: Partition, candidate: int) -> Partition | None:
-    """The controller moves leadership to another member of the ISR although the leader is well: a preferred replica election.
-
-    Actor: the controller.
-    Enabled: the candidate is another active member of the ISR; the budget allows it.
-    Effect: it leads a new leader epoch; the ISR stays as it is.
-    Source: kafka.controller.PreferredReplicaPartitionLeaderSelector (0.10.2), PartitionChangeBuilder#electPreferredLeader (3.8).
-    """
-    quorum = partition.quorum
-    if quorum.leader is None or quorum.leader == candidate or not may_lead(quorum, candidate):
-        return None
-    return evolve(published(partition, evolve(quorum, leader=candidate)), used=partition.spent("leader_moves"))
-
-
 @action(actor="controller", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers, successor=SUCCESSOR)
 def begin_controlled_shutdown(
     partition: Partition, broker: int, successor: int | None, protocol: PartitionProtocol, bounds: PartitionBounds
@@ -215,17 +186,18 @@ def begin_controlled_shutdown(
     """A broker asks to be shut down, and the controller takes leadership and ISR membership from it.
 
     Actor: the controller.
-    Enabled: the broker runs and is active; another member of the ISR can lead if it leads, and remains if it does not.
-    Effect: the broker is shutting down and may not join the ISR. If it led, somebody else leads in a new leader epoch; if it was in the
-        ISR, it is out of it, in a new leader epoch where the protocol has it so.
-    Source: kafka.controller.KafkaController#shutdownBroker (0.10.2), BrokerHeartbeatManager and ReplicationControlManager
-        #handleBrokerInControlledShutdown (3.3).
+    Enabled: the broker runs and is active. If it leads, the successor is one that a clean election gives, or none if there is none.
+    Effect: the broker is shutting down and may not join the ISR. If it was in the ISR, it is out of it, in a new leader epoch where the
+        protocol has it so. If it led, its successor leads in a new leader epoch. Without a successor nobody leads, and the ISR or the ELR
+        keeps the broker; with ZooKeeper it goes on leading, and stops once it has asked often enough.
+    Source: kafka.controller.KafkaController#shutdownBroker (0.10.2), #doControlledShutdown (2.0.1), kafka.server.KafkaServer
+        #controlledShutdown (2.0.1); org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.3.0; 3.5.1).
     """
     quorum = partition.quorum
     if quorum.registrations[broker].standing is not Standing.ACTIVE or not partition.replicas[broker].is_up:
         return None
-    if quorum.leader == broker and successor is None:
-        return None
+    if protocol.by_zookeeper and quorum.leader == broker and successor is None:
+        return without_successor(partition, broker, bounds)
     after = without(partition, broker, successor, Standing.SHUTTING_DOWN, protocol, bounds)
     return None if after is None else evolve(after, used=partition.spent("controlled_shutdowns"))
 

@@ -9,12 +9,23 @@ import attrs
 from model.language.definition import Definition, Model
 from model.language.domain import evolve
 from model.log import NO_EPOCH
-from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr
+from model.partition import (
+    clients,
+    controlling,
+    elections,
+    failures,
+    fetching,
+    in_sync_replicas,
+    leadership,
+    membership,
+    truncating,
+    zookeeper_isr,
+)
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import election_of
 from model.partition.logs import with_epoch_of_election
 from model.partition.protocol import Flush, PartitionProtocol
-from model.partition.releases import PRESETS
+from model.partition.releases import LAST_RELEASES, PRESETS, RELEASES
 from model.partition.state import (
     UNKNOWN_FOLLOWER,
     Clients,
@@ -43,8 +54,9 @@ CONTROL = (
     leadership.learn_leadership,
     controlling.fence,
     controlling.unfence,
-    controlling.elect,
-    controlling.move_leadership,
+    elections.elect,
+    elections.elect_last_known_leader,
+    elections.move_leadership,
     controlling.begin_controlled_shutdown,
     controlling.remove_replica,
     controlling.add_replica,
@@ -57,7 +69,6 @@ BY_CONTROLLER = (
     in_sync_replicas.receive_isr_answer,
     in_sync_replicas.lose_isr_answer,
     in_sync_replicas.ask_deposed_controller,
-    leadership.learn_isr,
 )
 BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.lose_written_isr, zookeeper_isr.shrink_isr)
 
@@ -88,7 +99,7 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         leader=0,
         isr=isr,
         elr=frozenset(),
-        last_known_elr=frozenset(),
+        last_known_leader=None,
         assignment=everyone,
         partition_epoch=0,
         registrations=(Registration(Standing.ACTIVE, broker_epoch=0, since=0),) * bounds.brokers,
@@ -114,11 +125,12 @@ def define(protocol: PartitionProtocol) -> Definition:
         *CLIENTS,
         *FETCHING,
         *((truncating.ask_where_to_truncate,) if protocol.truncation_rules.asks else ()),
-        *(BY_ZOOKEEPER if protocol.by_zookeeper else BY_CONTROLLER),
-        *((in_sync_replicas.find_in_sync,) if not protocol.by_zookeeper and protocol.reads_follower_twice else ()),
+        *(BY_ZOOKEEPER if protocol.leader_writes_isr else BY_CONTROLLER),
+        *(() if protocol.by_zookeeper else (leadership.learn_isr,)),
+        *((in_sync_replicas.find_in_sync,) if not protocol.leader_writes_isr and protocol.reads_follower_twice else ()),
         membership.outlast_lag_time,
         *CONTROL,
-        *((controlling.elect_uncleanly,) if protocol.unclean_election else ()),
+        *((elections.elect_uncleanly,) if protocol.unclean_election else ()),
         *FAILURES,
         *((failures.crash_with_loss,) if protocol.flush is Flush.ASYNC else ()),
     )
@@ -132,4 +144,6 @@ PARTITION = Model(
     PartitionProtocol,
     define,
     PRESETS,
+    RELEASES,
+    LAST_RELEASES,
 )

@@ -65,17 +65,23 @@ def restart(partition: Partition, broker: int, protocol: PartitionProtocol, boun
     """A broker starts again and registers.
 
     Actor: the broker.
-    Enabled: it is down, and the controller has noticed.
+    Enabled: it is down, and the controller has noticed; or its session has expired, and the controller is about to fence it. Where
+        registering takes it out of the ISR, the second is the first in one step.
     Effect: it runs, and knows its log, and of its high watermark what the checkpoint says; it has a new broker epoch and is fenced until it
-        has caught up with the metadata. Where the protocol has it so, a broker that was not shut down in order loses its place in ISR and
-        ELR, because it may have lost data.
+        has caught up with the metadata. Registered before it was fenced, it is still in the ISR, and leads if it led. Where the protocol
+        has it so, a broker that was not shut down in order loses its place in ISR and ELR, because it may have lost data.
     Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2);
-        org.apache.kafka.controller.ClusterControlManager#registerBroker, ReplicationControlManager#handleBrokerUncleanShutdown (3.8).
+        org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), ReplicationControlManager
+        #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
     replica, quorum = partition.replicas[broker], partition.quorum
     registration = quorum.registrations[broker]
-    if replica.is_up or registration.standing is not Standing.FENCED:
+    if replica.is_up:
         return None
+    if registration.standing is not Standing.FENCED:
+        if protocol.registering_again_fences:
+            return None
+        registration = evolve(registration, standing=Standing.FENCED, since=quorum.partition_epoch + 1)
     registration = evolve(registration, broker_epoch=registration.broker_epoch + 1)
     changed = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
     if protocol.unclean_shutdown_removes_from_elr and not replica.clean and (broker in quorum.isr or broker in quorum.elr):

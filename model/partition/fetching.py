@@ -52,7 +52,8 @@ def served(
 
     Whom the leader does not know to be assigned gets no answer. The offset that a follower fetches from says what it has: the leader notes
     it, and the high watermark may move. The four fences of KIP-320 are separate here: records are given, and the offset is noted for the
-    high watermark and for the ISR, each in its epoch only. The high watermark in a response with a record is the one from before; only a
+    high watermark and for the ISR, each in its epoch only. Until KAFKA-9338 a fetch session forgot the epoch, so that only its first
+    fetch was fenced; here every fetch is an incremental one. The high watermark in a response with a record is the one from before; only a
     fetch that had to wait for news is read again.
     Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2) and #updateFollowerFetchState
     (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
@@ -61,7 +62,8 @@ def served(
     replica = partition.replicas[leader]
     if not partition.leads(leader) or follower not in replica.leadership.assignment:
         return partition, None
-    in_epoch = request.leader_epoch == replica.leader_epoch or not protocol.truncation_rules.fetches_are_fenced
+    sees_epoch = protocol.truncation_rules.fetches_are_fenced and protocol.fetch_sessions_keep_epochs
+    in_epoch = request.leader_epoch == replica.leader_epoch or not sees_epoch
     for_high_watermark = in_epoch or not protocol.fence_high_watermark
     for_isr = in_epoch or not protocol.fence_isr
     response = response_to(replica, request, protocol)

@@ -6,6 +6,8 @@ leader. So it is no step of its own here, but part of those.
 
 from __future__ import annotations
 
+from collections.abc import Set
+
 from model.language.domain import evolve
 from model.partition.bounds import PartitionBounds
 from model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
@@ -23,6 +25,16 @@ def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozense
     if protocol.high_watermark_set is HighWatermarkSet.PROPOSED:
         return leadership.pending
     return leadership.isr | leadership.pending
+
+
+def min_isr(assignment: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> int:
+    """How large an ISR has to be for acks=all.
+
+    Source: kafka.cluster.Partition#effectiveMinIsr (3.7.0); ReplicationControlManager#getTopicEffectiveMinIsr (3.7.0).
+    """
+    if bounds.min_insync_replicas == 1 or not protocol.effective_min_isr:
+        return bounds.min_insync_replicas
+    return min(bounds.min_insync_replicas, len(assignment))
 
 
 def counted(follower: Follower) -> int:
@@ -52,7 +64,7 @@ def committed_end(partition: Partition, leader: int, replica: Replica, protocol:
         return end
     if leadership.candidate is not None:
         return replica.high_watermark  # the lock that it needs is held by who looks at the candidate
-    if protocol.high_watermark_requires_min_isr and len(leadership.isr) < bounds.min_insync_replicas:
+    if protocol.high_watermark_requires_min_isr and len(leadership.isr) < min_isr(leadership.assignment, protocol, bounds):
         return replica.high_watermark
     waiting = maximal_isr(leadership, protocol)
     for broker in range(len(replica.followers)):
@@ -80,7 +92,7 @@ def exposed(clients: Clients, replica: Replica, end: int, protocol: PartitionPro
     Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which asks only whether the broker leads.
     """
     seen, acked, rejected = clients.exposed, clients.acked, clients.rejected
-    enough = len(maximal_isr(replica.leadership, protocol)) >= bounds.min_insync_replicas
+    enough = len(maximal_isr(replica.leadership, protocol)) >= min_isr(replica.leadership.assignment, protocol, bounds)
     for offset in range(replica.high_watermark, end):
         record = replica.log[offset]
         if offset >= len(seen):

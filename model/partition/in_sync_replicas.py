@@ -134,13 +134,17 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
     """What the controller says to a leader that asks for another ISR.
 
     The whole ISR has to be eligible, not only who joins it; a member that has not fetched from this leader has no broker epoch to compare.
-    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3; 3.5) with
-        #ineligibleReplicasForIsr (3.5).
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3; 3.5.1) with
+        #ineligibleReplicasForIsr (3.5.1); kafka.controller.KafkaController#processAlterIsr (2.7.0), #tryProcessAlterPartition (3.5.1).
     """
     quorum = partition.quorum
     if change.leader_epoch != partition.leader_epoch or quorum.leader != leader:
         return Answer.STALE
+    if is_done_already(partition, change, protocol):
+        return Answer.SUCCESS
     if is_outdated(change.partition_epoch, quorum, protocol):
+        return Answer.STALE
+    if not change.isr <= quorum.assignment or leader not in change.isr:
         return Answer.STALE
     for member in change.isr:
         registration, fetched_in = quorum.registrations[member], change.broker_epochs[member]
@@ -148,9 +152,15 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
             return Answer.INELIGIBLE
         if protocol.controller_checks_broker_epoch and fetched_in != NO_EPOCH and fetched_in != registration.broker_epoch:
             return Answer.INELIGIBLE
-        if member not in quorum.assignment:
-            return Answer.STALE
     return Answer.SUCCESS
+
+
+def is_done_already(partition: Partition, change: IsrChange, protocol: PartitionProtocol) -> bool:
+    """Whether the controller finds that the ISR is what a leader asks for, and says so without another change.
+
+    Source: kafka.api.LeaderAndIsr#equalsIgnoreZk (2.7.0), #equalsAllowStalePartitionEpoch (3.5.1).
+    """
+    return protocol.repeated_change_succeeds and change.isr == partition.quorum.isr
 
 
 @action(actor="controller", leader=brokers)
@@ -171,7 +181,9 @@ def alter_partition(partition: Partition, leader: int, protocol: PartitionProtoc
     change = changes[number]
     answer = answer_to(partition, leader, change, protocol)
     after, epoch, leader_epoch = partition, change.partition_epoch, change.leader_epoch
-    if answer is Answer.SUCCESS:
+    if answer is Answer.SUCCESS and is_done_already(partition, change, protocol):
+        epoch = partition.quorum.partition_epoch
+    elif answer is Answer.SUCCESS:
         after = with_isr(partition, change.isr, protocol, bounds)
         epoch, leader_epoch = after.quorum.partition_epoch, after.leader_epoch
     answered = evolve(change, answer=answer, partition_epoch=epoch, leader_epoch=leader_epoch, broker_epochs=(NO_EPOCH,) * bounds.brokers)
@@ -218,8 +230,8 @@ def lose_isr_answer(partition: Partition, leader: int, protocol: PartitionProtoc
     Actor: the network.
     Enabled: the leader has a request open.
     Effect: it keeps the proposal and asks again. If the request was not yet handled, that is the request still on its way; if it was
-        granted, the new one is refused for its partition epoch. A protocol that takes the proposal back forgets that the request may
-        yet be granted.
+        granted, the new one is refused for its partition epoch, unless the controller sees that nothing is left to change. A
+        protocol that takes the proposal back forgets that the request may yet be granted.
     Source: kafka.server.DefaultAlterPartitionManager#sendRequest, kafka.cluster.Partition#handleAlterPartitionError (3.5).
     """
     replica = partition.replicas[leader]
@@ -231,7 +243,12 @@ def lose_isr_answer(partition: Partition, leader: int, protocol: PartitionProtoc
         return after.with_replica(leader, evolve(replica, leadership=evolve(replica.leadership, pending=None)))
     if change.answer is not Answer.SUCCESS:
         return None
+    unchanged = change.leader_epoch == partition.leader_epoch and is_done_already(partition, change, protocol)
+    if unchanged and change.partition_epoch == partition.quorum.partition_epoch:
+        return None  # the second answer is the first
     asked_again = evolve(change, answer=Answer.STALE)  # the same request again meets a newer partition epoch
+    if unchanged:
+        asked_again = evolve(change, partition_epoch=partition.quorum.partition_epoch)
     return after.with_replica(leader, evolve(replica, changes=replaced(replica.changes, 0, asked_again)))
 
 

@@ -106,8 +106,13 @@ def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Fol
 
 
 def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol) -> Replica:
-    """The replica that leads a new epoch, which begins at its log's end. Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8)."""
+    """The replica that leads a new epoch, which begins at its log's end.
+
+    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), kafka.cluster.Replica#convertHWToLocalOffsetMetadata (0.10.2 to 2.3.1).
+    """
     leads_again = replica.leader == broker
+    if replica.high_watermark > replica.log_end_offset:  # the log has no record there to begin from
+        replica = evolve(replica, high_watermark=replica.log_start)
     change = Change.LEADS_AGAIN if leads_again else Change.LEADS
     leadership = Leadership(
         isr=told.isr,

@@ -60,12 +60,14 @@ def appended(replica: Replica, record: Record, protocol: PartitionProtocol) -> R
 
 
 def truncated(replica: Replica, offset: int, protocol: PartitionProtocol) -> Replica:
-    """The replica cut at an offset, its high watermark not beyond its end.
+    """The replica cut at an offset; its high watermark is not beyond its end, if the protocol has it so.
 
-    Source: kafka.log.Log#truncateTo, which until 2.6.0 left the cache alone where there was nothing to cut (KAFKA-10706).
+    Source: kafka.log.Log#truncateTo (2.0.1, 2.3.1; 2.4.1), which until 2.6.0 left the cache alone where there was nothing to cut
+        (KAFKA-10706).
     """
     if offset < replica.log_end_offset:
-        replica = evolve(replica, log=replica.log[:offset], high_watermark=min(replica.high_watermark, offset))
+        high_watermark = min(replica.high_watermark, offset) if protocol.truncation_lowers_high_watermark else replica.high_watermark
+        replica = evolve(replica, log=replica.log[:offset], high_watermark=high_watermark)
         if replica.log_start > offset:
             replica = evolve(replica, log_start=offset)
         return without_epochs_from(replica, offset)

@@ -128,9 +128,10 @@ class LeaderChecks(Enum):
 
 
 class IsrPath(Enum):
-    """How a leader changes the ISR: by writing to ZooKeeper itself, or by asking the controller."""
+    """How a leader changes the ISR: by writing to ZooKeeper itself, or by asking the controller, one with ZooKeeper or one with KRaft."""
 
     ZK_CAS = "zk-cas"
+    ZK_ALTER_PARTITION = "zk-alter-partition"
     ALTER_PARTITION = "alter-partition"
 
 
@@ -188,6 +189,14 @@ class ShrinkStartsEpoch(Enum):
     ALWAYS = "always"
 
 
+class LastKnownLeader(Enum):
+    """Whether who led last is elected once ISR and ELR are empty: never, whether or not it is alive, or if it is active."""
+
+    NEVER = "never"
+    UNCHECKED = "unchecked"
+    ACTIVE = "active"
+
+
 class Acks(Enum):
     """When a producer is told that its record is written."""
 
@@ -206,13 +215,16 @@ class PartitionProtocol:
     epoch_cache_clean_at_end: bool = toggle("cutting a log at its end forgets epochs without records: KAFKA-10706")
     out_of_range_policy: OutOfRange = toggle("what a follower ahead of its leader does: KAFKA-3410, KAFKA-7414")
     out_of_range_when_behind: OutOfRangeBehind = toggle("what it does once the leader has passed it: KAFKA-2143")
+    truncation_lowers_high_watermark: bool = toggle("a high watermark never stays beyond the end of the log: KAFKA-8457")
     high_watermark_before_truncation: bool = toggle("a diverging answer raises the high watermark before the log is cut: KAFKA-14704")
     fetch_response_checks: FetchResponseChecks = toggle("which late fetch responses a follower drops: KAFKA-13207, KAFKA-18991")
 
+    fetch_sessions_keep_epochs: bool = toggle("incremental fetches carry the follower's leader epoch, too: KAFKA-9338")
     fence_fetch: bool = toggle("records go to followers in the leader's epoch only: KIP-320")
     fence_truncation: bool = toggle("only a leader in the follower's epoch says where to truncate: KIP-320")
     fence_high_watermark: bool = toggle("followers in another epoch do not count for the high watermark: KIP-320")
     fence_isr: bool = toggle("followers in another epoch do not count for the ISR: KIP-320")
+    fence_offset_lookups: bool = toggle("only a leader in the follower's epoch says where its log begins and ends: KIP-320")
     diverging_fetch_updates_leo: bool = toggle("a diverging fetch counts as caught up: KAFKA-13141")
 
     flush: Flush = toggle("what survives a power loss")
@@ -237,16 +249,20 @@ class PartitionProtocol:
     on_alter_error: AlterError = toggle("which failures undo a proposal: KIP-497")
     inflight_cleared_by_leader_and_isr: bool = toggle("a LeaderAndIsr frees the way for a second request: KAFKA-12686")
     duplicate_update_completes: bool = toggle("an answer without a newer version completes a change: KAFKA-12751")
+    repeated_change_succeeds: bool = toggle("the controller grants an ISR that it has already, whatever the partition epoch: KIP-497")
     ahead_of_controller_error: AheadOfController = toggle("how a deposed controller fails a request: KAFKA-14154")
 
     high_watermark_recheck_on_isr_commit: bool = toggle("a committed ISR change moves the high watermark: KAFKA-13091")
     high_watermark_waits_for_non_isr: WaitsForNonIsr = toggle("who outside the ISR holds it back: KAFKA-4485, KAFKA-15021")
     list_offsets_guard: bool = toggle("a new leader tells no end offset before it is sure: KIP-207")
 
+    effective_min_isr: bool = toggle("min.insync.replicas counts at most as many as there are replicas: KAFKA-15583")
     high_watermark_requires_min_isr: bool = toggle("no commit below min.insync.replicas: KAFKA-15583")
     elr: bool = toggle("who leaves an ISR that is too small may still be elected: KIP-966")
     isr_may_be_empty: bool = toggle("the last member of the ISR can leave it: KIP-966")
     unclean_shutdown_removes_from_elr: bool = toggle("who was killed may not be elected: KIP-966, KAFKA-18635")
+    last_known_leader: LastKnownLeader = toggle("who leads once ISR and ELR are empty: KIP-966, KAFKA-18922")
+    registering_again_fences: bool = toggle("a broker that registers before it was fenced leaves the ISR: KAFKA-18062")
     isr_shrink_bumps_leader_epoch: ShrinkStartsEpoch = toggle("an ISR that gets smaller starts a leader epoch: KAFKA-15021")
 
     acks: Acks = toggle("configuration: acks of producers")
@@ -260,8 +276,18 @@ class PartitionProtocol:
 
     @property
     def by_zookeeper(self) -> bool:
-        """What `isr_path` means: the controller is one with ZooKeeper, and tells brokers of leadership by LeaderAndIsr requests only."""
-        return self.isr_path is IsrPath.ZK_CAS
+        """Whether the controller is one with ZooKeeper, so that brokers learn of leadership by LeaderAndIsr requests only."""
+        return self.isr_route is not IsrPath.ALTER_PARTITION
+
+    @property
+    def leader_writes_isr(self) -> bool:
+        """Whether a leader writes the ISR to ZooKeeper itself."""
+        return self.isr_route is IsrPath.ZK_CAS
+
+    @property
+    def isr_route(self) -> IsrPath:
+        """How the ISR is changed."""
+        return self.isr_path
 
     @property
     def reads_follower_twice(self) -> bool:

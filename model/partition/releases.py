@@ -3,8 +3,9 @@
 The last preset is the newest release with every flaw repaired that this model finds; a claim about one flaw starts from there and sets
 one rule back. Presets of releases are bundles of many flaws: what they violate is not always the flaw that one looks for.
 
-What was read ends with 3.9: `kafka-4.1` is that code with the switches of KIP-966 on, as they are for new clusters from 4.1. The election
-of the last known leader (PartitionChangeBuilder#canElectLastKnownLeader, 3.8), for when ISR and ELR are empty, is left out.
+A preset speaks for its release and for those after it, up to the next preset: where releases in between differ, none of the rules does.
+`kafka-4.1` has the switches of KIP-966 on, as new clusters have them from 4.1; 4.2 and 4.3 change no rule. In 2.8.0 KRaft was early access.
+The newest ZooKeeper mode is that of 3.7 to 3.9.
 
 Source: the named releases of github.com/apache/kafka.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import attrs
 
+from model.language.definition import Release
 from model.partition.protocol import (
     Acks,
     AheadOfController,
@@ -25,6 +27,7 @@ from model.partition.protocol import (
     HighWatermarkCheckpoint,
     HighWatermarkSet,
     IsrPath,
+    LastKnownLeader,
     LeaderChecks,
     OutOfRange,
     OutOfRangeBehind,
@@ -43,12 +46,15 @@ KAFKA_0_8_0 = PartitionProtocol(
     epoch_cache_clean_at_end=False,
     out_of_range_policy=OutOfRange.EXIT,
     out_of_range_when_behind=OutOfRangeBehind.TRUNCATE_ALL,
+    truncation_lowers_high_watermark=False,
     high_watermark_before_truncation=False,
     fetch_response_checks=FetchResponseChecks.LEADER,
+    fetch_sessions_keep_epochs=False,
     fence_fetch=False,
     fence_truncation=False,
     fence_high_watermark=False,
     fence_isr=False,
+    fence_offset_lookups=False,
     diverging_fetch_updates_leo=False,
     flush=Flush.ASYNC,
     high_watermark_checkpoint=HighWatermarkCheckpoint.LAGGING,
@@ -70,14 +76,18 @@ KAFKA_0_8_0 = PartitionProtocol(
     on_alter_error=AlterError.DEFINITE_ONLY,
     inflight_cleared_by_leader_and_isr=False,
     duplicate_update_completes=True,
+    repeated_change_succeeds=False,
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
     high_watermark_recheck_on_isr_commit=True,
     high_watermark_waits_for_non_isr=WaitsForNonIsr.NO,
     list_offsets_guard=False,
+    effective_min_isr=False,
     high_watermark_requires_min_isr=False,
     elr=False,
     isr_may_be_empty=False,
     unclean_shutdown_removes_from_elr=False,
+    last_known_leader=LastKnownLeader.NEVER,
+    registering_again_fences=True,
     isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.BY_CONTROLLER,
     acks=Acks.ALL,
     unclean_election=True,
@@ -93,35 +103,62 @@ KAFKA_0_10_2 = attrs.evolve(
 )
 KAFKA_0_11 = attrs.evolve(KAFKA_0_10_2, truncation=Truncation.EPOCH_101, unclean_election=False)
 KAFKA_2_0_0 = attrs.evolve(KAFKA_0_11, truncation=Truncation.EPOCH_279)
-KAFKA_2_1 = attrs.evolve(
+KAFKA_2_0_1 = attrs.evolve(
     KAFKA_2_0_0,
     epoch_entry_on_election=True,
     truncation_skip=TruncationSkip.SAME_LEADER_NEXT_EPOCH,
     out_of_range_policy=OutOfRange.TRUNCATE,
+    expand_requires_epoch_start=True,
+)
+KAFKA_2_1 = attrs.evolve(
+    KAFKA_2_0_1,
+    truncation_skip=TruncationSkip.NEVER,
     fence_fetch=True,
     fence_truncation=True,
     fence_high_watermark=True,
     fence_isr=True,
-    expand_requires_epoch_start=True,
+    fence_offset_lookups=True,
     shrink_spares_caught_up=True,
 )
 KAFKA_2_2 = attrs.evolve(KAFKA_2_1, list_offsets_guard=True)
-KAFKA_2_8_0 = attrs.evolve(
-    KAFKA_2_2,
-    truncation=Truncation.ON_FETCH,
+KAFKA_2_4 = attrs.evolve(KAFKA_2_2, truncation_lowers_high_watermark=True)
+KAFKA_2_5 = attrs.evolve(KAFKA_2_4, fetch_sessions_keep_epochs=True)
+KAFKA_2_7 = attrs.evolve(
+    KAFKA_2_5,
     epoch_cache_clean_at_end=True,
-    high_watermark_before_truncation=True,
-    fetch_response_checks=FetchResponseChecks.NONE,
-    diverging_fetch_updates_leo=True,
-    isr_path=IsrPath.ALTER_PARTITION,
+    isr_path=IsrPath.ZK_ALTER_PARTITION,
     high_watermark_set=HighWatermarkSet.MAXIMAL,
     inflight_cleared_by_leader_and_isr=True,
     duplicate_update_completes=False,
+    repeated_change_succeeds=True,
     high_watermark_recheck_on_isr_commit=False,
 )
+KAFKA_2_8_0_ZOOKEEPER = attrs.evolve(
+    KAFKA_2_7,
+    truncation=Truncation.ON_FETCH,
+    high_watermark_before_truncation=True,
+    fetch_response_checks=FetchResponseChecks.NONE,
+    diverging_fetch_updates_leo=True,
+)
+WITH_KRAFT = {
+    "isr_path": IsrPath.ALTER_PARTITION,
+    "repeated_change_succeeds": False,
+    "registering_again_fences": False,
+}
+WITH_ZOOKEEPER = {
+    "isr_path": IsrPath.ZK_ALTER_PARTITION,
+    "repeated_change_succeeds": True,
+    "registering_again_fences": True,
+    "newer_isr_restarts_epoch": False,
+    "leader_checks": LeaderChecks.NOTHING,
+    "controller_checks_broker_epoch": False,
+    "ahead_of_controller_error": AheadOfController.NOT_CONTROLLER,
+    "isr_shrink_bumps_leader_epoch": ShrinkStartsEpoch.BY_CONTROLLER,
+    "last_known_leader": LastKnownLeader.NEVER,
+}
+KAFKA_2_8_0 = attrs.evolve(KAFKA_2_8_0_ZOOKEEPER, ahead_of_controller_error=AheadOfController.FENCED, **WITH_KRAFT)
 KAFKA_3_0 = attrs.evolve(
     KAFKA_2_8_0,
-    truncation_skip=TruncationSkip.NEVER,
     fetch_response_checks=FetchResponseChecks.LEADER,
     diverging_fetch_updates_leo=False,
     newer_isr_restarts_epoch=True,
@@ -129,12 +166,13 @@ KAFKA_3_0 = attrs.evolve(
     inflight_cleared_by_leader_and_isr=False,
     duplicate_update_completes=True,
 )
+KAFKA_3_1 = attrs.evolve(KAFKA_3_0, high_watermark_recheck_on_isr_commit=True)
 KAFKA_3_3 = attrs.evolve(
-    KAFKA_3_0,
+    KAFKA_3_1,
     newer_isr_restarts_epoch=False,
     leader_checks=LeaderChecks.STANDING,
     controller_rejects_ineligible=True,
-    high_watermark_recheck_on_isr_commit=True,
+    ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
 )
 KAFKA_3_5 = attrs.evolve(
     KAFKA_3_3,
@@ -143,35 +181,62 @@ KAFKA_3_5 = attrs.evolve(
     controller_checks_broker_epoch=True,
     leader_snapshot_atomic=False,
 )
-KAFKA_3_7 = attrs.evolve(
+KAFKA_3_6 = attrs.evolve(
     KAFKA_3_5,
     leader_snapshot_atomic=True,
     high_watermark_waits_for_non_isr=WaitsForNonIsr.ELIGIBLE_ONLY,
-    high_watermark_requires_min_isr=True,
     isr_shrink_bumps_leader_epoch=ShrinkStartsEpoch.NEVER,
 )
+KAFKA_3_7 = attrs.evolve(KAFKA_3_6, effective_min_isr=True, high_watermark_requires_min_isr=True)
+KAFKA_3_8 = attrs.evolve(KAFKA_3_7, last_known_leader=LastKnownLeader.UNCHECKED)
+KAFKA_4_0_0 = attrs.evolve(KAFKA_3_8, registering_again_fences=True)
+KAFKA_4_0_1 = attrs.evolve(KAFKA_4_0_0, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
 KAFKA_4_1 = attrs.evolve(
-    KAFKA_3_7,
-    fetch_response_checks=FetchResponseChecks.LEADER_EPOCH,
+    KAFKA_4_0_1,
     elr=True,
     isr_may_be_empty=True,
     unclean_shutdown_removes_from_elr=True,
+    last_known_leader=LastKnownLeader.ACTIVE,
 )
 
 REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH)
 
-PRESETS = {
-    "kafka-0.8.0": KAFKA_0_8_0,
-    "kafka-0.10.2": KAFKA_0_10_2,
-    "kafka-0.11": KAFKA_0_11,
-    "kafka-2.0.0": KAFKA_2_0_0,
-    "kafka-2.1": KAFKA_2_1,
-    "kafka-2.2": KAFKA_2_2,
-    "kafka-2.8.0": KAFKA_2_8_0,
-    "kafka-3.0": KAFKA_3_0,
-    "kafka-3.3": KAFKA_3_3,
-    "kafka-3.5": KAFKA_3_5,
-    "kafka-3.7": KAFKA_3_7,
-    "kafka-4.1": KAFKA_4_1,
-    "repaired": REPAIRED,
+
+def in_zookeeper_mode(protocol: PartitionProtocol) -> PartitionProtocol:
+    """The same release with ZooKeeper: its controller and what its brokers are sent, not what they do with each other."""
+    return attrs.evolve(protocol, **WITH_ZOOKEEPER)
+
+
+PRESETS_OF_RELEASES = {
+    "kafka-0.8.0": ("0.8.0", "zookeeper", KAFKA_0_8_0),
+    "kafka-0.10.2": ("0.10.2.0", "zookeeper", KAFKA_0_10_2),
+    "kafka-0.11": ("0.11.0.0", "zookeeper", KAFKA_0_11),
+    "kafka-2.0.0": ("2.0.0", "zookeeper", KAFKA_2_0_0),
+    "kafka-2.0.1": ("2.0.1", "zookeeper", KAFKA_2_0_1),
+    "kafka-2.1": ("2.1.0", "zookeeper", KAFKA_2_1),
+    "kafka-2.2": ("2.2.0", "zookeeper", KAFKA_2_2),
+    "kafka-2.4": ("2.4.0", "zookeeper", KAFKA_2_4),
+    "kafka-2.5": ("2.5.0", "zookeeper", KAFKA_2_5),
+    "kafka-2.7": ("2.7.0", "zookeeper", KAFKA_2_7),
+    "kafka-2.8.0-zookeeper": ("2.8.0", "zookeeper", KAFKA_2_8_0_ZOOKEEPER),
+    "kafka-2.8.0": ("2.8.0", "kraft", KAFKA_2_8_0),
+    "kafka-3.0-zookeeper": ("3.0.0", "zookeeper", in_zookeeper_mode(KAFKA_3_0)),
+    "kafka-3.0": ("3.0.0", "kraft", KAFKA_3_0),
+    "kafka-3.1-zookeeper": ("3.1.0", "zookeeper", in_zookeeper_mode(KAFKA_3_1)),
+    "kafka-3.1": ("3.1.0", "kraft", KAFKA_3_1),
+    "kafka-3.3-zookeeper": ("3.3.0", "zookeeper", in_zookeeper_mode(KAFKA_3_3)),
+    "kafka-3.3": ("3.3.0", "kraft", KAFKA_3_3),
+    "kafka-3.5-zookeeper": ("3.5.0", "zookeeper", in_zookeeper_mode(KAFKA_3_5)),
+    "kafka-3.5": ("3.5.0", "kraft", KAFKA_3_5),
+    "kafka-3.6-zookeeper": ("3.6.0", "zookeeper", in_zookeeper_mode(KAFKA_3_6)),
+    "kafka-3.6": ("3.6.0", "kraft", KAFKA_3_6),
+    "kafka-3.7-zookeeper": ("3.7.0", "zookeeper", in_zookeeper_mode(KAFKA_3_7)),
+    "kafka-3.7": ("3.7.0", "kraft", KAFKA_3_7),
+    "kafka-3.8": ("3.8.0", "kraft", KAFKA_3_8),
+    "kafka-4.0.0": ("4.0.0", "kraft", KAFKA_4_0_0),
+    "kafka-4.0.1": ("4.0.1", "kraft", KAFKA_4_0_1),
+    "kafka-4.1": ("4.1.0", "kraft", KAFKA_4_1),
 }
+PRESETS = {**{name: protocol for name, (_, _, protocol) in PRESETS_OF_RELEASES.items()}, "repaired": REPAIRED}
+RELEASES = {name: Release(first, mode) for name, (first, mode, _) in PRESETS_OF_RELEASES.items()}
+LAST_RELEASES = {"zookeeper": "3.9", "kraft": "4.3"}

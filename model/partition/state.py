@@ -161,7 +161,8 @@ class Quorum:
 
     Attributes:
         leader: the leader; its epoch is the number of elections so far, less one.
-        isr, elr, last_known_elr: who may lead; who left a too small ISR and still may; who was last struck from both.
+        isr, elr: who may lead; who left a too small ISR and still may.
+        last_known_leader: of a partition without a leader, who led last, if the protocol remembers that.
         assignment: the brokers that host the partition.
         partition_epoch: how often any of that has changed.
         registrations: by broker id.
@@ -170,7 +171,7 @@ class Quorum:
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     elr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
-    last_known_elr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
+    last_known_leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     partition_epoch: int = within(partition_epochs)
     registrations: tuple[Registration, ...] = within(

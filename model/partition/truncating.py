@@ -17,11 +17,13 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
     """A follower whose offset was out of range asks where its leader's log begins and ends, and acts on that.
 
     Actor: the follower.
-    Enabled: it was told that its offset is out of range; its leader still leads. Who follows somebody else by now drops the answer.
+    Enabled: its offset was out of range; its leader still leads. Who follows somebody else by now drops the answer. Where the look-up
+        carries the follower's leader epoch, a leader of another one refuses, and the follower fetches again.
     Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and the protocol would
         rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where the leader has passed it meanwhile, it
         keeps its log, or drops all of it.
-    Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2), AbstractFetcherThread#fetchOffsetAndTruncate (2.1).
+    Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2), AbstractFetcherThread#fetchOffsetAndTruncate (2.1),
+        ReplicaFetcherThread#fetchOffsetFromLeader (2.1.0), RemoteLeaderEndPoint#fetchOffset (3.5.1).
     """
     replica = partition.replicas[follower]
     if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or not replica.is_up:
@@ -30,7 +32,7 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
         return None
     leader, late = partition.replicas[replica.leader], not is_expected(replica, replica.fetch)
     replica = evolve(replica, fetch=None)
-    if late:
+    if late or (protocol.fence_offset_lookups and leader.leader_epoch != replica.leader_epoch):
         return partition.with_replica(follower, replica)
     if leader.log_end_offset < replica.log_end_offset:
         if protocol.out_of_range_policy is OutOfRange.EXIT and not protocol.unclean_election:

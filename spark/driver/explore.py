@@ -47,11 +47,11 @@ def explore(
     partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Explore every state that the system reaches, level by level, and check every invariant on each, on a Spark cluster.
+    """Explore every state that the system reaches, level by level, on a Spark cluster, and check every invariant on each.
 
-    Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`, for any number of executors
-    and partitions. The
-    traces themselves are the same for the same number of partitions. Prospects are not judged: they speak of the graph of all states.
+    Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`,
+    for any number of executors and partitions.
+    The traces themselves are the same for the same number of partitions. Prospects are not judged: they speak of the graph of all states.
 
     Args:
         make_system: makes the system; it is called on every machine, so it must be picklable, and give the same everywhere.
@@ -67,31 +67,45 @@ def explore(
         CheckpointError: the folder cannot be used, or is not of this search.
         ClusterError: Spark gave up.
     """
+    options = Options(name, check_deadlock, keep_going, symmetry, partitions, on_progress)
     if checkpoint is not None:
-        return _Search(
-            make_system, budget, spark, name, checkpoint, resume, check_deadlock, keep_going, symmetry, partitions, on_progress
-        ).run()
+        return _Search(make_system, budget, spark, checkpoint, options, resume=resume).run()
     if not spark.sparkContext.master.startswith("local"):
         raise CheckpointError(f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach")
     with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
-        return _Search(make_system, budget, spark, name, folder, False, check_deadlock, keep_going, symmetry, partitions, on_progress).run()
+        return _Search(make_system, budget, spark, folder, options, resume=False).run()
+
+
+@attrs.frozen
+class Options:
+    """How to search; `explore` says what each means."""
+
+    name: str
+    check_deadlock: bool
+    keep_going: bool
+    symmetry: bool
+    partitions: int | None
+    on_progress: Callable[[Progress], None]
 
 
 class _Search:
-    """One search: its levels, what ends it early, and what it tells."""
+    """One search: its levels, what ends it early, and its progress."""
 
     def __init__(
-        self, make_system: Callable[[], System], budget: Budget, spark: SparkSession, name: str, checkpoint: str, resume: bool,
-        check_deadlock: bool, keep_going: bool, symmetry: bool, partitions: int | None, on_progress: Callable[[Progress], None],
-    ) -> None:  # fmt: skip
+        self,
+        make_system: Callable[[], System],
+        budget: Budget,
+        spark: SparkSession,
+        folder: str,
+        options: Options,
+        *,
+        resume: bool,
+    ) -> None:
         self.started = time.perf_counter()
         self.budget = budget
-        self.check_deadlock = check_deadlock
-        self.keep_going = keep_going
-        self.on_progress = on_progress
-        self.name = name
+        self.options = options
         self.system = make_system()
-        self.engine = PartitionWorker(self.system, symmetry)
+        self.engine = PartitionWorker(self.system, options.symmetry)
         self.levels: list[Level] = []
         self.violations: list[Violation] = []
         self.counts = Counts.none(len(self.system.actions))
@@ -99,13 +113,13 @@ class _Search:
         self.paths = 0
         self.took = ""
         self.visited: Visited | None = None
-        options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
-        self.prints = self.engine.fingerprint(options)
-        self.store = Levels(checkpoint)
+        known = {"check_deadlock": options.check_deadlock, "keep_going": options.keep_going}
+        self.prints = self.engine.fingerprint(known)
+        self.store = Levels(folder)
         self.traces = Traces(self.engine, self.store)
-        self.cluster = Cluster(spark, name, make_system, symmetry, options, self.engine, self.store, partitions)
+        self.cluster = Cluster(spark, options.name, make_system, options.symmetry, known, self.engine, self.store, options.partitions)
         try:
-            header = {"spec": name, "fingerprint": self.prints, "symmetry": symmetry, "layout": _layout(self.engine)}
+            header = {"spec": options.name, "fingerprint": self.prints, "symmetry": options.symmetry, "layout": _layout(self.engine)}
             self._go_on() if resume else self.store.begin(header)
         except BaseException:
             self.store.release()
@@ -144,7 +158,7 @@ class _Search:
         if not self.levels:
             self._begin()
         while True:
-            if self.violations and not self.keep_going:
+            if self.violations and not self.options.keep_going:
                 return ""
             depth, stored = len(self.levels) - 1, sum(level.rows for level in self.levels)
             if self.budget.max_states is not None and stored > self.budget.max_states:
@@ -218,7 +232,7 @@ class _Search:
         broken = _first([(report.source, report.broken) for report in expanded])
         self._add_violations([Found(name, depth, *at) for name, at in broken.items()], self.levels)
         at_rest = _first([(report.source, {DEADLOCK: report.at_rest}) for report in expanded if report.at_rest >= 0])
-        if self.check_deadlock and at_rest and not any(found.property == DEADLOCK for found in self.found):
+        if self.options.check_deadlock and at_rest and not any(found.property == DEADLOCK for found in self.found):
             self._add_violations([Found(DEADLOCK, depth, *at_rest[DEADLOCK])], self.levels)
 
     def _add_violations(self, found: list[Found], levels: list[Level]) -> None:
@@ -232,7 +246,7 @@ class _Search:
     def _tell(self, now: str = "", level_ended: bool = False) -> None:
         """Tell how far it is: what the cluster does now, if it does, and what the last level took."""
         level, stored, distinct = self.levels[-1], sum(each.rows for each in self.levels), sum(each.states for each in self.levels)
-        self.on_progress(
+        self.options.on_progress(
             Progress(
                 depth=level.depth,
                 frontier=level.rows,

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from py4j.protocol import Py4JError
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf, SparkContext, java_gateway
 from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
@@ -99,9 +99,22 @@ def _launch(conf: SparkConf) -> Any:
     """A Java machine whose standard error is this process's, but for what says nothing to anybody."""
     read, write = os.pipe()
     threading.Thread(target=_pass_on, args=(read,), daemon=True).start()
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(*arguments, **options))
+        return started[-1]
+
+    java_gateway.Popen, popen = start, java_gateway.Popen
     try:
         return launch_gateway(conf, {"stderr": write})
+    except BaseException:  # Java has not begun to watch whether this process lives, and would wait for it forever
+        for process in started:
+            process.kill()
+            process.wait()
+        raise
     finally:
+        java_gateway.Popen = popen
         os.close(write)
 
 

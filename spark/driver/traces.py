@@ -67,7 +67,7 @@ class Traces:
 
     def _replay(self, chain: list[tuple[int, ...]]) -> tuple[Step, ...]:
         """The steps whose states are represented by those of a chain: the first action in the system's order that leads on, each time."""
-        system, representative = self._engine.system, self._engine.engine.representative
+        system, representative = self._engine.system, self._engine.representative
         steps = [next((Step(None, state) for state in system.initial if representative(state) == chain[0]), None)]
         for words in chain[1:]:
             if steps[-1] is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,6 +31,7 @@ def test_estimates_are_of_the_right_order(monkeypatch: pytest.MonkeyPatch, sizes
     assert found.estimates is not None
     low, between, high = found.estimates
     assert low <= between * 1.001 <= high * 1.002
+    assert low <= whole <= high * 1.5
     assert whole / 4 < between < whole * 4
     assert found.growths[0].factor == max(growth.factor for growth in found.growths)
     assert found.fits
@@ -62,7 +64,18 @@ def test_the_command_tells_it_once_a_budget_ran_out(highwater: Run, write_spec: 
     bounds = dict(zip(KEYS, (2, 2, 2, 2), strict=True))
     result = highwater("check", write_spec(bounds=bounds), "--max-states", 300)
     assert result.exit_code == 3
-    assert "states in all: about " in result.stdout
+    assert re.search(r"between .* and .* states in all: .* to .* here", result.stdout)
     assert "by one more: " in result.stdout
     assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-states", 300, "--no-advice").stdout
     assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-depth", 3).stdout
+
+
+def test_an_estimate_is_told_as_a_range(capsys: pytest.CaptureFixture[str]) -> None:
+    from highwater.reports.analyses import show_advice
+    from highwater.reports.terminal import make_console
+
+    growth = advice.Growth("brokers", 1, 2, 1_000, 10_000, 4)
+    assert (growth.least, growth.estimate) == (28_000, 1_000_000)
+    told = advice.Advice((growth,), (28_000, 1_000_000.0, 1_000_000), 1_000.0, 2.0**30, 1, True, 2)
+    show_advice(make_console(), told)
+    assert "between 28.0 k and 1.0 M states in all: 28 s to 17 min, 28.7 MiB to 1.0 GiB here" in capsys.readouterr().out

@@ -168,6 +168,23 @@ def test_folders_are_refused_where_nothing_is_looked_for_in_them(highwater: Run)
     assert "list models takes no DIR" in result.stderr
 
 
+def test_list_presets_names_the_presets_of_a_release(highwater: Run) -> None:
+    shown = highwater("list", "presets", "3.4.1", "4.2.0")
+    assert shown.exit_code == 0
+    assert "kafka-3.3-zookeeper  (zookeeper, from 3.3.0)" in shown.stdout
+    assert "kafka-4.1  (kraft, from 4.1.0)" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("release", "says"),
+    [("0.7.2", "no preset speaks for this release; presets speak for 0.8.0 to 4.3"), ("newest", "is no release number")],
+)
+def test_list_presets_refuses_what_no_preset_speaks_for(highwater: Run, release: str, says: str) -> None:
+    refused = highwater("list", "presets", release)
+    assert refused.exit_code == 2
+    assert f"{release}: {says}" in refused.stderr
+
+
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from highwater.reports.results import report, write_json

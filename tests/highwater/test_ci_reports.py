@@ -185,6 +185,10 @@ def test_annotations_name_file_line_and_title_and_escape_what_would_end_them(unm
     assert all(len(line.splitlines()) == 1 for line in lines)
 
 
+def test_annotations_hold_no_characters_that_a_terminal_obeys() -> None:
+    assert github.complaint("a\x1b[2J\x00b\r\n100%") == "::error title=highwater::a\\u001b[2J\\u0000b\\u000d%0A100%25"
+
+
 def test_the_step_summary_has_a_table_of_claims_and_the_trace(unmet: list[ClaimResult]) -> None:
     text = github.summary(unmet)
     assert "## Highwater: 1 of 4 claims met" in text

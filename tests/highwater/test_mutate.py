@@ -11,8 +11,9 @@ import attrs
 import pytest
 from click.testing import Result
 
+import highwater as api
 from explorer.verdict import Budget
-from highwater import SpecError, api
+from highwater import SpecError
 from highwater.claims.mutation import Fate, Mutation, mutate
 from model.language.declarations import action, invariant
 from model.language.definition import Definition, Model, NoToggles

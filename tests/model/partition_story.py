@@ -8,13 +8,24 @@ from typing import Any
 import attrs
 
 from model.language.declarations import Action
-from model.partition import clients, controlling, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr
+from model.partition import (
+    clients,
+    controlling,
+    elections,
+    failures,
+    fetching,
+    in_sync_replicas,
+    leadership,
+    membership,
+    truncating,
+    zookeeper_isr,
+)
 from model.partition.bounds import PartitionBounds
 from model.partition.definition import initial_states
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
-MODULES = (clients, controlling, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr)
+MODULES = (clients, controlling, elections, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr)
 STEPS = {name: step for module in MODULES for name, step in vars(module).items() if isinstance(step, Action)}
 
 

@@ -39,6 +39,7 @@ TAKEN = {
     "truncation/fetches_that_travel_both_ways_keep_committed_records": "move_leadership send_fetch serve_fetch",
     "isr_agreement/a_deposed_controller_that_refuses_costs_time_only": "ask_deposed_controller lose_isr_answer",
     "isr_expansion/a_replica_removed_and_added_again_has_to_fetch_first": "add_replica remove_replica",
+    "durability/the_last_known_leader_is_elected_once_it_is_active": "elect_last_known_leader",
     "releases/a_controlled_shutdown_hands_leadership_over": "begin_controlled_shutdown end_controlled_shutdown",
     "durability/a_checkpoint_of_used_partitions_only_forgets_a_high_watermark": "checkpoint_high_watermark crash",
     "durability/a_refused_record_stays_hidden": "give_up",
@@ -52,14 +53,14 @@ TAKEN = {
 
 # For each rule without a pair, a small claim whose states are others under another value of the rule.
 MATTERS: dict[str, tuple[str, Any]] = {
-    "ahead_of_controller_error": ("isr_agreement/a_deposed_controller_that_refuses_costs_time_only", "not-controller"),
     "consumer_reads_follower": ("truncation/consumers_of_followers_read_what_stays", False),
     "duplicate_update_completes": ("isr_agreement/a_second_isr_change_makes_the_leader_forget_the_first", False),
+    "effective_min_isr": ("durability/a_min_isr_above_the_number_of_replicas_counts_as_that_number", False),
+    "repeated_change_succeeds": ("isr_agreement/a_proposal_stays_open_until_its_fate_is_known", True),
+    "truncation_lowers_high_watermark": ("truncation/a_broker_ahead_of_its_leader_truncates", False),
     "elr": ("isr_agreement/committing_with_the_maximal_isr_waits_for_who_may_be_elected", False),
-    "epoch_cache_clean_at_end": ("truncation/truncating_on_fetch_keeps_committed_records", False),
     "flush": ("truncation/a_broker_ahead_of_its_leader_truncates", Flush.SYNC),
     "high_watermark_checkpoint": ("truncation/a_broker_ahead_of_its_leader_truncates", HighWatermarkCheckpoint.DURABLE),
-    "high_watermark_recheck_on_isr_commit": ("durability/a_refused_record_stays_hidden", False),
     "high_watermark_waits_for_non_isr": ("isr_expansion/the_high_watermark_waits_for_who_keeps_up", WaitsForNonIsr.NO),
     "inflight_cleared_by_leader_and_isr": ("isr_agreement/a_second_request_in_a_newer_epoch_loses_nothing", False),
     "isr_may_be_empty": ("durability/two_copies_survive_one_power_failure", False),
@@ -69,7 +70,7 @@ MATTERS: dict[str, tuple[str, Any]] = {
     "newer_isr_restarts_epoch": ("durability/a_refused_record_stays_hidden", True),
     "reset_follower_state": ("durability/acks_all_keeps_acknowledged_records", FollowerReset.NEVER),
     "shrink_spares_caught_up": ("durability/a_refused_record_stays_hidden", False),
-    "unclean_shutdown_removes_from_elr": ("durability/a_clean_election_waits_for_the_isr", False),
+    "unclean_shutdown_removes_from_elr": ("durability/the_last_known_leader_is_elected_once_it_is_active", False),
 }
 
 

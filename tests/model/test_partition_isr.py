@@ -293,11 +293,11 @@ HIGH_WATERMARK = [
         Row(
             f"Partition#checkEnoughReplicasReachOffset ({release}): a producer waits over the epochs of one leader",
             PRESETS[f"kafka-{release}"],
-            f"{FETCHED}, fence b2 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1",
+            f"{FETCHED}, fence b2 none, learn_leadership b0 e1, learn_leadership b1 e1, {asks}fetch b1",
             {"b0.leader_epoch": 1, "b0.high_watermark": 1, "clients.exposed": (0,), "clients.acked": {0}},
             {"brokers": 3, "spurious_fences": 1},
         )
-        for release in ("2.1", "3.5")
+        for release, asks in (("2.1", "ask_where_to_truncate b1, "), ("3.5", ""))
     ),
     Row(
         "Partition#checkEnoughReplicasReachOffset: a producer is not told by another leader",

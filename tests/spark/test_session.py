@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from pyspark import java_gateway
 
+from spark.driver import session
 from spark.driver.session import ClusterError, reason_of, refuse_unless_reached, refuse_without_java
 
 
@@ -117,3 +120,19 @@ def test_workers_import_nothing_from_the_folder_they_run_in(tmp_path: Path) -> N
     )  # fmt: skip
     assert ran.stdout.strip() == "[True]", ran.stderr
     assert not (tmp_path / "executed").exists()
+
+
+def test_java_does_not_outlive_an_interrupt_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has not begun to watch its standard input then."""
+    started = []
+
+    def interrupted(conf: object, options: dict[str, object]) -> None:
+        started.append(java_gateway.Popen(["sleep", "1000"], **options))
+        raise KeyboardInterrupt
+
+    before = java_gateway.Popen
+    monkeypatch.setattr(session, "launch_gateway", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        session._launch(None)
+    assert started[0].poll() == -signal.SIGKILL
+    assert java_gateway.Popen is before

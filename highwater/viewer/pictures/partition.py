@@ -42,7 +42,7 @@ def controller_lane(partition: Partition) -> Lane:
         for standing in (Standing.FENCED, Standing.SHUTTING_DOWN)
     }
     assigned = names(quorum.assignment)
-    sets = {"ELR": names(quorum.elr), "last known ELR": names(quorum.last_known_elr), **by_standing}
+    sets = {"ELR": names(quorum.elr), "last known leader": names({quorum.last_known_leader} - {None}), **by_standing}
     if len(assigned) < len(partition.replicas):
         sets["assigned"] = assigned
     chips = (Chips("ISR", names(quorum.isr)), *(Chips(name, members) for name, members in sets.items() if members))
