@@ -64,8 +64,15 @@ class KraftBounds:
         return 1 + 2 * self.disruptions() + self.leader_shrink_isr_limit + self.reassignment_limit + added + stale
 
     def rejected_proposals(self) -> int:
-        """How many different ISRs one leader may propose in vain for one partition epoch."""
-        return (self.broker_count - 1) * (1 + self.starts()) + min(self.leader_shrink_isr_limit, 1)
+        """How many different ISRs one leader may propose in vain for one partition epoch.
+
+        Each other broker is proposed or not, under one of its broker epochs; that is most if all others share the starts evenly.
+        """
+        others = self.broker_count - 1
+        proposals = 1
+        for other in range(others):
+            proposals *= 2 + (self.starts() + other) // others
+        return max(1, proposals - 1)
 
 
 @attrs.frozen
