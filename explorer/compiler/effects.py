@@ -57,7 +57,7 @@ class Effects:
             shift of where it goes, `COPY_FIELD` bits each from the lowest.
         cut: the number of the set of bounds that cuts the step, plus one; 0 for a step that happens.
         bounds: the sets of bounds, by number.
-        results: what row i means.
+        results: what row i means; None if it was learned in another process.
     """
 
     def __init__(self, words: int) -> None:
@@ -65,7 +65,7 @@ class Effects:
         self.copies = Column(np.uint64)
         self.cut = Column(np.uint32)
         self.bounds: list[frozenset[str]] = []
-        self.results: list[Update | OutOfBounds] = []
+        self.results: list[Any] = []
         self._words = words
         self._numbers: dict[Any, int] = {}
 
