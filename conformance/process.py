@@ -17,7 +17,7 @@ from typing import Any
 from conformance.distribution import Distribution, KafkaError, compiled_harness, java
 
 IN_MEMORY = Path("/dev/shm")
-ANSWER_SECONDS = 120
+ANSWER_SECONDS = 900
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
 
 Operation = dict[str, Any]

@@ -1,6 +1,7 @@
 import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.ArrayDeque;
@@ -13,9 +14,11 @@ import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ScheduledFuture;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.requests.FetchRequest;
 
 /** One broker: a real LogManager over a folder, a real metadata cache, and the real Partition once it has learned of the partition. */
@@ -31,6 +34,8 @@ final class Broker {
     }
 
     private static final Class<?> PARTITION = Reflect.type("kafka.cluster.Partition");
+    private static final Class<?> REPLICA_MANAGER = Reflect.type("kafka.server.ReplicaManager");
+    private static final Metrics METRICS = new Metrics();
     private static final Class<?> LOG_MANAGER = Reflect.type("kafka.log.LogManager");
     private static final Class<?> LOG_CONFIG = Reflect.type("org.apache.kafka.storage.internals.log.LogConfig");
     private static final Class<?> CLEANER_CONFIG = Reflect.type("org.apache.kafka.storage.internals.log.CleanerConfig");
@@ -49,6 +54,9 @@ final class Broker {
     private final File folder;
     private final Properties topicConfig;
     private Object logManager;
+    private Object replicaManager;
+    private Object config;
+    private Object quotas;
     private Object cache;
     private String image = "";
     private TopicPartition topicPartition;
@@ -105,9 +113,10 @@ final class Broker {
         });
         Method startup = Reflect.byName(LOG_MANAGER, "startup");
         Reflect.invoke(logManager, startup, Reflect.supply(startup.getParameterTypes(), type -> type.getSimpleName().equals("Set")
-            ? Scala.emptySet() : Reflect.proxy(type, (name, arguments) -> false)));
+            ? Scala.set(topicPartition == null ? List.of() : List.of(topicPartition.topic())) : Reflect.proxy(type, (name, arguments) -> false)));
         cache = Reflect.construct(CACHE, type -> type == int.class ? (Object) id : (java.util.function.Supplier<Object>) () -> null);
         image = "";
+        replicaManager = makeReplicaManager();
         partition = null;
         up = true;
     }
@@ -256,35 +265,110 @@ final class Broker {
         return log != null || !up ? log : Scala.unwrap(Reflect.call(logManager, "getLog", topicPartition, false));
     }
 
-    private Object makePartition() {
-        return Reflect.construct(PARTITION, type -> {
-            switch (type.getSimpleName()) {
-                case "TopicPartition":
-                    return topicPartition;
-                case "long":
-                    return Clock.LAG_MAX_MS;
-                case "int":
-                    return id;
-                case "MetadataVersion":
-                    return Reflect.callStatic(type, latest(type));
-                case "Function0":
-                    return (scala.Function0<Object>) () -> epoch;
-                case "Time":
-                    return clock;
-                case "AlterPartitionListener":
-                    return Reflect.proxy(type, (name, arguments) -> null);
-                case "DelayedOperations":
-                    return Reflect.construct(type, this::ofDelayedOperations);
-                case "MetadataCache":
-                    return cache;
-                case "LogManager":
-                    return logManager;
-                case "AlterPartitionManager":
-                    return Reflect.proxy(type, (name, arguments) -> name.equals("submit") ? submitted(arguments[1]) : null);
-                default:
-                    return Scala.option(type, topicId);
-            }
-        });
+    /** Kafka's ReplicaManager, which makes and keeps the Partition; neither its fetchers nor its threads are started. */
+    private Object makeReplicaManager() {
+        Constructor<?> longest = Reflect.longest(REPLICA_MANAGER);
+        Class<?>[] types = longest.getParameterTypes();
+        java.lang.reflect.Type[] generic = longest.getGenericParameterTypes();
+        Object[] arguments = new Object[types.length];
+        for (int number = 0; number < types.length; number++) {
+            Class<?> type = types[number];
+            boolean purgatory = generic[number].getTypeName().contains("DelayedOperationPurgatory");
+            arguments[number] = purgatory ? scala.Option.apply(purgatory()) : forReplicaManager(type);
+        }
+        return Reflect.make(longest, arguments);
+    }
+
+    private Object forReplicaManager(Class<?> type) {
+        switch (type.getSimpleName()) {
+            case "KafkaConfig":
+                return config();
+            case "Metrics":
+                return METRICS;
+            case "Time":
+                return clock;
+            case "Scheduler":
+                return scheduler(type);
+            case "LogManager":
+                return logManager;
+            case "QuotaManagers":
+                return quotas(type);
+            case "MetadataCache":
+                return cache;
+            case "LogDirFailureChannel":
+                return Reflect.construct(FAILURES, p -> 1);
+            case "AlterPartitionManager":
+                return Reflect.proxy(type, (name, arguments) -> name.equals("submit") ? submitted(arguments[1]) : null);
+            case "BrokerTopicStats":
+                return stats();
+            case "AtomicBoolean":
+                return new AtomicBoolean();
+            case "Function0":
+                return (scala.Function0<Object>) () -> epoch;
+            case "Option":
+                return scala.Option.empty();
+            default:
+                return Reflect.proxy(type, (name, arguments) -> null);
+        }
+    }
+
+    private Object quotas(Class<?> type) {
+        if (quotas == null) {
+            Method instantiate = Reflect.byName(Reflect.type("kafka.server.QuotaFactory"), "instantiate");
+            quotas = Reflect.invoke(null, instantiate, Reflect.supply(instantiate.getParameterTypes(), p -> {
+                switch (p.getSimpleName()) {
+                    case "KafkaConfig":
+                        return config();
+                    case "Metrics":
+                        return METRICS;
+                    case "Time":
+                        return clock;
+                    default:
+                        return "quotas " + id;
+                }
+            }));
+        }
+        return quotas;
+    }
+
+    /** The configuration of a broker with KRaft. */
+    Object config() {
+        if (config == null) {
+            Properties given = new Properties();
+            given.setProperty("process.roles", "broker");
+            given.setProperty("node.id", String.valueOf(id));
+            given.setProperty("controller.quorum.voters", "1000@localhost:9093");
+            given.setProperty("controller.listener.names", "CONTROLLER");
+            given.setProperty("listeners", "PLAINTEXT://localhost:0");
+            given.setProperty("listener.security.protocol.map", "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT");
+            given.setProperty("log.dirs", folder.getPath());
+            given.setProperty("replica.lag.time.max.ms", String.valueOf(Clock.LAG_MAX_MS));
+            given.setProperty("replica.fetch.backoff.ms", "0");
+            config = Reflect.callStatic(Reflect.type("kafka.server.KafkaConfig"), "fromProps", given);
+        }
+        return config;
+    }
+
+    Object replicaManager() {
+        return replicaManager;
+    }
+
+    Object metadataVersion() {
+        Class<?> type = Reflect.type("org.apache.kafka.server.common.MetadataVersion");
+        return Reflect.callStatic(type, latest(type));
+    }
+
+    TopicPartition topicPartition() {
+        return topicPartition;
+    }
+
+    Uuid topicId() {
+        return topicId;
+    }
+
+    private Object purgatory() {
+        return Reflect.construct(PURGATORY, p -> p == String.class ? "none" : p == int.class ? (Object) 1 : p == boolean.class
+            ? (Object) false : Reflect.proxy(p, (name, arguments) -> null));
     }
 
     private Object submitted(Object leaderAndIsr) {
@@ -293,19 +377,10 @@ final class Broker {
         return proposal.future;
     }
 
-    private Object ofDelayedOperations(Class<?> type) {
-        if (type == TopicPartition.class)
-            return topicPartition;
-        if (type != PURGATORY)
-            return Scala.option(type, topicId);
-        return Reflect.construct(PURGATORY, p -> p == String.class ? "none" : p == int.class ? (Object) 1 : p == boolean.class
-            ? (Object) false : Reflect.proxy(p, (name, arguments) -> null));
-    }
-
     /** ReplicaManager's part of a leadership change is the choice between these two, and the fetcher. */
     void learn(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas) {
         if (partition == null)
-            partition = makePartition();
+            partition = Reflect.call(replicaManager, "createPartition", topicPartition);
         Method change = Reflect.byName(PARTITION, leader == id ? "makeLeader" : "makeFollower");
         Class<?> stateType = change.getParameterTypes()[0];
         Object state = Kafka.leadership(stateType, topicPartition, leader, leaderEpoch, partitionEpoch, isr, replicas);

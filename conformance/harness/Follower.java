@@ -1,56 +1,247 @@
+import java.io.IOException;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.TimeUnit;
+import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.FencedLeaderEpochException;
 import org.apache.kafka.common.errors.NotLeaderOrFollowerException;
 import org.apache.kafka.common.errors.OffsetOutOfRangeException;
 import org.apache.kafka.common.errors.UnknownLeaderEpochException;
+import org.apache.kafka.common.message.FetchResponseData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.requests.FetchRequest;
+import scala.jdk.javaapi.CollectionConverters;
 
 /**
- * The follower's half of a fetch, restated from kafka.server.AbstractFetcherThread and ReplicaFetcherThread: where to fetch from, what to
- * do with the answer. Logs, epoch caches and high watermarks that it works on are real.
+ * The follower's half of a fetch: Kafka's ReplicaFetcherThread, one per leader, whose doWork is called by hand. Its end point hands requests
+ * over and waits for answers, so that anything can happen while a request or an answer travels.
  */
 final class Follower {
+    private static final Class<?> THREAD = Reflect.type("kafka.server.ReplicaFetcherThread");
+    private static final Class<?> END_POINT = Reflect.type("kafka.server.LeaderEndPoint", "org.apache.kafka.server.LeaderEndPoint");
+    private static final Class<?> BROKER_END_POINT = Reflect.type("kafka.cluster.BrokerEndPoint", "org.apache.kafka.server.network.BrokerEndPoint");
+    private static final Class<?> FETCH = Reflect.type("kafka.server.AbstractFetcherThread$ReplicaFetch", "org.apache.kafka.server.ReplicaFetch");
+    private static final Class<?> RESULT = Reflect.type("kafka.server.AbstractFetcherThread$ResultWithPartitions", "org.apache.kafka.server.ResultWithPartitions");
+    private static final Class<?> OFFSET_AND_EPOCH = Reflect.type("org.apache.kafka.server.common.OffsetAndEpoch");
+    private static final boolean JAVA_MAPS = Reflect.byName(END_POINT, "fetch").getReturnType() == Map.class;
+    private static final int SECONDS = 600;
+
     private final Broker broker;
-    int leader = -1;
-    int leaderEpoch = -1;
-    Map<String, Object> fetch;
-    private Object records;
+    private final Map<Integer, Object> threads = new LinkedHashMap<>();
+    private int leader = -1;
+
+    /** What travels, as it is shown; the answer that goes with it, and who waits for it. */
+    private Map<String, Object> fetch;
+    private FetchResponseData.PartitionData answer;
+    private Travelling waiting;
+    private Broker atOnce;
+    private Broker looksUp;
+
+    /** A call of doWork that waits for its answer in a thread of its own. */
+    private final class Travelling {
+        final SynchronousQueue<Object> answers = new SynchronousQueue<>();
+        final SynchronousQueue<Object> events = new SynchronousQueue<>();
+
+        Travelling(Object thread) {
+            Thread runner = new Thread(() -> {
+                Object event = "ended";
+                try {
+                    Reflect.call(thread, "doWork");
+                } catch (Throwable e) {
+                    event = e;
+                }
+                put(events, event);
+            });
+            runner.setDaemon(true);
+            current = this;
+            runner.start();
+        }
+    }
+
+    private static volatile Travelling current;
 
     Follower(Broker broker) {
         this.broker = broker;
     }
 
-    void reset() {
-        stop();
-        fetch = null;
-        records = null;
+    private static void put(SynchronousQueue<Object> queue, Object value) {
+        try {
+            if (!queue.offer(value, SECONDS, TimeUnit.SECONDS))
+                throw new IllegalStateException("nobody waits for " + value);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
     }
 
+    private static Object take(SynchronousQueue<Object> queue) {
+        try {
+            Object value = queue.poll(SECONDS, TimeUnit.SECONDS);
+            if (value == null)
+                throw new IllegalStateException("the fetcher thread neither asks nor ends");
+            return value;
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    /** The process is gone, or the partition is another one: forget all fetchers. */
+    void reset() {
+        lose();
+        stop();
+        threads.clear();
+    }
+
+    /** ReplicaFetcherManager#removeFetcherForPartitions. */
     void stop() {
         leader = -1;
-        leaderEpoch = -1;
+        for (Object thread : threads.values())
+            Reflect.call(thread, "removePartitions", Scala.set(Set.of(broker.topicPartition())));
     }
 
+    /** ReplicaManager#applyLocalFollowersDelta: take the partition from all fetchers, and give it to the new leader's. */
     void follow(int leader, int leaderEpoch) {
+        stop();
         this.leader = leader;
-        this.leaderEpoch = leaderEpoch;
+        if (leader < 0)
+            return;
+        Object thread = threads.computeIfAbsent(leader, this::thread);
+        Object log = broker.log();
+        boolean hasEpoch = Scala.unwrap(Reflect.call(log, "latestEpoch")) != null;
+        long offset = (Long) Reflect.call(log, hasEpoch ? "logEndOffset" : "highWatermark");
+        Object state = Reflect.construct(Reflect.type("kafka.server.InitialFetchState", "org.apache.kafka.server.InitialFetchState"), type -> {
+            if (type == int.class)
+                return leaderEpoch;
+            return type == long.class ? (Object) offset : type == BROKER_END_POINT ? endPointOf(leader) : Scala.option(type, broker.topicId());
+        });
+        Reflect.call(thread, "addPartitions", CollectionConverters.asScala(Map.of(broker.topicPartition(), state)));
+    }
+
+    private static Object endPointOf(int leader) {
+        return Reflect.construct(BROKER_END_POINT, type -> type == String.class ? "nowhere" : leader);
+    }
+
+    private Object thread(int leader) {
+        return Reflect.construct(THREAD, type -> {
+            if (type == END_POINT)
+                return Reflect.proxy(END_POINT, (name, arguments) -> asked(leader, name, arguments));
+            switch (type.getSimpleName()) {
+                case "String":
+                    return "fetcher " + broker.id + " from " + leader;
+                case "KafkaConfig":
+                    return broker.config();
+                case "ReplicaManager":
+                    return broker.replicaManager();
+                case "ReplicaQuota":
+                    return Reflect.proxy(type, (name, arguments) -> null);
+                case "FailedPartitions":
+                    return Reflect.construct(type, p -> null);
+                default:
+                    return (scala.Function0<Object>) broker::metadataVersion;
+            }
+        });
+    }
+
+    /** The end point of one leader, as its fetcher calls it. */
+    private Object asked(int leader, String name, Object[] arguments) {
+        switch (name) {
+            case "isTruncationOnFetchSupported":
+                return true;
+            case "brokerEndPoint":
+                return endPointOf(leader);
+            case "buildFetch":
+                return buildFetch(leader, arguments[0]);
+            case "fetch":
+                return exchange();
+            case "fetchLatestOffset":
+                return lookedUp((Integer) arguments[1], "logEndOffset");
+            case "fetchEarliestOffset":
+            case "fetchEarliestLocalOffset":
+                return lookedUp((Integer) arguments[1], "logStartOffset");
+            default:
+                throw new UnsupportedOperationException(name);
+        }
+    }
+
+    /** RemoteLeaderEndPoint#buildFetch for one partition, without throttling. */
+    private Object buildFetch(int leader, Object partitions) {
+        Map<?, ?> states = partitions instanceof Map ? (Map<?, ?>) partitions : CollectionConverters.asJava((scala.collection.Map<?, ?>) partitions);
+        Object state = states.get(broker.topicPartition());
+        Object built = null;
+        if (state != null && (Boolean) Reflect.call(state, "isReadyForFetch")) {
+            long offset = (Long) Reflect.call(state, "fetchOffset");
+            int epoch = (Integer) Reflect.call(state, "currentLeaderEpoch");
+            Object last = Scala.unwrap(Reflect.call(state, "lastFetchedEpoch"));
+            fetch = new LinkedHashMap<>();
+            fetch.put("stage", "request");
+            fetch.put("leader", leader);
+            fetch.put("leaderEpoch", epoch);
+            fetch.put("offset", offset);
+            fetch.put("epoch", last == null ? -1 : last);
+            long start = (Long) Reflect.call(broker.log(), "logStartOffset");
+            Map<TopicPartition, FetchRequest.PartitionData> asked = Map.of(broker.topicPartition(), new FetchRequest.PartitionData(
+                broker.topicId(), offset, start, 1, Optional.of(epoch), Optional.ofNullable((Integer) last)));
+            FetchRequest.Builder request = FetchRequest.Builder.forReplica((short) 13, broker.id, broker.epoch, 0, 1, asked);
+            built = Reflect.construct(FETCH, type -> type == Map.class ? asked : request);
+        }
+        Object result = built;
+        return Reflect.construct(RESULT, type -> type == Object.class ? (JAVA_MAPS ? Optional.ofNullable(result) : scala.Option.apply(result))
+            : type == Set.class ? Set.of() : Scala.set(Set.of()));
+    }
+
+    /** Hand the request over, and wait for the answer. */
+    private Object exchange() {
+        Object found;
+        if (atOnce != null) {
+            serve(atOnce);
+            if (fetch == null || fetch.get("stage").equals("out of range"))
+                found = new IOException("comes later");
+            else
+                found = answer;
+            fetch = fetch != null && fetch.get("stage").equals("out of range") ? fetch : null;
+        } else {
+            Travelling mine = current;
+            put(mine.events, "asks");
+            found = take(mine.answers);
+        }
+        if (found instanceof IOException)
+            throw new org.apache.kafka.common.KafkaException(((IOException) found).getMessage());
+        Map<TopicPartition, Object> answers = Map.of(broker.topicPartition(), found);
+        return JAVA_MAPS ? answers : CollectionConverters.asScala(answers);
+    }
+
+    /** ListOffsets of the leader that is asked where its log begins or ends, in the follower's leader epoch. */
+    private Object lookedUp(int epoch, String offset) {
+        Object error = Reflect.call(Reflect.call(looksUp.partition, "lastOffsetForLeaderEpoch", Optional.of(epoch), 0, true), "errorCode");
+        if ((Short) error != 0)
+            throw Errors.forCode((Short) error).exception();
+        long found = (Long) Reflect.call(looksUp.log(), offset);
+        return Reflect.construct(OFFSET_AND_EPOCH, type -> type == long.class ? (Object) found : (Object) epoch);
     }
 
     Map<String, Object> shown() {
         return fetch;
     }
 
-    void lose() {
-        fetch = null;
+    private Object current() {
+        Object thread = threads.get(leader);
+        if (thread == null)
+            throw new IllegalStateException("the broker follows nobody");
+        return thread;
     }
 
-    /** A whole fetch: request and answer. An answer "out of range" waits to be handled. */
+    /** Request and answer in one step. An answer "out of range" waits until it is handled. */
     void fetch(Broker asked) {
-        ask(asked);
-        if (fetch != null && !fetch.get("stage").equals("out of range"))
-            receive();
+        lose();
+        atOnce = asked;
+        try {
+            Reflect.call(current(), "doWork");
+        } finally {
+            atOnce = null;
+        }
     }
 
     /** A fetch up to its answer. */
@@ -59,119 +250,103 @@ final class Follower {
         serve(asked);
     }
 
-    /** Build the request. Source: kafka.server.RemoteLeaderEndPoint#buildFetch. */
+    /** Let the fetcher send a request. An answer that the model has dropped arrives before: it must not matter. */
     void send() {
-        Object log = broker.log();
-        fetch = new LinkedHashMap<>();
-        fetch.put("stage", "request");
-        fetch.put("leader", leader);
-        fetch.put("leaderEpoch", leaderEpoch);
-        fetch.put("offset", Reflect.call(log, "logEndOffset"));
-        Object epoch = Scala.unwrap(Reflect.call(log, "latestEpoch"));
-        fetch.put("epoch", epoch == null ? -1 : epoch);
+        if (waiting != null)
+            receive();
+        waiting = new Travelling(current());
+        Object event = take(waiting.events);
+        if (!event.equals("asks")) {
+            waiting = null;
+            fetch = null;
+            throw new IllegalStateException("the fetcher does not fetch: " + event);
+        }
     }
 
-    /** Let the leader handle the request. An answer that is an error other than "out of range" does not matter. */
+    /** Let the leader handle the request. */
     void serve(Broker asked) {
         Map<String, Object> request = fetch;
-        fetch = null;
         long offset = (Long) request.get("offset");
         int epoch = (Integer) request.get("leaderEpoch"), last = (Integer) request.get("epoch");
-        Map<String, Object> answer = new LinkedHashMap<>(request);
-        answer.put("epoch", -1);
+        Map<String, Object> shown = new LinkedHashMap<>(request);
+        shown.put("epoch", -1);
+        answer = new FetchResponseData.PartitionData().setPartitionIndex(0);
         try {
             Object read = asked.fetch(broker.id, broker.epoch, offset, epoch, last, true);
             Object diverging = ((Optional<?>) Reflect.get(read, "divergingEpoch")).orElse(null);
-            List<long[]> found = Kafka.read(Reflect.get(Reflect.get(read, "fetchedData"), "records"));
+            Object data = Reflect.get(Reflect.get(read, "fetchedData"), "records");
+            List<long[]> found = Kafka.read(data);
             if (diverging != null) {
-                answer.put("stage", "diverging");
-                answer.put("epoch", Reflect.call(diverging, "epoch"));
-                answer.put("endOffset", Reflect.call(diverging, "endOffset"));
+                shown.put("stage", "diverging");
+                shown.put("epoch", Reflect.call(diverging, "epoch"));
+                shown.put("endOffset", Reflect.call(diverging, "endOffset"));
+                answer.setDivergingEpoch((FetchResponseData.EpochEndOffset) diverging);
             } else if (found.isEmpty()) {
                 // with nothing new the request waits; kafka.server.DelayedFetch#onComplete reads once more when it is woken
-                answer.put("stage", "nothing new");
+                shown.put("stage", "nothing new");
                 read = asked.fetch(broker.id, broker.epoch, offset, epoch, last, false);
             } else {
-                answer.put("stage", "record");
-                answer.put("record", new long[] {found.get(0)[1], found.get(0)[2]});
+                shown.put("stage", "record");
+                shown.put("record", new long[] {found.get(0)[1], found.get(0)[2]});
             }
-            answer.put("highWatermark", Reflect.get(read, "highWatermark"));
-            answer.put("logStart", diverging == null ? Reflect.get(read, "logStartOffset") : null);
-            records = Kafka.copied(Reflect.get(Reflect.get(read, "fetchedData"), "records"));
+            shown.put("highWatermark", Reflect.get(read, "highWatermark"));
+            shown.put("logStart", Reflect.get(read, "logStartOffset"));
+            answer.setHighWatermark((Long) Reflect.get(read, "highWatermark")).setLogStartOffset((Long) Reflect.get(read, "logStartOffset"));
+            Reflect.call(answer, "setRecords", Kafka.copied(data));
         } catch (OffsetOutOfRangeException e) {
-            answer.put("stage", "out of range");
+            shown.put("stage", "out of range");
+            answer.setErrorCode(Errors.OFFSET_OUT_OF_RANGE.code());
         } catch (NotLeaderOrFollowerException | FencedLeaderEpochException | UnknownLeaderEpochException e) {
-            return;  // the follower backs off and asks again
+            answer.setErrorCode(Errors.forException(e).code());
+            if (waiting != null)
+                receive();  // the follower backs off and asks again
+            fetch = null;
+            return;
         }
-        fetch = answer;
+        fetch = shown;
     }
 
-    /** Handle the answer. Source: AbstractFetcherThread#processFetchRequest, ReplicaFetcherThread#processPartitionData (3.5). */
+    /** Hand the answer over, and let the fetcher do with it what it does. */
     void receive() {
-        Map<String, Object> answer = fetch;
         fetch = null;
-        Object log = broker.log();
-        boolean expected = answer.get("leader").equals(leader) && answer.get("offset").equals(Reflect.call(log, "logEndOffset"));
-        if (!expected)
+        if (waiting == null)
             return;
-        if (answer.get("stage").equals("diverging")) {
-            truncate(log, ((Number) answer.get("epoch")).intValue(), ((Number) answer.get("endOffset")).longValue());
+        Travelling mine = waiting;
+        waiting = null;
+        put(mine.answers, answer);
+        Object event = take(mine.events);
+        if (event instanceof Throwable)
+            throw Reflect.sneak((Throwable) event);
+    }
+
+    /** The request or the answer is lost: the fetcher sees a broken connection. */
+    void lose() {
+        fetch = null;
+        if (waiting == null)
             return;
-        }
-        Object partition = broker.partition;
-        if (Reflect.byName(partition.getClass(), "appendRecordsToFollowerOrFutureReplica").getParameterCount() == 2)
-            Reflect.call(partition, "appendRecordsToFollowerOrFutureReplica", records, false);
-        else
-            Reflect.call(partition, "appendRecordsToFollowerOrFutureReplica", records, false, leaderEpoch);
-        updateHighWatermark(log, ((Number) answer.get("highWatermark")).longValue());
-        Object reason = Reflect.enumOf(Reflect.type("org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason"), "LeaderOffsetIncremented");
-        Reflect.call(log, "maybeIncrementLogStartOffset", answer.get("logStart"), reason);
+        Travelling mine = waiting;
+        waiting = null;
+        put(mine.answers, new IOException("lost"));
+        take(mine.events);
     }
 
-    private static void updateHighWatermark(Object log, long offset) {
-        Reflect.call(log, "maybeUpdateHighWatermark", offset);
-    }
-
-    /** AbstractFetcherThread#getOffsetTruncationState. */
-    private void truncate(Object log, int epoch, long endOffset) {
-        long end = (Long) Reflect.call(log, "logEndOffset");
-        Object own = Scala.unwrap(Reflect.call(log, "endOffsetForEpoch", epoch));
-        long point;
-        if (own == null)
-            point = Math.min(endOffset, end);
-        else {
-            long ownEnd = ((Number) Reflect.get(own, "offset")).longValue();
-            boolean known = ((Number) (own.getClass().isRecord() ? Reflect.call(own, "epoch") : leaderEpochOf(own))).intValue() == epoch;
-            point = Math.min(known ? Math.min(ownEnd, endOffset) : ownEnd, end);
-        }
-        Reflect.call(broker.partition, "truncateTo", point, false);
-    }
-
-    private static Object leaderEpochOf(Object offsetAndEpoch) {
-        try {
-            return Reflect.get(offsetAndEpoch, "leaderEpoch");
-        } catch (Reflect.Missing e) {
-            return Reflect.get(offsetAndEpoch, "epoch");
-        }
-    }
-
-    /** AbstractFetcherThread#fetchOffsetAndTruncate, with the leader's answers read off its log. */
+    /** Hand over the answer that the offset is out of range; the fetcher asks where the leader's log begins and ends. */
     void outOfRange(Broker asked) {
-        boolean late = leader != (Integer) fetch.get("leader") || !fetch.get("offset").equals(Reflect.call(broker.log(), "logEndOffset"));
+        looksUp = asked;
+        if (waiting != null) {
+            receive();
+            return;
+        }
         fetch = null;
-        if (late)
-            return;
-        Object log = broker.log(), leaders = asked.log();
-        long end = (Long) Reflect.call(log, "logEndOffset"), leaderEnd = (Long) Reflect.call(leaders, "logEndOffset");
-        if (leaderEnd < end) {
-            Reflect.call(broker.partition, "truncateTo", leaderEnd, false);
-            return;
-        }
-        long leaderStart = (Long) Reflect.call(leaders, "logStartOffset");
-        if (leaderStart > end) {
-            java.lang.reflect.Method truncate = Reflect.byName(broker.partition.getClass(), "truncateFullyAndStartAt");
-            Reflect.invoke(broker.partition, truncate, Reflect.supply(truncate.getParameterTypes(),
-                type -> type == long.class ? (Object) leaderStart : type == boolean.class ? (Object) false : Scala.option(type, null)));
-        }
+        atOnce = null;
+        waiting = null;
+        FetchResponseData.PartitionData kept = answer;
+        waiting = new Travelling(current());
+        Object event = take(waiting.events);
+        answer = kept;
+        if (event.equals("asks"))
+            receive();
+        else
+            waiting = null;
     }
 }

@@ -108,10 +108,7 @@ final class Reflect {
 
     /** A new instance by the constructor with the most parameters. */
     static Object construct(Class<?> type, Function<Class<?>, Object> by) {
-        Constructor<?> longest = Arrays.stream(type.getDeclaredConstructors())
-            .max((a, b) -> Integer.compare(a.getParameterCount(), b.getParameterCount()))
-            .orElseThrow(() -> new Missing("no constructor of " + type.getName()));
-        longest.setAccessible(true);
+        Constructor<?> longest = longest(type);
         Object[] arguments = supply(longest.getParameterTypes(), by);
         try {
             return longest.newInstance(arguments);
@@ -120,6 +117,14 @@ final class Reflect {
         } catch (ReflectiveOperationException | IllegalArgumentException e) {
             throw new Missing(longest + " cannot be called with " + Arrays.toString(arguments) + ": " + e.getMessage());
         }
+    }
+
+    static Constructor<?> longest(Class<?> type) {
+        Constructor<?> longest = Arrays.stream(type.getDeclaredConstructors())
+            .max((a, b) -> Integer.compare(a.getParameterCount(), b.getParameterCount()))
+            .orElseThrow(() -> new Missing("no constructor of " + type.getName()));
+        longest.setAccessible(true);
+        return longest;
     }
 
     /** The constructor with these parameters, or null. */
@@ -140,6 +145,8 @@ final class Reflect {
             throw sneak(e.getCause());
         } catch (ReflectiveOperationException e) {
             throw new Missing(constructor + ": " + e.getMessage());
+        } catch (IllegalArgumentException e) {
+            throw new Missing(constructor + " cannot be called with " + Arrays.toString(arguments) + ": " + e.getMessage());
         }
     }
 

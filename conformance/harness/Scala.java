@@ -1,7 +1,6 @@
 import java.util.Collection;
 import java.util.List;
 import java.util.Optional;
-import java.util.Set;
 import java.util.TreeSet;
 import scala.Option;
 import scala.jdk.javaapi.CollectionConverters;
@@ -14,12 +13,8 @@ final class Scala {
         return CollectionConverters.asScala(values).toList();
     }
 
-    static Object emptySet() {
-        return CollectionConverters.asScala(Set.of()).toSet();
-    }
-
-    static Object emptyMap() {
-        return CollectionConverters.asScala(java.util.Map.of());
+    static Object set(Collection<?> values) {
+        return CollectionConverters.asScala(values).toSet();
     }
 
     /** A value in whichever kind of option a parameter takes. */

@@ -229,7 +229,7 @@ def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth
 
     Kind: state.
     When false: fetches at the high watermark fail.
-    Source: kafka.log.Log#updateHighWatermark (2.4 to 3.8); KAFKA-9491.
+    Source: kafka.log.Log#updateHighWatermark (2.4 to 3.0), kafka.log.UnifiedLog#updateHighWatermark (3.1 to 3.8); KAFKA-9491.
     """
     replica = partition.replicas[broker]
     if replica.log_start <= replica.high_watermark <= replica.log_end_offset:

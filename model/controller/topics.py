@@ -105,7 +105,7 @@ def take_back_added_partition(cluster: Cluster, controller: int, protocol: Contr
     Actor: the controller.
     Enabled: `added_partitions_taken_back`; it is free and deletes the topic, and did not find the partition when it took office.
     Effect: ZooKeeper holds the assignment of the first partition alone. Until KAFKA-6612 the controller logged an error and did nothing.
-    Source: kafka.controller.KafkaController#processPartitionModifications (2.0).
+    Source: kafka.controller.KafkaController#processPartitionModifications (2.3).
     """
     context = cluster.controllers[controller]
     if not protocol.added_partitions_taken_back or not cluster.zk.partition_added or not is_free(context):

@@ -75,7 +75,7 @@ def end_of_epoch(replica: Broker, epoch: int, leader_epoch: int | None) -> tuple
     Args:
         leader_epoch: of a leader, its own: in that epoch it may have no record yet. None for a follower.
 
-    Source: LastOffsetForEpoch; kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (3.5).
+    Source: LastOffsetForEpoch; org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache#endOffsetFor (3.5).
     """
     log = replica.log
     if not log or log[-1].epoch == epoch or leader_epoch == epoch:

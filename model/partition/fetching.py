@@ -172,7 +172,10 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
 
 
 def bounded(high_watermark: int, replica: Replica) -> int:
-    """A leader's high watermark as a follower takes it over: within its own log. Source: kafka.log.Log#updateHighWatermark (2.4 to 3.8)."""
+    """A leader's high watermark as a follower takes it over: within its own log.
+
+    Source: kafka.log.Log#updateHighWatermark (2.4 to 3.0), kafka.log.UnifiedLog#updateHighWatermark (3.1 to 3.8).
+    """
     return min(max(high_watermark, replica.log_start), replica.log_end_offset)
 
 

@@ -15,7 +15,10 @@ EpochEnd = tuple[int, int]  # a leader epoch, and the offset behind its last rec
 
 
 def latest_epoch(replica: Replica) -> int:
-    """The newest epoch in the cache, or -1. Source: kafka.server.epoch.LeaderEpochFileCache#latestEpoch (0.11 to 3.8)."""
+    """The newest epoch in the cache, or -1.
+
+    Source: kafka.server.epoch.LeaderEpochFileCache#latestEpoch (0.11 to 3.4), since then in org.apache.kafka.storage.internals.epoch.
+    """
     for epoch in reversed(range(len(replica.epoch_starts))):
         if replica.epoch_starts[epoch] is not None:
             return epoch
@@ -31,7 +34,8 @@ def with_epoch(replica: Replica, epoch: int, offset: int, protocol: PartitionPro
     """The replica that knows that an epoch begins at an offset.
 
     Entries that contradict it are dropped; until 2.0.0 it was not noted itself where it contradicted the newest.
-    Source: kafka.server.epoch.LeaderEpochFileCache#assign (0.11 to 2.0.0), #truncateAndAppend (2.0.1 to 3.8).
+    Source: kafka.server.epoch.LeaderEpochFileCache#assign (0.11 to 2.0.0), #truncateAndAppend (2.0.1 to 2.6),
+        which is part of #assign since.
     """
     newest = latest_epoch(replica)
     if newest != NO_EPOCH:
@@ -77,7 +81,8 @@ def truncated(replica: Replica, offset: int, protocol: PartitionProtocol) -> Rep
 def without_epochs_from(replica: Replica, offset: int) -> Replica:
     """The replica without epochs that begin at an offset or later.
 
-    Source: kafka.server.epoch.LeaderEpochFileCache#clearAndFlushLatest (2.0.0), #truncateFromEnd (2.0.1 to 3.8).
+    Source: kafka.server.epoch.LeaderEpochFileCache#clearAndFlushLatest (2.0.0), #truncateFromEnd (2.0.1 to 3.7),
+        #truncateFromEndAsyncFlush (3.8).
     """
     return evolve(replica, epoch_starts=tuple(None if start is None or start >= offset else start for start in replica.epoch_starts))
 

@@ -52,7 +52,7 @@ def expand_isr(partition: Partition, leader: int, follower: int, protocol: Parti
     Actor: the leader.
     Enabled: it presumes leadership; the follower is assigned as far as it knows, not in its ISR and has caught up.
     Effect: see `written`.
-    Source: kafka.cluster.Partition#maybeExpandIsr (0.8 to 2.6).
+    Source: kafka.cluster.Partition#updateLeaderHWAndMaybeExpandIsr (0.8), #maybeExpandIsr (0.10.2 to 2.6).
     """
     if leader == follower or not partition.leads(leader):
         return None
