@@ -102,7 +102,7 @@ def simulate(
         weights: by action, how likely its steps are compared to others; 1 for those that are left out, and 0 for never.
         check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
         workers: threads; as many as there are processors if None.
-        audit: how many paths of each function to hold against plain Python evaluation.
+        audit: how many paths of each function to compare with plain Python on a random state, too; on its own state every path is.
         coverage: find the statements that ran in no visited state.
         on_progress: called now and then with the walks and steps made, and the time; a KeyboardInterrupt ends the simulation early.
 

@@ -50,7 +50,7 @@ def explore(
         keep_going: go on after the first level with a violation, until every state is seen.
         on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the keyboard, ends the
             search with what was learned so far and verdict UNKNOWN.
-        audit: how many paths of each function to hold against plain Python evaluation.
+        audit: how many paths of each function to compare with plain Python on a random state, too; on its own state every path is.
         workers: threads to explore with; as many as there are processors if None.
         checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see `explorer.search.checkpoint`.
         resume: go on from the last snapshot in that folder.

@@ -1523,6 +1523,20 @@ def test_a_change_of_mind_is_noticed_without_audits_where_paths_meet(system_of: 
     assert "reads_by_turns() is not a pure function of the state" in message
 
 
+@action(actor="test")
+def reads_and_looks_less(state: Small) -> Small:
+    number = state.number
+    if calls() in (1, 2) and state.flag:
+        number = 0
+    return evolve(state, number=number)
+
+
+def test_a_path_that_ends_where_another_went_on_is_noticed(system_of: SystemOf) -> None:
+    """What comes out is the same."""
+    message = failure(system_of([START, attrs.evolve(START, flag=True)], [reads_and_looks_less]), audit=0)
+    assert "reads_and_looks_less() is not a pure function of the state" in message
+
+
 def test_pure_functions_are_not_reported_however_many_paths_are_audited(system_of: SystemOf) -> None:
     @action(actor="test", by=Integers(0, 3))
     def works(state: Small, by: int) -> Small | None:
