@@ -53,8 +53,6 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
         movable = {of: names[-most + 1 :] if most > 1 else () for of, names in movable.items()}
     choices = [[dict(zip(names, image, strict=True)) for image in itertools.permutations(names)] for names in movable.values()]
     every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
-    if system.liveness:
-        every = every[:1]
     initial = set(system.initial)
     return [
         found

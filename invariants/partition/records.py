@@ -172,7 +172,7 @@ def followers_do_not_diverge(partition: Partition, leader: int, follower: int, o
 
 
 @step_property(follower=brokers, offset=offsets)
-def who_is_passed_keeps_no_foreign_records(before: Partition, after: Partition, follower: int, offset: int) -> Truth:
+def overtaken_follower_keeps_no_diverging_records(before: Partition, after: Partition, follower: int, offset: int) -> Truth:
     """S7 for a follower that was out of range: where its leader has passed it meanwhile, it goes on with records that the leader has, too.
 
     Kind: step.

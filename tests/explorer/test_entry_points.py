@@ -303,19 +303,19 @@ def test_sources_in_an_archive_are_the_same_sources(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "highwater.zip", "w") as archive:
         for file in (ROOT / "explorer").rglob("*.py"):
             archive.write(file, file.relative_to(ROOT))
-    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'highwater.zip')!r})\nfrom explorer.kernels import kept\n"
-    code += "print(kept.__file__, kept._made_of())"
+    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'highwater.zip')!r})\nfrom explorer.kernels import code_cache\n"
+    code += "print(code_cache.__file__, code_cache._made_of())"
     shown = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
-    assert shown == [str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "kept.py"), code_cache._made_of()]
+    assert shown == [str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "code_cache.py"), code_cache._made_of()]
 
 
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) -> None:
     code = f"""
 import sys, pathlib, numpy as np
-from explorer.kernels import doors, kept
-kept.folders = lambda: [pathlib.Path({str(folder)!r})]
+from explorer.kernels import code_cache, entry_points
+code_cache.folders = lambda: [pathlib.Path({str(folder)!r})]
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
-doors.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
+entry_points.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
 print(sorted(table[table > 0] & 7), "numba" in sys.modules)
 """
 

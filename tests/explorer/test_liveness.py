@@ -11,8 +11,9 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import breadth_first
+from explorer.search import breadth_first, plain_python
 from explorer.search.lassos import lasso_at
+from explorer.search.store import Store
 from explorer.system import ModelError
 from explorer.verdict import Budget, Verdict
 from model.language.declarations import (
@@ -429,3 +430,70 @@ def test_mistakes_of_a_declaration_are_named() -> None:
         gets_in([enter_if_free], [per(enter_if_free)])
     with pytest.raises(TypeError, match="declared parameters"):
         leads_to(lambda state, process, other: True, process=PROCESS)(wants)
+
+
+# Symmetry: one client is chosen for ever; it may flip a switch, and any other one may end it all.
+
+CLIENT = Integers(0, 2, label="c", names="clients")
+
+
+@attrs.frozen
+class Chosen:
+    client: int = within(CLIENT)
+    on: bool = within(BOOLEAN)
+    over: bool = within(BOOLEAN)
+
+
+@action(actor="client", client=CLIENT)
+def act(chosen: Chosen, client: int) -> Chosen | None:
+    if chosen.over:
+        return None
+    return evolve(chosen, on=not chosen.on) if client == chosen.client else evolve(chosen, over=True)
+
+
+def test_a_cycle_of_orbits_in_which_another_client_acts_is_not_fair_to_each(system_of: Callable[..., Any]) -> None:
+    """Without names, `act` is taken on the cycle; with names, the other clients never act though they always can."""
+
+    def ends(fair: Action | Per) -> Liveness:
+        @eventually(fair=[fair])
+        def it_is_over(chosen: Chosen) -> bool:
+            return chosen.over
+
+        return it_is_over
+
+    initial = [Chosen(client, False, False) for client in range(3)]
+    for fair, verdict in ((act, Verdict.HOLDS), (per(act), Verdict.VIOLATED)):
+        plain = system_of(initial, [act], [ends(fair)])
+        symmetric = attrs.evolve(plain, interchangeable={"clients": (0, 1, 2)})
+        ours, theirs = breadth_first.explore(symmetric), plain_python.explore(plain)
+        assert ours.stored_states < ours.distinct_states
+        assert (ours.verdict, theirs.verdict) == (verdict, verdict)
+        assert ours.violations == theirs.violations
+
+
+def test_what_is_held_back_is_counted_without_symmetry(system_of: Callable[..., Any]) -> None:
+    @eventually(fair=[count_for])
+    def somebody_counts_far(counts: Counts) -> bool:
+        return max(counts.of) > 1
+
+    plain = system_of([Counts((0, 0, 0))], [count_for], [somebody_counts_far])
+    symmetric = attrs.evolve(plain, interchangeable={"clients": (0, 1, 2)})
+    ours, theirs = breadth_first.explore(symmetric), plain_python.explore(plain)
+    assert ours.stored_states < ours.distinct_states
+    assert ours.held_back == theirs.held_back == {"somebody_counts_far": 1}
+
+
+@attrs.frozen
+class Counts:
+    of: tuple[int, ...] = within(ArrayOf(Integers(0, Limit(1, "count")), 3, by="clients"))
+
+
+@action(actor="client", client=CLIENT)
+def count_for(counts: Counts, client: int) -> Counts:
+    return evolve(counts, of=replaced(counts.of, client, counts.of[client] + 1))
+
+
+def test_a_graph_that_does_not_fit_leaves_the_verdict_open(system_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "room", property(lambda store: 40 * store.count + 6))
+    outcome = breadth_first.explore(system_of([BOTH_IDLE], LOCK, [gets_in(LOCK, ())]))
+    assert (outcome.verdict, outcome.reason, outcome.violations) == (Verdict.UNKNOWN, "memory", ())
