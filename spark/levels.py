@@ -90,6 +90,7 @@ class Levels:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
+        self.temporary = False  # whether the folder goes with the search
         self._folder = Folder(uri)
         self._last_hash = ""
         self._lock: Lock | RemoteLock | None = None

@@ -8,14 +8,18 @@ tuples, the length.
 from __future__ import annotations
 
 import importlib
+import pickle
+import subprocess
+import sys
 import threading
 import warnings
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
-from numpy import ndarray
+from numpy import empty, ndarray
 
 from explorer.kernels import code_cache
 from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
@@ -59,6 +63,12 @@ class Door:
             return door
 
     def _compile(self, name: str, arguments: tuple[Any, ...]) -> Function | None:
+        made = _compiled_elsewhere(self._module, self._name, arguments) if elsewhere else None
+        if made is not None:
+            with suppress(RuntimeError):
+                door = code_cache.linked(name, *made)
+                code_cache.keep(name, *made)
+                return door
         from explorer.kernels import compiling  # imports numba
 
         kernel = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)
@@ -72,6 +82,37 @@ class Door:
             return None
         code_cache.keep(name, symbol, code)
         return door
+
+
+elsewhere = False
+"""Whether to compile in processes of their own, because numba takes more memory than this process has to spare."""
+
+_ELSEWHERE = """
+import pickle, sys
+sys.path[:], module, name, arguments = pickle.load(sys.stdin.buffer)
+import importlib
+from explorer.kernels import compiling
+made = compiling.object_code(getattr(importlib.import_module(f"explorer.kernels.{module}"), name), pickle.loads(arguments))
+sys.stdout.buffer.write(pickle.dumps(made))
+"""
+
+
+def _compiled_elsewhere(module: str, name: str, arguments: tuple[Any, ...]) -> tuple[str, bytes] | None:
+    """The object code of a kernel for arguments of such types, and the name of the door in it; None if that process failed."""
+    # the arguments are read once the path is known
+    asked = pickle.dumps(([*sys.path], module, name, pickle.dumps(_empty(arguments))))
+    ran = subprocess.run([sys.executable, "-I", "-c", _ELSEWHERE], input=asked, capture_output=True, check=False)
+    return pickle.loads(ran.stdout) if ran.returncode == 0 else None
+
+
+def _empty(argument: Any) -> Any:
+    """An argument of the same type with nothing in it."""
+    if isinstance(argument, ndarray):
+        return empty((0,) * argument.ndim, argument.dtype)
+    if isinstance(argument, tuple):
+        inside = map(_empty, argument)
+        return type(argument)(*inside) if hasattr(argument, "_fields") else tuple(inside)
+    return argument
 
 
 def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:

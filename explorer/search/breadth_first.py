@@ -129,6 +129,9 @@ class _Search:
         except KeyboardInterrupt:
             reason = "interrupted"
             self._interrupted()
+        except MemoryError:
+            reason = "memory"
+            self._interrupted()
         finally:
             self.engine.close()
             if self.snapshots is not None:

@@ -71,9 +71,11 @@ class Expansion:
         try:
             running += [self._engine.pool.submit(self._run_one, work, end, pause_at) for work in works]
             return [each.result() for each in running]
-        except BaseException:
+        except BaseException as error:
             self._store.shared[arrays.STOP] = 1
             wait(running)
+            if isinstance(error, RuntimeError) and "start new thread" in str(error):
+                raise MemoryError(str(error)) from None
             raise
 
     def _run_one(self, work: Work, end: int, pause_at: int) -> int:

@@ -13,7 +13,7 @@ from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, SPARE, STOP, Work
-from explorer.memory import machine_memory, process_memory, reserve
+from explorer.memory import address_space, machine_memory, process_memory, reserve
 from explorer.system import ModelError
 from explorer.verdict import Budget
 
@@ -62,12 +62,13 @@ class Store:
         self._budget = budget
         self.pool = pool
         self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
+        entry_points.elsewhere = budget.memory is not None
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
             least = self._other + SMALLEST_BUDGET
             raise ModelError(f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs {least:,}")
         most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
-        self.rows = reserve(((most + RESERVED_ROWS) * layout.units,), np.uint32)
+        most = self._reserve(most)
         self._cells = memoryview(self.rows)
         self._most = most
         self.table = reserve((0,), np.uint32)
@@ -75,6 +76,22 @@ class Store:
         self.capacity = 0
         self.level_ends = [0]
         self._room = np.zeros((1, layout.words), np.uint64)
+
+    def _reserve(self, most: int) -> int:
+        """Reserve address space for so many rows, or for as many as there is room for; how many these are.
+
+        Where address space is limited, half of it is left to the visited set, to threads and to all else.
+        """
+        left = address_space()
+        most = most if left is None else min(most, left // 2 // self._row)
+        while True:
+            try:
+                self.rows = reserve(((max(1, most) + RESERVED_ROWS) * len(self.units),), np.uint32)
+                return max(1, most)
+            except MemoryError as error:
+                if most * self._row < SMALLEST_BUDGET:
+                    raise ModelError(f"there is no room for states: {error}") from None
+            most //= 2
 
     @property
     def _memory(self) -> int:
@@ -155,8 +172,10 @@ class Store:
         slots = max(FIRST_TABLE, 2 * len(self.table), 2 * self.count)
         if self.count * self._row + 4 * slots > self._memory:
             raise Stopped("memory")
-        self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
-        self.table = reserve((slots,), np.uint32)
+        try:
+            self.table = reserve((slots,), np.uint32)  # gives the old one back before the new one takes memory
+        except MemoryError:
+            raise Stopped("memory") from None
         spread(self.pool, self._enter, 0, self.count)
         self._set_capacity()
 

@@ -86,6 +86,8 @@ def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]
 
     known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage")
     checkpoint = None if options.get("checkpoint") is None else Path(options["checkpoint"])
+    if "://" in str(options.get("checkpoint")):
+        raise SpecError(f"{options['checkpoint']}: the local engine keeps checkpoints in folders of this machine; add --engine spark")
     return breadth_first.explore(system, budget, check_deadlock=spec.check_deadlock, checkpoint=checkpoint, **known)
 
 

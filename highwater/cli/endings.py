@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
+import resource
 import select
 import signal
 import sys
@@ -121,7 +123,17 @@ def _run(run: Callable[[], Any]) -> int:
         _say("highwater: out of memory; lower a bound, or give it more")
         return UNKNOWN
     except Exception as error:
+        if _is_out_of_memory(error):
+            _say("highwater: out of memory; lower a bound, or give it more")
+            return UNKNOWN
         return _unexpected(error)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether the system has refused memory in other words than a MemoryError: a library that finds no address space is not loaded."""
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    unloaded = isinstance(error, OSError | ImportError) and "shared object" in str(error)
+    return getattr(error, "errno", None) == errno.ENOMEM or (limited and unloaded)
 
 
 def _asked_for(error: SystemExit) -> int:

@@ -121,6 +121,8 @@ class Cluster:
             )
         except Exception as error:
             advice = f"levels up to {level.depth} are whole in {self._levels.uri}: go on with --resume"
+            if self._levels.temporary:
+                advice = "nothing is kept of this search: name a --checkpoint folder, from which --resume goes on"
             raise ClusterError(f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  {advice}") from error
         return [row.report for row in rows]
 

@@ -73,7 +73,9 @@ def explore(
     if not spark.sparkContext.master.startswith("local"):
         raise CheckpointError(f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach")
     with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
-        return _Search(make_system, budget, spark, folder, options, resume=False).run()
+        search = _Search(make_system, budget, spark, folder, options, resume=False)
+        search.store.temporary = True
+        return search.run()
 
 
 @attrs.frozen

@@ -872,14 +872,19 @@ def test_a_checkpoint_of_another_spec_is_refused(highwater: Run, tmp_path: Path,
     ("options", "words"),
     [
         (["--resume"], "--resume needs --checkpoint DIR"),
+        (
+            ["--checkpoint", "hdfs://somewhere/snapshots"],
+            "the local engine keeps checkpoints in folders of this machine; add --engine spark",
+        ),
         (["--checkpoint", "snapshots", VIOLATED.parent], "name one spec"),
         (["--checkpoint", "snapshots", "--engine", "python"], "by the local engine or on Spark"),
         (["--json", "other.toml"], "--json would overwrite a spec"),
     ],
-    ids=range(4),
+    ids=range(5),
 )
 def test_options_that_do_not_go_together_exit_2(highwater: Run, options: list[object], words: str) -> None:
     result = highwater("check", VIOLATED, *options)
     assert result.exit_code == 2
     assert words in result.stderr
     assert not Path("snapshots").exists()
+    assert not Path("hdfs:").exists()
