@@ -593,21 +593,21 @@ def test_initial_states_beyond_what_is_reserved_are_left_out(monkeypatch: pytest
 
 
 @attrs.frozen
-class Draw:
-    """A number that nothing looks at, and whether it was drawn."""
+class Lot:
+    """A number that nothing looks at, and whether it was taken."""
 
     number: int = within(Integers(0, (1 << 15) - 1))
-    drawn: bool = within(BOOLEAN)
+    taken: bool = within(BOOLEAN)
 
 
 @action(actor="somebody")
-def draw(lot: Draw) -> Draw | None:
-    """The lot is drawn."""
-    return None if lot.drawn else evolve(lot, drawn=True)
+def take(lot: Lot) -> Lot | None:
+    """The lot is taken."""
+    return None if lot.taken else evolve(lot, taken=True)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_as_many_initial_states_as_are_worth_a_filter_are_explored(workers: int) -> None:
-    every = tuple(Draw(number, False) for number in range(engine.ROWS_WORTH_A_FILTER))
-    system = System(domain_of(Draw, None), every, tuple(draw.instances(None)))
+    every = tuple(Lot(number, False) for number in range(engine.ROWS_WORTH_A_FILTER))
+    system = System(domain_of(Lot, None), every, tuple(take.instances(None)))
     assert breadth_first.explore(system, workers=workers).levels == (len(every), len(every))
