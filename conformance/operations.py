@@ -202,7 +202,8 @@ REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", 
 """Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard may be wrong."""
 
 UNMAPPED: Mapping[str, str] = {
-    "fence": "the controller's", "unfence": "the controller's", "elect": "the controller's", "elect_uncleanly": "the controller's",
+    "fence": "the controller's", "unfence": "the controller's", "elect": "the controller's", "elect_last_known_leader": "the controller's",
+    "elect_uncleanly": "the controller's",
     "move_leadership": "the controller's", "begin_controlled_shutdown": "the controller's", "remove_replica": "the controller's",
     "add_replica": "the controller's", "alter_partition": "the controller's; the request that it answers is compared",
     "ask_deposed_controller": "the controller's", "give_up": "a producer's timeout, which no broker remembers",

@@ -9,7 +9,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from explorer.memory import in_bytes
 from highwater.limits import LARGEST_SPEC, MOST_LINES
 
 NOT_SPECS = ("pyproject.toml",)
@@ -33,6 +32,8 @@ def text_of(path: Path, most: int) -> str:
             raise OSError(errno.EINVAL, "is a pipe, a device or a socket, and not a file")
         data = file.read(most + 1)
     if len(data) > most:
+        from explorer.memory import in_bytes  # not before pytest has imported tests, which may hide our packages
+
         raise OSError(errno.EFBIG, f"is larger than {in_bytes(most)}, which is the most that is read")
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 

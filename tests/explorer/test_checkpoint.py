@@ -85,14 +85,14 @@ RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from explorer.search import local, snapshots
+from explorer.search import breadth_first, snapshots
 snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 snapshots.MOST_OF_THE_TIME = 1e9
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
 from explorer.search.checkpoint import MANIFEST
 print("begin", flush=True)
-outcome = local.explore(system(leader_epoch_max=2), checkpoint=folder, resume=(folder / MANIFEST).exists(), symmetry=False)
+outcome = breadth_first.explore(system(leader_epoch_max=2), checkpoint=folder, resume=(folder / MANIFEST).exists(), symmetry=False)
 print(outcome.distinct_states, outcome.generated, outcome.depth, outcome.bounds_cut, outcome.stopped_at_bound, outcome.levels, flush=True)
 """
 

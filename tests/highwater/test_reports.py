@@ -290,7 +290,7 @@ GOOD_HEAD = {"format": FORMAT, "version": VERSION}
         (json.dumps({"format": "other", "version": VERSION, "results": []}).encode(), "is not a report"),
         (json.dumps({"format": FORMAT, "results": []}).encode(), "version None"),
         (json.dumps({"format": FORMAT, "version": VERSION + 1, "results": []}).encode(), f"version {VERSION + 1}"),
-        (json.dumps({"format": FORMAT, "version": str(VERSION), "results": []}).encode(), f"version '{VERSION}'"),
+        (json.dumps({"format": FORMAT, "version": str(VERSION), "results": []}).encode(), f'version "{VERSION}"'),
         (json.dumps(GOOD_HEAD).encode(), 'no list of "results"'),
         (json.dumps({**GOOD_HEAD, "results": {}}).encode(), 'no list of "results"'),
         (json.dumps({**GOOD_HEAD, "results": None}).encode(), 'no list of "results"'),
