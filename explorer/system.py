@@ -149,6 +149,14 @@ def failed(instance: Instance, error: BaseException, state: Any, domain: Struct)
     return ModelError(f"{instance} raised {type(error).__name__}: {error}\n  {at}\n  in the state {domain.show(state)}")
 
 
+def impure(instance: Instance) -> ModelError:
+    """The error for a function that went on differently though all it had read was the same."""
+    return ModelError(
+        f"{instance} is not a pure function of the state: with equal values read it went on differently\n  {where(instance)}\n"
+        "  look for randomness, time, globals, caches and iteration in an order that varies"
+    )
+
+
 def where(instance: Instance) -> str:
     """File and first line of the function behind an instance."""
     code = instance.of.function.__code__

@@ -255,7 +255,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a path is not compared with plain Python",
         "compiler/decision_trees.py",
-        "        if result != self._meant(reference, words):",
+        "        if result != self.meant(reference, words):",
         "        if False:",
         (REFUSED,),
     ),
@@ -269,7 +269,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a known end of a path is overwritten",
         "compiler/decision_trees.py",
-        "        if cells[position] not in (UNKNOWN, PENDING, reference):\n            raise self._impure(number)\n",
+        "        if cells[position] not in (UNKNOWN, PENDING, reference):\n            raise impure(self.instances[number])\n",
         "",
         (ENDS,),
     ),

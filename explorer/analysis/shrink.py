@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -10,7 +11,7 @@ from typing import Any
 import attrs
 
 from explorer.search.breadth_first import explore
-from explorer.system import Cut, System, judge_end, successor
+from explorer.system import Cut, ModelError, System, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation
 from model.language.declarations import Instance, invariant
@@ -167,14 +168,17 @@ class _Shrinking:
             return _Search(None, True, 0)
         system = self._searched(tuple(initial), target)
         deadlock = target is None and self.name == DEADLOCK
-        symmetry = target is None and tuple(initial) == self.system.initial
-        outcome = explore(
+        explored = functools.partial(
+            explore,
             system,
             Budget(max_depth=depth, max_states=self.states),
             check_deadlock=deadlock,
-            symmetry=symmetry,
             on_progress=lambda progress: self.on_progress(self.length),
         )
+        try:
+            outcome = explored(symmetry=target is None and tuple(initial) == self.system.initial)
+        except ModelError:  # the walks went without symmetry, which the model may not keep
+            outcome = explored(symmetry=False)
         if outcome.reason == "interrupted":  # what was found stays, as short as it is by now
             self.ends_at = 0.0
         found = list(outcome.violations[0].trace) if outcome.violations else None

@@ -11,7 +11,7 @@ Trees are caches of pure functions: they may be grown in any order, anywhere, an
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -19,11 +19,12 @@ import numpy as np
 from explorer.compiler.comparison import PlainStates
 from explorer.compiler.containers import NeededWhole
 from explorer.compiler.effects import FIRST_EFFECT, Column, Effects
+from explorer.compiler.equivariance import Equivariance
 from explorer.compiler.layout import Layout, Leaf
-from explorer.compiler.permutations import Image, Permutation, families
+from explorer.compiler.permutations import Image, families
 from explorer.compiler.tracing import Recorder
 from explorer.compiler.views import plain, tracing_errors
-from explorer.system import RAISED, Cut, ModelError, failed, judge, line_of, successor, verdict_of, where
+from explorer.system import RAISED, Cut, ModelError, failed, impure, judge, line_of, successor, verdict_of, where
 from model.language.declarations import Instance
 
 MOST_BRANCHES = 1 << 28
@@ -52,8 +53,23 @@ class Program:
     """
 
     def __init__(
-        self, layout: Layout, instances: Sequence[Instance], effects: Effects, audit: int, permutations: Sequence[Permutation] = ()
+        self,
+        layout: Layout,
+        instances: Sequence[Instance],
+        effects: Effects,
+        audit: int,
+        images: Sequence[Image] = (),
+        share: bool = True,
     ) -> None:
+        """
+        Args:
+            audit: how many paths of each function to hold against plain Python where they did not look, too.
+            images: those of the permutations of interchangeable names, the identity first; every path is tried on all of them.
+            share: whether a path that one instance has taken serves the images of the instance, too.
+
+        Raises:
+            ModelError: the image of an instance is none of the instances.
+        """
         self.instances = instances
         self.effects = effects
         self.branches = Column(np.uint64, most=MOST_BRANCHES)
@@ -63,12 +79,11 @@ class Program:
         self.layout = layout
         self._first: list[tuple[int, Image | None]] = [(number, None) for number in range(len(instances))]
         self._others: list[list[tuple[int, Image]]] = [[] for _ in instances]
-        images: dict[int, Image] = {}
-        for first, family in families(instances, permutations):
-            for number, permutation in family:
-                image = images.get(permutation) or images.setdefault(permutation, Image.under(permutations[permutation], layout))
-                self._first[number] = first, image
-                self._others[first].append((number, image))
+        for first, family in families(instances, [image.permutation for image in images]) if share else ():
+            for number, position in family:
+                self._first[number] = first, images[position]
+                self._others[first].append((number, images[position]))
+        self._equivariance = Equivariance(self, images[1:]) if len(images) > 1 and instances else None
         self._moved: dict[tuple[int, Image], int] = {}
         self._tests = {leaf: list(_tests_of(leaf)) for leaf in layout.root.leaves() if leaf.width}
         self._audits = {instance.of.name: audit for instance in instances}
@@ -81,8 +96,8 @@ class Program:
         It is the first of the instance's family that is run, and the family's other trees take images of its path.
 
         Raises:
-            ModelError: the function raised, returned what it must not, did what cannot be traced, or took a path that contradicts an
-                earlier one, so that it is no pure function of the state.
+            ModelError: the function raised, returned what it must not, did what cannot be traced, tells interchangeable names apart, or
+                took a path that contradicts an earlier one, so that it is no pure function of the state.
         """
         if self._end(number, words) not in (UNKNOWN, PENDING):
             return
@@ -92,14 +107,14 @@ class Program:
         self.examples.append((number, words))
         self._graft(first, path, reference)
         for other, moved in self._others[first]:
-            self._graft(other, moved.of_path(path), self._image_of(reference, moved))
+            self._graft(other, moved.of_path(path), self.image_of(reference, moved))
         self._compare(number, words, self._end(number, words))
         name = self.instances[number].of.name
         if self._audits[name] > 0:
             self._audits[name] -= 1
             self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
 
-    def _image_of(self, reference: int, image: Image) -> int:
+    def image_of(self, reference: int, image: Image) -> int:
         """The reference of the image of what a reference means."""
         return reference
 
@@ -145,22 +160,40 @@ class Program:
             For an action None, a `Cut`, or the next state's words; for an invariant whether it holds.
         """
         self.learn(number, words)
-        return self._meant(self._end(number, words), words)
+        return self.meant(self._end(number, words), words)
 
     def _trace(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
         """The path of the first of an instance's family, in the state whose image the words hold, and what it leads to."""
-        recorder, result = self._run(number, words)
+        if self._equivariance is None:
+            return self.run(number, lambda: words)
+        first, image = self._first[number]
+        base = Recorder(self.layout, words, (lambda leaf: image.origin_of_leaf(leaf, words)) if image else None)
+        reference = self._equivariance.run(first, base, lambda: tuple(image.origin_of(words)) if image else words)
+        return base.path, reference
+
+    def run(
+        self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None = None
+    ) -> tuple[list[tuple[Leaf, int]], int]:
+        """The path that an instance takes in a state, and what it leads to, as a reference.
+
+        Args:
+            words: gives those of the state.
+            read: gives the packed value of a leaf there, if not the words do.
+
+        Raises:
+            ModelError: the function raised, returned what it must not, or did what cannot be traced.
+        """
+        recorder, result = self._run(number, words, read)
         if recorder.any_order:
             self._try_other_order(number, words, result)
         return recorder.path, self._reference(result)
 
-    def _run(self, number: int, words: Any, **how: Any) -> tuple[Recorder, Any]:
-        """A run of the first of an instance's family, and what came out."""
-        first, image = self._first[number]
+    def _run(self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None, **how: Any) -> tuple[Recorder, Any]:
+        """A run of an instance, and what came out."""
         tracing_errors().clear()
-        recorder = Recorder(self.layout, words, image.origin_of_leaf if image else None, **how)
+        recorder = Recorder(self.layout, () if read else words(), read, **how)
         try:
-            result = self._traced(self.instances[first], recorder)
+            result = self._traced(self.instances[number], recorder)
             if tracing_errors():  # which the function has swallowed
                 raise tracing_errors()[0]
             return recorder, result
@@ -171,23 +204,22 @@ class Program:
         except ModelError:
             raise
         except RAISED as error:
-            self._explain(self.instances[number], words, error)
+            self._explain(self.instances[number], tuple(words()), error)
         finally:
             recorder.close()
-        return self._run(number, words, **{**how, "whole": whole, "known": known})
+        return self._run(number, words, read, **{**how, "whole": whole, "known": known})
 
-    def _try_other_order(self, number: int, words: Any, result: Any) -> None:
+    def _try_other_order(self, number: int, words: Callable[[], Sequence[int]], result: Any) -> None:
         """Refuse a function that gives something else where the members of sets come in another order."""
-        image = self._first[number][1]
-        other = self._run(number, words, backwards=True)[1]
+        other = self._run(number, words, None, backwards=True)[1]
         if other == result:
             return
-        origin = tuple(image.origin_of(words)) if image else words
-        if self._meant(self._reference(other), origin) != self._meant(self._reference(result), origin):
+        state = tuple(words())
+        if self.meant(self._reference(other), state) != self.meant(self._reference(result), state):
             instance = self.instances[number]
             raise ModelError(
                 f"{instance} depends on the order in which the members of a set come, which differs between equal sets\n"
-                f"  {where(instance)}\n  in the state {self.layout.domain.show(self.layout.unpack(words))}\n"
+                f"  {where(instance)}\n  in the state {self.layout.domain.show(self.layout.unpack(state))}\n"
                 "  take min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
             )
 
@@ -200,10 +232,10 @@ class Program:
         raise NotImplementedError
 
     def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        """The same result from plain evaluation on the plain state that the words hold, in a form that `_meant` compares."""
+        """The same result from plain evaluation on the plain state that the words hold, in a form that `meant` compares."""
         raise NotImplementedError
 
-    def _meant(self, reference: int, words: Any) -> Any:
+    def meant(self, reference: int, words: Any) -> Any:
         """What a reference says of a state, in the form of `_plain`."""
         raise NotImplementedError
 
@@ -226,37 +258,16 @@ class Program:
                     found = tested | self.branches.extend(1 << width) << BRANCHES_FIELD
                     cells[position] = found
                 elif found & TEST != tested:
-                    raise self._impure(number)
+                    raise impure(self.instances[number])
                 position = ((found & ~NODE) >> BRANCHES_FIELD) + (raw >> low & (1 << width) - 1)
         if cells[position] not in (UNKNOWN, PENDING, reference):
-            raise self._impure(number)
+            raise impure(self.instances[number])
         cells[position] = reference
 
-    def _impure(self, number: int) -> ModelError:
-        instance = self.instances[number]
-        return ModelError(
-            f"{instance} is not a pure function of the state: with equal values read it went on differently\n  {where(instance)}\n"
-            "  look for randomness, time, globals, caches and iteration in an order that varies"
-        )
-
     def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
-        """Hold a path of the first of a family against plain evaluation, on its own state and on one that differs wherever it did not
-        look, and hold one of its images against plain evaluation on the image of that state."""
-        instance = self.instances[first]
+        """Hold a path of the first of a family against plain evaluation on a state that differs wherever it did not look."""
         twin, state = self._twin(words, path)
         self._compare(first, twin, reference, state)
-        if not self._others[first]:
-            return
-        number, image = self._random.choice(self._others[first])
-        other, moved = self.instances[number], image.of_state(twin)
-        state = self.layout.unpack(moved)
-        if self._plain(other, state, moved) != self._meant(self._image_of(reference, image), moved):
-            raise ModelError(
-                f"{other.of.name} tells names apart, which the model declares interchangeable: {other} does not do to a state what\n"
-                f"  {instance} does to its image; explore without symmetry\n"
-                f"  {where(other)}\n  in the state {self.layout.domain.show(state)}\n"
-                "  look for names that are not declared (`names=`, `by=`), for parameters too, and for names that are treated specially"
-            )
 
     def _compare(self, number: int, words: Any, reference: int, state: Any = None) -> None:
         """Hold what a path leads to against plain evaluation."""
@@ -265,7 +276,7 @@ class Program:
         result = self._plain(instance, state, words)
         if tracing_errors():  # it holds a part of an earlier run's state
             raise self._cannot_be_compiled(instance, tracing_errors()[0])
-        if result != self._meant(reference, words):
+        if result != self.meant(reference, words):
             raise ModelError(
                 f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
                 f"  in the state {self.layout.domain.show(state)}\n"
@@ -330,7 +341,7 @@ class ActionProgram(Program):
     def known_successors(self, words: Any) -> list[tuple[int, ...]]:
         """The words of the states after a packed state, as far as paths are known."""
         ends = (self._end(number, words) for number in range(len(self.instances)))
-        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self._meant(end, words), tuple)]
+        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self.meant(end, words), tuple)]
 
     def _traced(self, instance: Instance, recorder: Recorder) -> Any:
         result = instance.apply(recorder.root())
@@ -339,7 +350,7 @@ class ActionProgram(Program):
     def _reference(self, result: Any) -> int:
         return NOTHING if result is None else self.effects.reference(result)
 
-    def _image_of(self, reference: int, image: Image) -> int:
+    def image_of(self, reference: int, image: Image) -> int:
         if reference == NOTHING:
             return NOTHING
         found = self._moved.get((reference, image))
@@ -359,7 +370,7 @@ class ActionProgram(Program):
             successor(instance, state, self.layout.domain)  # raises what says more
             raise
 
-    def _meant(self, reference: int, words: Any) -> Any:
+    def meant(self, reference: int, words: Any) -> Any:
         if reference == NOTHING:
             return None
         row = reference - FIRST_EFFECT
@@ -381,5 +392,5 @@ class InvariantProgram(Program):
     def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
         return bool(judge(instance, state, self.layout.domain))
 
-    def _meant(self, reference: int, words: Any) -> Any:
+    def meant(self, reference: int, words: Any) -> Any:
         return reference == NOTHING

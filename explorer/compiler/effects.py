@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -57,7 +57,7 @@ class Effects:
             shift of where it goes, `COPY_FIELD` bits each from the lowest.
         cut: the number of the set of bounds that cuts the step, plus one; 0 for a step that happens.
         bounds: the sets of bounds, by number.
-        results: what row i means.
+        results: what row i means; None if it was learned in another process.
     """
 
     def __init__(self, words: int) -> None:
@@ -65,7 +65,7 @@ class Effects:
         self.copies = Column(np.uint64)
         self.cut = Column(np.uint32)
         self.bounds: list[frozenset[str]] = []
-        self.results: list[Update | OutOfBounds] = []
+        self.results: list[Any] = []
         self._words = words
         self._numbers: dict[Any, int] = {}
 
@@ -109,7 +109,7 @@ class Effects:
         return tuple(after)
 
 
-def _joined(copies: Sequence[tuple[Leaf, Leaf]]) -> list[list[int]]:
+def _joined(copies: Iterable[tuple[Leaf, Leaf]]) -> list[list[int]]:
     """Copies as (target's word and shift, source's word and shift, width), neighbours that move together made one."""
     joined: list[list[int]] = []
     for target, source in sorted(copies, key=lambda copy: (copy[0].word, copy[0].shift)):

@@ -7,7 +7,7 @@ traced view. What it reads, tests and writes, moved to where the names' images a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -41,17 +41,35 @@ def permuted(domain: Any, value: Any, permutation: Permutation) -> Any:
     return value
 
 
+def names_in(domain: Any, path: str = "") -> Iterator[tuple[str, str, str, range]]:
+    """The places of names inside a domain: where it is, whether names are values or positions there, of which set, and which ones."""
+    match domain:
+        case Integers(low=low, high=high, names=names) if names:
+            yield path, "room", names, range(low, high + 1)
+        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of):
+            yield from names_in(of, path)
+        case ArrayOf(of=of, length=length, by=by):
+            if by:
+                yield path, "places", by, range(length)
+            yield from names_in(of, path)
+        case Struct(fields=fields):
+            for name, of in fields.items():
+                yield from names_in(of, f"{path}.{name}" if path else name)
+
+
 @attrs.frozen(eq=False)
 class Image:
     """What a permutation of names does to packed states.
 
     Attributes:
+        permutation: which one.
         moves: for every leaf, the leaf where its image is, and the packed image of each packed value.
         origins: for every leaf, the packed value in a state for each packed value at the leaf's target in the state's image.
         holders: for leaves of names that may be absent, the leaf that tells, and the most that it holds where they are. What is absent is
             packed as 0, which is also a name; the image of the name is not that of nothing.
     """
 
+    permutation: Permutation
     moves: Mapping[Leaf, tuple[Leaf, Sequence[int]]]
     origins: Mapping[Leaf, Mapping[int, int]]
     holders: Mapping[Leaf, tuple[Leaf, int]]
@@ -67,8 +85,8 @@ class Image:
 
         moves = dict(_moves(layout.root, layout.root, permutation, codes))
         origins = {leaf: {code: value for value, code in enumerate(codes)} for leaf, (_, codes) in moves.items()}
-        holders = {leaf: holder for leaf, holder in _holders(layout.root, None) if moves[leaf][1][0]}
-        return cls(moves, origins, holders)
+        absent = {leaf: holder for leaf, holder in holders(layout.root) if moves[leaf][1][0]}
+        return cls(permutation, moves, origins, absent)
 
     def of_state(self, words: Sequence[int]) -> list[int]:
         """The image of a packed state."""
@@ -92,7 +110,7 @@ class Image:
         """The packed value of a leaf, which is not absent, in the state whose image the words hold."""
         return self.origins[leaf][_raw(self.moves[leaf][0], words)]
 
-    def of_path(self, path: Sequence[tuple[Leaf, int]]) -> list[tuple[Leaf, int]]:
+    def of_path(self, path: Iterable[tuple[Leaf, int]]) -> list[tuple[Leaf, int]]:
         """The image of packed values of leaves."""
         return [(target, codes[raw]) for leaf, raw in path for target, codes in (self.moves[leaf],)]
 
@@ -100,8 +118,8 @@ class Image:
         """The image of what a step does."""
         if isinstance(result, OutOfBounds):
             return result
-        copies = tuple((self.moves[target][0], self.moves[source][0]) for target, source in result.copies)
-        return Update(tuple(self.of_path(result.constants)), copies, tuple(self.moves[leaf][0] for leaf in result.cleared))
+        copies = frozenset((self.moves[target][0], self.moves[source][0]) for target, source in result.copies)
+        return Update(frozenset(self.of_path(result.constants)), copies, frozenset(self.moves[leaf][0] for leaf in result.cleared))
 
 
 def _moves(
@@ -127,19 +145,19 @@ def _moves(
             yield from _moves(source.slot, target.slot, permutation, codes)
 
 
-def _holders(slot: Any, holder: tuple[Leaf, int] | None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
+def holders(slot: Any, holder: tuple[Leaf, int] | None = None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
     """The leaves that may be absent, each with the innermost leaf that tells; that one is 0 where it is absent itself."""
     match slot:
         case Leaf() if holder is not None:
             yield slot, holder
         case Fields():
             for part in slot.slots.values():
-                yield from _holders(part, holder)
+                yield from holders(part, holder)
         case Elements():
             for position, part in enumerate(slot.slots):
-                yield from _holders(part, holder if slot.length is None else (slot.length, position))
+                yield from holders(part, holder if slot.length is None else (slot.length, position))
         case Presence():
-            yield from _holders(slot.slot, (slot.bit, 0))
+            yield from holders(slot.slot, (slot.bit, 0))
 
 
 def _raw(leaf: Leaf, words: Sequence[int]) -> int:

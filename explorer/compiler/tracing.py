@@ -27,9 +27,9 @@ class OutOfBounds:
 class Update:
     """The step sets leaves to packed constants, clears what is absent, and copies some leaves' packed values from the state before."""
 
-    constants: tuple[tuple[Leaf, int], ...]
-    copies: tuple[tuple[Leaf, Leaf], ...]
-    cleared: tuple[Leaf, ...]
+    constants: frozenset[tuple[Leaf, int]]
+    copies: frozenset[tuple[Leaf, Leaf]]
+    cleared: frozenset[Leaf]
 
     def after(self, words: Sequence[int]) -> tuple[int, ...]:
         """The words of the state after the step, from those of the state before."""
@@ -44,7 +44,7 @@ class Update:
 class Recorder:
     """One run over one packed state: the leaves read so far, in order, with their packed values.
 
-    The state is read from its words, or by a function of a leaf and the words if there is one.
+    The state is read from its words, or leaf by leaf by a function if there is one.
 
     Attributes:
         path: the leaves, and their values.
@@ -56,7 +56,7 @@ class Recorder:
         self,
         layout: Layout,
         words: Any,
-        read: Callable[[Leaf, Sequence[int]], int] | None = None,
+        read: Callable[[Leaf], int] | None = None,
         *,
         known: Sequence[tuple[Leaf, int]] = (),
         whole: Collection[Elements] = (),
@@ -83,7 +83,7 @@ class Recorder:
         if value is None:
             if self._words is None:
                 raise TracingError("a part of the state was kept after its function had returned (a cache, a global, a generator?)")
-            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask if self._read is None else self._read(leaf, self._words)
+            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask if self._read is None else self._read(leaf)
             self._known[leaf] = value
             if leaf.width:
                 self.path.append((leaf, value))
@@ -135,7 +135,7 @@ class Recorder:
         writer.assign(self._layout.root, result)
         if writer.cut:
             return OutOfBounds(frozenset(writer.cut))
-        return Update(tuple(writer.constants.items()), tuple(writer.copies.items()), tuple(writer.cleared))
+        return Update(frozenset(writer.constants.items()), frozenset(writer.copies.items()), frozenset(writer.cleared))
 
 
 class _Writer:

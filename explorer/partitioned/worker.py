@@ -85,6 +85,7 @@ class PartitionWorker:
         effects.bounds[:] = trees["bounds"]
         for name in ("writes", "copies", "cut"):
             _fill(getattr(effects, name), trees[name])
+        effects.results[:] = [None] * effects.writes.length  # what was learned elsewhere; here it is learned under numbers of its own
         for name in PROGRAMS:
             _fill(getattr(self.engine, name).branches, trees[name])
 

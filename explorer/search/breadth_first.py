@@ -21,11 +21,8 @@ from explorer.search.progress import Pace
 from explorer.search.prospects import hopeless_states
 from explorer.search.snapshots import Snapshots
 from explorer.search.store import Stopped
-from explorer.search.symmetry import refuse_unless_sound
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
-
-LEVELS_TRIED, CALLS_TRIED = 12, 5000
 
 
 def explore(
@@ -193,7 +190,6 @@ class _Search:
             return False
         self.engine.renew_filters()
         self._size_levels()
-        self._try_symmetry()
         self.violations += violations_in(self.engine, self.store.depth, {violation.property for violation in self.violations})
         self.pace.report(level_ended=True)
         return True
@@ -203,15 +199,6 @@ class _Search:
         ends = self.store.level_ends
         for level in range(len(self.level_sizes), len(ends) - 1):
             self.level_sizes.append(self.engine.states_in(ends[level], ends[level + 1]))
-
-    def _try_symmetry(self) -> None:
-        """Refuse to go on if actions or invariants tell interchangeable names apart in one of the first states of the first levels."""
-        system = self.engine.system
-        calls = 2 * self.store.depth * (len(system.actions) + len(system.invariants))
-        if len(self.engine.permutations) > 1 and self.store.depth < LEVELS_TRIED and calls < CALLS_TRIED:
-            begin, end = self.store.level_ends[-2:]
-            states = [self.engine.layout.unpack(self.store.words(row)) for row in (begin, end - 1)]
-            refuse_unless_sound(system, self.engine.permutations, states)
 
     def _look_for_broken_steps(self) -> None:
         """Look for violated step properties in the level that was expanded last."""

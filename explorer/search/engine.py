@@ -40,8 +40,8 @@ class Engine(Compiled):
     def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True) -> None:
         layout = Layout(system.domain)
         self.permutations = permutations_of(system, layout) if symmetry else []
-        super().__init__(system, layout, audit, self.permutations if families else ())
-        self.symmetry = tabulate(layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(layout)
+        super().__init__(system, layout, audit, self.permutations, families)
+        self.symmetry = tabulate(layout, self.images) if len(self.permutations) > 1 else no_symmetry(layout)
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self.store = Store(layout, budget, self.pool)
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
@@ -104,8 +104,8 @@ class Engine(Compiled):
         self._widened = {self.actions: widened(self.actions, states)}
 
     def _spread_rows(self, count: int) -> list[int]:
-        """Rows of the last two levels, evenly spread."""
-        return np.linspace(self.store.level_ends[-3], self.store.count - 1, count).astype(int).tolist()
+        """Rows of the last two levels, if there are two, evenly spread."""
+        return np.linspace(self.store.level_ends[-3:][0], self.store.count - 1, count).astype(int).tolist()
 
     def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
         """What a function gives for the parts of a range of rows, by all threads."""

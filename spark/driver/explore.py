@@ -22,7 +22,6 @@ from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts, by_bound
 from explorer.search.durable import CheckpointError
-from explorer.search.symmetry import refuse_unless_sound
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from spark.driver.cluster import Cluster
@@ -32,7 +31,6 @@ from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, wr
 
 ROWS_WORTH_A_JOB = 50_000
 ROWS_IN_THE_DRIVER = 1 << 22
-LEVELS_TRIED = 12
 
 
 def explore(
@@ -222,7 +220,6 @@ class _Search:
         )
         if not level.rows:
             return False
-        self._try_symmetry(depth, [words for report in admitted for words in report.samples])
         violated = _first([(report.partition, report.violated) for report in admitted])
         self._add_violations([Found(name, depth, *at) for name, at in violated.items()], [*self.levels, level])
         level = attrs.evolve(level, found=self.found)
@@ -239,12 +236,6 @@ class _Search:
         at_rest = _first([(report.source, {DEADLOCK: report.at_rest}) for report in expanded if report.at_rest >= 0])
         if self.options.check_deadlock and at_rest and not any(found.property == DEADLOCK for found in self.found):
             self._add_violations([Found(DEADLOCK, depth, *at_rest[DEADLOCK])], self.levels)
-
-    def _try_symmetry(self, depth: int, samples: list[list[int]]) -> None:
-        """Refuse to go on if actions or invariants tell interchangeable names apart in one of the first states of the first levels."""
-        permutations = self.engine.permutations
-        if len(permutations) > 1 and depth < LEVELS_TRIED:
-            refuse_unless_sound(self.system, permutations, [self.engine.layout.unpack(words) for words in (samples[0], samples[-1])])
 
     def _add_violations(self, found: list[Found], levels: list[Level]) -> None:
         """Tell violations in the order of their traces."""

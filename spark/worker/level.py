@@ -101,7 +101,6 @@ class Admitted:
         part: the file with the new rows, if there are any.
         states: how many states the new rows stand for.
         violated: by property, the first of the new rows that violates it.
-        samples: the words of the first and the last new row.
         visited: bytes of the visited set.
         caught_up: rows that the visited set was behind and read from storage.
     """
@@ -110,7 +109,6 @@ class Admitted:
     part: Part | None
     states: int
     violated: dict[str, int]
-    samples: list[list[int]]
     paths: int
     visited: int
     caught_up: int
@@ -159,12 +157,11 @@ def write_rows(
 ) -> Admitted:  # fmt: skip
     """Check new rows, and write them as a part of the level at that depth."""
     if not len(rows):
-        return Admitted(partition, None, 0, {}, [], 0, 0, 0, 0.0)
+        return Admitted(partition, None, 0, {}, 0, 0, 0, 0.0)
     words, orbits = engine.columns_of(rows), engine.orbits(rows)
     violated = engine.violated(rows, known)
-    samples = [[int(column[row]) for column in words] for row in (0, -1)]
     part = levels.write_part(depth, f"part-{partition:05d}", words, parents, actions, orbits)
-    return Admitted(partition, part, int(orbits.sum()), violated, samples, 0, 0, 0, 0.0)
+    return Admitted(partition, part, int(orbits.sum()), violated, 0, 0, 0, 0.0)
 
 
 # The same as tasks of Spark

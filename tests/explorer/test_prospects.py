@@ -252,7 +252,7 @@ def test_exchanging_names_neither_makes_nor_hides_a_loss(
 
 def test_a_prospect_with_an_undeclared_name_is_refused(system_of: Callable[..., Any]) -> None:
     system = attrs.evolve(system_of(FLAGS, [flip], [can_let_go_undeclared]), interchangeable={"clients": (0, 1)})
-    with pytest.raises(ModelError, match="can_let_go_undeclared tells 0 and 1 apart"):
+    with pytest.raises(ModelError, match="can_let_go_undeclared tells clients 0 and 1 apart"):
         breadth_first.explore(system)
 
 

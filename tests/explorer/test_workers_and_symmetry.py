@@ -21,7 +21,8 @@ from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, w
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE
 from explorer.search import breadth_first, engine, expansion, plain_python, progress, store
-from explorer.search.symmetry import _generators, permutations_of, refuse_unless_sound, tabulate
+from explorer.search.compiled import Compiled
+from explorer.search.symmetry import permutations_of, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims.resolving import build_system
@@ -145,11 +146,19 @@ def random_walk(system: System, choices: Any, length: int) -> Any:
 @settings(max_examples=20, deadline=None)
 @given(choices=st.data(), length=st.integers(0, 15))
 def test_every_model_treats_interchangeable_brokers_alike(model: str, name: str, choices: Any, length: int) -> None:
-    """next(pi(s)) = pi(next(s)), and invariants agree on s and pi(s): else `refuse_unless_sound` raises."""
+    """What an instance does to a state its images do to the state's images: else `learn` raises."""
     system = small_system(model, name)
-    permutations = permutations_of(system, Layout(system.domain))
+    layout = Layout(system.domain)
+    permutations = permutations_of(system, layout)
     assert len(permutations) > 1
-    refuse_unless_sound(system, permutations, [random_walk(system, choices, length)])
+    compiled = Compiled(system, layout, 0, permutations)
+    words = layout.pack(random_walk(system, choices, length))
+    for program in (compiled.actions, compiled.invariants, compiled.prospects):
+        for number in range(len(program.instances)):
+            program.learn(number, words)
+    for after in compiled.actions.known_successors(words):
+        for number in range(len(system.step_properties)):
+            compiled.steps.learn(number, (*words, *after))
 
 
 class Representatives:
@@ -159,7 +168,7 @@ class Representatives:
         self.domain = system.domain
         self.layout = Layout(system.domain)
         self.permutations = permutations_of(system, self.layout)
-        self.tables = tabulate(self.layout, self.permutations)
+        self.tables = tabulate(self.layout, [Image.under(each, self.layout) for each in self.permutations])
         self.units = (0,) * self.layout.units
 
     def orbit(self, state: Any) -> set[tuple[int, ...]]:
@@ -256,17 +265,6 @@ def test_representatives_are_right_for_any_group_and_any_state(interchangeable: 
     if alike:
         state = attrs.evolve(state, hosts=tuple(attrs.evolve(host, age=1, homes=()) for host in state.hosts), awake=frozenset())
     found.check(state)
-
-
-@pytest.mark.parametrize(("interchangeable", "tried"), [("everybody", 4), ("who does not begin", 11), ("two pairs", 15)])
-def test_what_is_tried_makes_up_the_whole_group(interchangeable: str, tried: int) -> None:
-    generators = _generators(world(interchangeable).permutations)
-    assert len(generators) == tried
-    made, known = [world(interchangeable).permutations[0]], 0
-    while known < len(made):
-        products = [{of: {name: by[of][image] for name, image in each[of].items()} for of in each} for each in made for by in generators]
-        known, made = len(made), made + [each for number, each in enumerate(products) if each not in [*made, *products[:number]]]
-    assert len(made) == len(world(interchangeable).permutations)
 
 
 @settings(max_examples=40, deadline=None)
@@ -532,10 +530,10 @@ def test_images_of_paths_mean_what_running_the_function_means(states: list[Post]
     """On any state: actions and invariants that others of their family taught."""
     system = posts()
     layout = Layout(system.domain)
-    permutations = permutations_of(system, layout)
+    images = [Image.under(each, layout) for each in permutations_of(system, layout)]
     effects = Effects(layout.words)
-    actions = ActionProgram(layout, system.actions, effects, 0, permutations)
-    invariants = InvariantProgram(layout, system.invariants, effects, 0, permutations)
+    actions = ActionProgram(layout, system.actions, effects, 0, images)
+    invariants = InvariantProgram(layout, system.invariants, effects, 0, images)
     for state in states:
         for number, instance in enumerate(system.actions):
             after = successor(instance, state, system.domain)
@@ -552,12 +550,12 @@ def follow(seats: Seats, guest: int, other: int) -> Seats | None:
 
 
 def test_a_parameter_that_is_not_declared_as_a_name_is_refused() -> None:
-    with pytest.raises(ModelError, match="follow tells names apart"):
+    with pytest.raises(ModelError, match=r"follow tells guests \d and \d apart"):
         breadth_first.explore(seats([arrive, follow]))
 
 
 def test_an_action_that_tells_names_apart_is_refused() -> None:
-    with pytest.raises(ModelError, match=r"the_first_leaves tells 0 and \d apart"):
+    with pytest.raises(ModelError, match=r"the_first_leaves tells guests 0 and \d apart"):
         breadth_first.explore(seats([arrive, the_first_leaves]))
 
 
@@ -592,3 +590,24 @@ def test_initial_states_beyond_what_is_reserved_are_left_out(monkeypatch: pytest
     every = [Seats(taken, frozenset()) for taken in itertools.product(range(3), repeat=3)]
     outcome = breadth_first.explore(seats([arrive], initial=every), Budget(max_states=1), symmetry=False)
     assert (outcome.verdict.value, outcome.reason, outcome.stored_states) == ("unknown", "max-states", 3)
+
+
+@attrs.frozen
+class Lot:
+    """A number that nothing looks at, and whether it was taken."""
+
+    number: int = within(Integers(0, (1 << 15) - 1))
+    taken: bool = within(BOOLEAN)
+
+
+@action(actor="somebody")
+def take(lot: Lot) -> Lot | None:
+    """The lot is taken."""
+    return None if lot.taken else evolve(lot, taken=True)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_as_many_initial_states_as_are_worth_a_filter_are_explored(workers: int) -> None:
+    every = tuple(Lot(number, False) for number in range(engine.ROWS_WORTH_A_FILTER))
+    system = System(domain_of(Lot, None), every, tuple(take.instances(None)))
+    assert breadth_first.explore(system, workers=workers).levels == (len(every), len(every))

@@ -267,7 +267,7 @@ def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwate
 
 def test_an_error_of_the_checker_is_not_blamed_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it would be told if the checker's own code failed while a model is explored."""
-    monkeypatch.setattr(breadth_first, "LEVELS_TRIED", None)
+    monkeypatch.setattr(breadth_first, "violations_in", None)
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
     with pytest.raises(TypeError):
         api.check(api.claim(check=["weak_isr"], **keys))

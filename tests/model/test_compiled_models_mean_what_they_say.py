@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from explorer.compiler.decision_trees import ActionProgram, InvariantProgram
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
+from explorer.compiler.permutations import Image
 from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
 from highwater.claims.resolving import build_system
@@ -36,9 +37,10 @@ def compiled(model: str, name: str) -> tuple[System, Layout, ActionProgram, Inva
     layout = Layout(system.domain)
     effects = Effects(layout.words)
     permutations = permutations_of(system, layout)
-    actions = ActionProgram(layout, system.actions, effects, 10**9, permutations)
-    invariants = InvariantProgram(layout, (*system.invariants, *system.prospects), effects, 10**9, permutations)
-    steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, effects, 10**9, permutations)
+    images, both = [Image.under(each, layout) for each in permutations], layout.doubled(system.transitions)
+    actions = ActionProgram(layout, system.actions, effects, 10**9, images)
+    invariants = InvariantProgram(layout, (*system.invariants, *system.prospects), effects, 10**9, images)
+    steps = InvariantProgram(both, system.step_properties, effects, 10**9, [Image.under(each, both) for each in permutations])
     return system, layout, actions, invariants, steps
 
 
