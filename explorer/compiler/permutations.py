@@ -71,20 +71,22 @@ class Image:
 
     permutation: Permutation
     moves: Mapping[Leaf, tuple[Leaf, Sequence[int]]]
-    origins: Mapping[Leaf, Mapping[int, int]]
+    origins: Mapping[Leaf, Sequence[int] | Mapping[int, int]]
     holders: Mapping[Leaf, tuple[Leaf, int]]
 
     @classmethod
     def under(cls, permutation: Permutation, layout: Layout) -> Image:
-        codes_of: dict[Any, list[int]] = {}  # once per domain
+        codes_of: dict[Any, Sequence[int]] = {}  # once per domain
 
-        def codes(domain: Any) -> list[int]:
+        def codes(domain: Any) -> Sequence[int]:
+            if not any(names_in(domain)):
+                return range(domain.size)  # nothing of it moves; a scalar of 20 bits would fill memory
             if domain not in codes_of:
                 codes_of[domain] = [domain.encode(permuted(domain, value, permutation)) for value in domain.values()]
             return codes_of[domain]
 
         moves = dict(_moves(layout.root, layout.root, permutation, codes))
-        origins = {leaf: {code: value for value, code in enumerate(codes)} for leaf, (_, codes) in moves.items()}
+        origins = {leaf: _inverse(codes) for leaf, (_, codes) in moves.items()}
         absent = {leaf: holder for leaf, holder in holders(layout.root) if moves[leaf][1][0]}
         return cls(permutation, moves, origins, absent)
 
@@ -120,6 +122,10 @@ class Image:
             return result
         copies = frozenset((self.moves[target][0], self.moves[source][0]) for target, source in result.copies)
         return Update(frozenset(self.of_path(result.constants)), copies, frozenset(self.moves[leaf][0] for leaf in result.cleared))
+
+
+def _inverse(codes: Sequence[int]) -> Sequence[int] | Mapping[int, int]:
+    return codes if isinstance(codes, range) else {code: value for value, code in enumerate(codes)}
 
 
 def _moves(
