@@ -168,7 +168,7 @@ def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int
             continue
         piece = pieces.setdefault(tuple(owned[name].word for name in range(names)), [])
         in_order = not piece or all(piece[-1][name].shift < owned[name].shift for name in range(names))
-        if in_order and all(move[leaf][1] == [*range(leaf.size)] for move in moves):
+        if in_order and all(_stays(move[leaf][1]) for move in moves):
             piece.append(owned)
     words, masks, places = _no_keys(names)
     place = 0
@@ -183,6 +183,11 @@ def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int
         places = np.append(places, np.uint64(min(place, WORD_BITS - 1)))
         place += sum(owned[0].width for owned in piece)
     return words, masks, places
+
+
+def _stays(codes: Sequence[int]) -> bool:
+    """Whether every packed value is its own image."""
+    return isinstance(codes, range) or codes == [*range(len(codes))]
 
 
 def _choices(goes_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

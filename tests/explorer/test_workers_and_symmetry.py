@@ -204,6 +204,13 @@ def test_all_images_of_a_state_have_one_representative(model: str, name: str, ch
     Representatives(system).check(random_walk(system, choices, length))
 
 
+def test_brokers_have_keys_to_be_ordered_by() -> None:
+    """Without keys all permutations of a state would be compared, which takes several times as long."""
+    for name in ("kip-279", "kip-320"):
+        keys = Representatives(small_system("reference", name)).tables.key_masks
+        assert sum(int(mask).bit_count() for mask in keys[:, 0]) > 8
+
+
 @attrs.frozen
 class Host:
     """What one host holds; each kind of field moves in its own way when hosts are exchanged."""
