@@ -15,6 +15,10 @@ import numpy as np
 UNLIMITED = 1 << 60  # version 1 says about as much where there is no limit
 
 
+# Python names it from 3.13 on. Without it, Linux refuses to fork a process that has reserved more than the machine has.
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+
+
 def reserve(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array of zeros that takes memory page by page as it is written, and never moves.
 
@@ -22,7 +26,7 @@ def reserve(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         MemoryError: there is not that much address space.
     """
     size = max(1, math.prod(shape)) * np.dtype(dtype).itemsize
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
     try:
         pages = mmap.mmap(-1, size, flags=flags)
     except (OSError, OverflowError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -196,6 +197,14 @@ def is_machinery(path: Path) -> bool:
         return True
     if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in ("explorer", "spark", "highwater"):
         return not path.is_relative_to(HOUSE / "highwater" / "scaffold")
+    if any(path.is_relative_to(folder) for folder in _library_folders()):
+        return True
     if "site-packages" in path.parts:
         return path.parts[path.parts.index("site-packages") + 1] in LIBRARIES
     return path.is_relative_to(Path(traceback.__file__).parent)
+
+
+def _library_folders() -> list[Path]:
+    """Where the libraries that are imported come from: with `spark-submit --py-files` from no site-packages."""
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in LIBRARIES)
+    return [Path(file).parent for file in files if file and Path(file).stem == "__init__"]

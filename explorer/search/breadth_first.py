@@ -99,7 +99,7 @@ class _Search:
         self.check_deadlock = check_deadlock
         self.keep_going = keep_going
         self.pace = Pace(engine, on_progress)
-        self.expansion = Expansion(engine, self.pace, self._snapshot_inside)
+        self.expansion = Expansion(engine, self.pace)  # it must not refer back: memory is to go when the search ends
         self.violations: list[Violation] = []
         self.level_sizes: list[int] = []
         self.held_back: dict[str, int] = {}
@@ -174,7 +174,7 @@ class _Search:
                 self._snapshot(at_once=at_depth)
                 if at_depth:
                     return f"depth {self.budget.max_depth}"
-                self.expansion.run(resumed and resumed.inside)
+                self.expansion.run(self._snapshot_inside, resumed and resumed.inside)
                 resumed = None
                 self._look_for_broken_steps()
                 self._look_for_deadlocks()

@@ -23,16 +23,15 @@ class Expansion:
         pending: ranges of rows that a run before this one took and did not expand.
     """
 
-    def __init__(self, engine: Engine, pace: Pace, on_pause: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, pace: Pace) -> None:
         self._engine = engine
         self._store = engine.store
         self._pace = pace
-        self._on_pause = on_pause
         self.inside = False
         self.pending: list[tuple[int, int]] = []
 
-    def run(self, left: Inside | None = None) -> None:
-        """Expand the deepest level, or what was left of it."""
+    def run(self, on_pause: Callable[[], None], left: Inside | None = None) -> None:
+        """Expand the deepest level, or what was left of it. `on_pause` is called now and then between batches."""
         begin, end = self._store.begin_level(left.cursor if left else 0)
         works = self._engine.works if end - begin >= ROWS_WORTH_A_SECOND_THREAD else self._engine.works[:1]
         self.pending = list(left.pending) if left else []
@@ -54,7 +53,7 @@ class Expansion:
                 self._pace.adapt()
                 pause_at += self._pace.rows_between_reports
                 self.inside = True
-                self._on_pause()
+                on_pause()
                 self._pace.report(level_ended=False)
                 self.inside = False
 

@@ -691,6 +691,19 @@ def test_an_engine_gives_its_memory_back_without_the_collector(odometer: System,
         gc.enable()
 
 
+def test_a_search_gives_its_memory_back_without_the_collector(odometer: System, monkeypatch: pytest.MonkeyPatch) -> None:
+    stores = []
+    real = breadth_first.Engine
+    monkeypatch.setattr(breadth_first, "Engine", lambda *a, **k: [engine := real(*a, **k), stores.append(weakref.ref(engine.store))][0])
+    gc.collect()
+    gc.disable()
+    try:
+        breadth_first.explore(odometer, Budget(max_depth=3))
+        assert [store() for store in stores] == [None]
+    finally:
+        gc.enable()
+
+
 def test_enough_memory_changes_nothing(odometer: System) -> None:
     outcome = breadth_first.explore(odometer, Budget(memory=process_memory() + 100_000_000))
     assert outcome.levels == tuple(simplices())

@@ -115,7 +115,7 @@ DRIVER = """
 import functools, json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 import toys
-from spark import explore as search
+from spark.driver import explore as search
 from spark.driver.session import session
 search.ROWS_WORTH_A_JOB = 0
 url, folder, resume, make, partitions = json.loads(sys.argv[2])
