@@ -167,8 +167,9 @@ def meaning(program: ActionProgram, branch: int) -> str:
     result = program.effects.results[branch - FIRST_EFFECT]
     if isinstance(result, OutOfBounds):
         return f"cut by {' and '.join(sorted(result.bounds))}"
-    constants = [f"{leaf.path} := {leaf.domain.show(leaf.domain.decode(value))}" for leaf, value in result.constants]
-    return "<br>".join((*constants, *(f"{target.path} := copy of {source.path}" for target, source in result.copies)))
+    constants = sorted(f"{leaf.path} := {leaf.domain.show(leaf.domain.decode(value))}" for leaf, value in result.constants)
+    copies = sorted(f"{target.path} := copy of {source.path}" for target, source in result.copies)
+    return "<br>".join((*constants, *copies))
 
 
 PAGES = {"cli.md": cli, "spec_reference.md": spec_reference, "properties.md": properties, "concepts.md": concepts}
