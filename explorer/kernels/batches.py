@@ -10,7 +10,7 @@ from explorer.compiler.decision_trees import NOTHING, PENDING, UNKNOWN
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.compiling import part
-from explorer.kernels.trees import first_of, follow, follow_wide, gather, inside, is_jump, is_node, is_wide, without_first
+from explorer.kernels.trees import ask_for, first_of, follow, follow_wide, gather, inside, is_jump, is_node, is_wide, without_first
 
 _UNKNOWN, _NOTHING, _PENDING = np.uint32(UNKNOWN), np.uint32(NOTHING), np.uint32(PENDING)
 _FIRST_EFFECT = np.uint32(FIRST_EFFECT)
@@ -114,8 +114,7 @@ def _list_misses(first: int, listed: int, alone: bool, trees: Any, work: Any) ->
     for number in range(listed):
         if not is_known(work.branch[number]) and missed < len(work.misses):
             position = work.position[number]
-            if alone or trees.branches[position] == np.uint64(UNKNOWN):
-                trees.branches[position] = np.uint64(PENDING)
+            if ask_for(trees.branches, position) or alone:
                 work.misses[missed, 0] = first + work.hit_state[number]
                 work.misses[missed, 1] = work.hit_tree[number]
                 missed += 1
