@@ -1,4 +1,6 @@
-"""Walking decision trees, and applying what a step does. `explorer.compiler.decision_trees` says how both are encoded."""
+"""Walking decision trees, and applying what a step does. `explorer.compiler.decision_trees` says how both are
+encoded.
+"""
 
 from __future__ import annotations
 
