@@ -1,4 +1,5 @@
-"""What it takes to judge liveness on the KIP-320 model, every state stored: seconds and bytes per state after the search.
+"""What it takes to judge liveness on the KIP-320 model, every state stored: seconds and bytes per state after the
+search.
 
     python bench/liveness.py                     # (3, 2, 2, 3): 9,985,570 states, 26,629,362 steps
     python bench/liveness.py --small             # (3, 2, 2, 2): 737,794 states
@@ -55,13 +56,16 @@ def main() -> None:
         took: dict[str, float] = {}
         measure(took)
         outcome = breadth_first.explore(
-            judged(SMALL if options.small else LARGE, options.strong), workers=options.workers, symmetry=options.symmetry
+            judged(SMALL if options.small else LARGE, options.strong),
+            workers=options.workers,
+            symmetry=options.symmetry,
         )
         rest = ", ".join(f"{name} {seconds:.2f} s" for name, seconds in took.items())
         rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         found = [(each.trace_length, each.back_to) for each in outcome.violations]
         print(
-            f"{outcome.distinct_states:,} states: {outcome.verdict.value} {found} in {outcome.seconds:.2f} s, of which {rest}; "
+            f"{outcome.distinct_states:,} states: {outcome.verdict.value} {found} in {outcome.seconds:.2f} s, of "
+            f"which {rest}; "
             f"at most {rss / outcome.stored_states:.0f} bytes a state with the process",
             flush=True,
         )

@@ -22,22 +22,26 @@ CLAIMS = (
     "isr_expansion/a_restarted_replica_joins_the_isr_after_it_has_caught_up",
 )
 KNOWN = {
-    (
-        "receive_fetch",
-        "epoch cache",
-    ): "An open error of the model: a follower without any epoch in its cache, which learns of a leader epoch, "
-    "is `Truncating` until its fetcher has cut its log at the high watermark (`AbstractFetcherThread#partitionFetchState`), and until then "
-    "drops late answers.",
-    ("restart", "epoch cache"): "An open error of the model: it keeps an epoch without records over a restart, which `LogLoader#load` cuts "
-    "off at the log's end.",
-    ("fetch", "high watermark"): "An open error of the model: it moves the high watermark at each fetch. Since 2.4 "
-    "`Partition#updateFollowerFetchState` does so only if the follower's offset has changed.",
+    ("receive_fetch", "epoch cache"): (
+        "An open error of the model: a follower without any epoch in its cache, which learns of a leader epoch, "
+        "is `Truncating` until its fetcher has cut its log at the high watermark "
+        "(`AbstractFetcherThread#partitionFetchState`), and until then drops late answers."
+    ),
+    ("restart", "epoch cache"): (
+        "An open error of the model: it keeps an epoch without records over a restart, which `LogLoader#load` cuts "
+        "off at the log's end."
+    ),
+    ("fetch", "high watermark"): (
+        "An open error of the model: it moves the high watermark at each fetch. Since 2.4 "
+        "`Partition#updateFollowerFetchState` does so only if the follower's offset has changed."
+    ),
 }
 HEAD = """# What running Kafka says
 
-Written by `python docs/conformance_table.py`; [conform.md](conform.md) says what is executed and compared. Each claim is taken under the
-preset of the release. "Agrees" means that every reachable path of every mapped action was executed, and that both sides were the same after
-each step. A run ends at its first divergence, so that paths behind one are not executed.
+Written by `python docs/conformance_table.py`; [conform.md](conform.md) says what is executed and
+compared. Each claim is taken under the preset of the release. "Agrees" means that every reachable
+path of every mapped action was executed, and that both sides were the same after each step. A run
+ends at its first divergence, so that paths behind one are not executed.
 
 | claim | Kafka | preset | paths executed | steps | verdict |
 |---|---|---|---|---|---|
@@ -52,16 +56,25 @@ def kinds(found: Conformance) -> list[tuple[str, str]]:
 def row(claim: str, preset: str, found: Conformance) -> str:
     """A row of the table."""
     executed, reachable = sum(found.executed.values()), sum(found.reachable.values())
-    verdict = "agrees" if found.agrees else "diverges: " + ", ".join(f"`{action}` ({field})" for action, field in kinds(found))
+    verdict = (
+        "agrees"
+        if found.agrees
+        else "diverges: " + ", ".join(f"`{action}` ({field})" for action, field in kinds(found))
+    )
     name = claim.rpartition("/")[2]
     paths = f"{executed:,} of {reachable:,}"
-    return f"| [{name}](../specs/partition/{claim}.toml) | {found.kafka} | {preset} | {paths} | {found.findings.steps:,} | {verdict} |\n"
+    return (
+        f"| [{name}](../specs/partition/{claim}.toml) | {found.kafka} | {preset} | {paths} | {found.findings.steps:,} "
+        f"| {verdict} |\n"
+    )
 
 
 def main() -> None:
     """Run all claims on all releases, and write the page."""
     text, met = HEAD, set()
-    for release, preset in ((release, preset) for release, preset in RELEASES if release in (sys.argv[1:] or [release])):
+    for release, preset in (
+        (release, preset) for release, preset in RELEASES if release in (sys.argv[1:] or [release])
+    ):
         with Harness(find(release)) as harness:
             session = Session(harness)
             for claim in CLAIMS:

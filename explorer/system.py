@@ -16,11 +16,27 @@ from model.language.declarations import Instance, StepProperty, Transition, Witn
 from model.language.domain import DomainError, Struct
 
 RAISED = (Exception, SystemExit)
-"""What a model's functions may raise without ending more than themselves: `sys.exit(0)` in one must not look like a claim that was met."""
+"""What a model's functions may raise without ending more than themselves: `sys.exit(0)` in one must not look like a
+claim that was met.
+"""
 
 HOUSE = Path(__file__).parent.parent
 SHARED = Path(declarations.__file__).parent
-LIBRARIES = {"attr", "attrs", "cattr", "cattrs", "click", "jinja2", "llvmlite", "networkx", "numba", "numpy", "pandas", "py4j", "pyarrow"}
+LIBRARIES = {
+    "attr",
+    "attrs",
+    "cattr",
+    "cattrs",
+    "click",
+    "jinja2",
+    "llvmlite",
+    "networkx",
+    "numba",
+    "numpy",
+    "pandas",
+    "py4j",
+    "pyarrow",
+}
 LIBRARIES |= {"pyspark", "rich", "tomlkit"}
 
 
@@ -35,13 +51,15 @@ class System:
     Attributes:
         domain: the struct that every state belongs to.
         initial: the states at depth 0.
-        actions: one instance per action and parameter values; their order decides which of several shortest traces is shown.
+        actions: one instance per action and parameter values; their order decides which of several shortest traces is
+            shown.
         invariants: one instance per invariant and parameter values, each checked on every state.
         step_properties: one instance per step property and parameter values, each checked on every step.
         prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
         liveness: one instance per liveness property and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
-        protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a search is.
+        protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a
+            search is.
         modules: the modules that made it, besides those of its functions and its state.
     """
 
@@ -127,10 +145,12 @@ def judge(instance: Instance, state: Any, domain: Struct) -> Any:
 def judge_end(system: System, instance: Instance, before: Any, after: Any) -> Any:
     """One property on the end of a trace: an invariant on the state after its last step, a step property on that step.
 
-    Of a prospect this says whether it is reality there, which tells nothing of whether it is lost: `explorer.analysis.outlook` does.
+    Of a prospect this says whether it is reality there, which tells nothing of whether it is lost:
+    `explorer.analysis.outlook` does.
 
     Args:
-        before: the state before the last step; None where the trace has no step, and so nothing that breaks a step property.
+        before: the state before the last step; None where the trace has no step, and so nothing that breaks a step
+            property.
     """
     if not isinstance(instance.of, StepProperty):
         return judge(instance, after, system.domain)
@@ -140,7 +160,9 @@ def judge_end(system: System, instance: Instance, before: Any, after: Any) -> An
 def verdict_of(instance: Instance, value: Any) -> Any:
     """The value that a property returned, if it is one that a property may return."""
     if not isinstance(value, bool | Witness):
-        raise ModelError(f"{instance} {where(instance)} returned {value!r}: a property returns True, False or a Witness")
+        raise ModelError(
+            f"{instance} {where(instance)} returned {value!r}: a property returns True, False or a Witness"
+        )
     return value
 
 
@@ -153,7 +175,8 @@ def failed(instance: Instance, error: BaseException, state: Any, domain: Struct)
 def impure(instance: Instance) -> ModelError:
     """The error for a function that went on differently though all it had read was the same."""
     return ModelError(
-        f"{instance} is not a pure function of the state: with equal values read it went on differently\n  {where(instance)}\n"
+        f"{instance} is not a pure function of the state: with equal values read it went on differently\n  "
+        f"{where(instance)}\n"
         "  look for randomness, time, globals, caches and iteration in an order that varies"
     )
 
@@ -192,7 +215,9 @@ def line_of(error: BaseException) -> str | None:
 
 
 def is_machinery(path: Path) -> bool:
-    """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses, or is none."""
+    """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses,
+    or is none.
+    """
     if not path.exists() or (path.parent == SHARED and path.stem in ("domain", "declarations")):
         return True
     if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in ("explorer", "spark", "highwater"):

@@ -15,7 +15,8 @@ from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
 
 
 def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
-    """Name the action between each two states: the first in the system's order whose plain evaluation gives the next state.
+    """Name the action between each two states: the first in the system's order whose plain evaluation gives the next
+    state.
 
     Raises:
         ModelError: the first state is not an initial one, or no action leads from one state to the next.
@@ -26,7 +27,9 @@ def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
     for number, (before, after) in enumerate(itertools.pairwise(states), 1):
         action = next((action for action in system.actions if successor(action, before, system.domain) == after), None)
         if action is None:
-            raise ModelError(f"step {number} of the trace cannot be replayed: no action leads from the state before to it")
+            raise ModelError(
+                f"step {number} of the trace cannot be replayed: no action leads from the state before to it"
+            )
         steps.append(Step(action, after))
     return tuple(steps)
 
@@ -46,7 +49,9 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
     try:
         sentence = str(why) if isinstance(why, Witness) else ""
     except RAISED as error:
-        raise ModelError(f"{invariant} {where(invariant)} returned a witness that cannot be put in words: {error!r}") from error
+        raise ModelError(
+            f"{invariant} {where(invariant)} returned a witness that cannot be put in words: {error!r}"
+        ) from error
     return Violation(invariant.of.name, dict(invariant.shown), sentence, facts, tuple(trace))
 
 
@@ -54,8 +59,8 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
 class Change:
     """One part of the state that a step changed: where, and what it was and is, as shown to people.
 
-    `gained` and `lost` are set where a sequence grew or was cut at its end, or where elements came and left while the others kept their
-    order, as messages do.
+    `gained` and `lost` are set where a sequence grew or was cut at its end, or where elements came and left while the
+    others kept their order, as messages do.
     """
 
     path: str
@@ -81,7 +86,9 @@ def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change
             return [
                 change
                 for name, of in fields.items()
-                for change in changes(of, getattr(before, name), getattr(after, name), f"{path}.{name}" if path else name)
+                for change in changes(
+                    of, getattr(before, name), getattr(after, name), f"{path}.{name}" if path else name
+                )
             ]
         case ArrayOf(of=of):
             return [

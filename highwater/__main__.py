@@ -1,4 +1,6 @@
-"""The program `highwater`, which is also `python -m highwater`. It imports next to nothing before it can answer Ctrl-C."""
+"""The program `highwater`, which is also `python -m highwater`. It imports next to nothing before it can answer
+Ctrl-C.
+"""
 
 import sys
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
-UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories of characters that are not seen, or that change how others are seen
+# categories of characters that are not seen, or that change how others are seen
+UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def visible(text: str) -> str:

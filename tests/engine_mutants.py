@@ -4,10 +4,10 @@
     python -m tests.engine_mutants --write    and put the table into docs/testing.md
     python -m tests.engine_mutants NAME ...   run some
 
-A defect is a replacement of text that must occur exactly once in its file. It is made in a copy of the tree, where the tests that are most
-likely to notice run first, until one fails. In the copy kernels are not compiled: Python interprets them, with the few machine instructions
-that numba does not offer replaced by their meaning. That takes a fraction of the time, and is the same text. Without a defect all of these
-tests must pass there.
+A defect is a replacement of text that must occur exactly once in its file. It is made in a copy of the tree, where the
+tests that are most likely to notice run first, until one fails. In the copy kernels are not compiled: Python interprets
+them, with the few machine instructions that numba does not offer replaced by their meaning. That takes a fraction of
+the time, and is the same text. Without a defect all of these tests must pass there.
 """
 
 from __future__ import annotations
@@ -104,7 +104,9 @@ class Defect:
             ValueError: the text to replace is gone, or occurs more than once.
         """
         if text.count(self.before) != 1:
-            raise ValueError(f"{self.name}: the text to replace occurs {text.count(self.before)} times in explorer/{self.file}")
+            raise ValueError(
+                f"{self.name}: the text to replace occurs {text.count(self.before)} times in explorer/{self.file}"
+            )
         return text.replace(self.before, self.after)
 
 
@@ -269,7 +271,10 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a known end of a path is overwritten",
         "compiler/decision_trees.py",
-        "        if cells[position] not in (UNKNOWN, PENDING, reference):\n            raise impure(self.instances[number])\n",
+        (
+            "        if cells[position] not in (UNKNOWN, PENDING, reference):\n            raise "
+            "impure(self.instances[number])\n"
+        ),
         "",
         (ENDS,),
     ),
@@ -311,7 +316,10 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "copies are joined that do not move together",
         "compiler/effects.py",
-        "        if (last[0], last[1] + last[4], last[2], last[3] + last[4]) == (target.word, target.shift, source.word, source.shift):",
+        (
+            "        if (last[0], last[1] + last[4], last[2], last[3] + last[4]) == (target.word, target.shift, "
+            "source.word, source.shift):"
+        ),
         "        if (last[0], last[1] + last[4], last[2]) == (target.word, target.shift, source.word):",
         (LONG,),
     ),
@@ -483,7 +491,9 @@ def copy_of_the_tree(to: Path) -> None:
     """A copy whose kernels Python interprets."""
     for name in COPIED:
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, to / name, ignore=ignored) if (ROOT / name).is_dir() else shutil.copy(ROOT / name, to / name)
+        shutil.copytree(ROOT / name, to / name, ignore=ignored) if (ROOT / name).is_dir() else shutil.copy(
+            ROOT / name, to / name
+        )
     kernels = to / "explorer" / "kernels"
     (kernels / "compiling.py").write_text(COMPILING)
     (kernels / "intrinsics.py").write_text(INTRINSICS)
@@ -496,17 +506,26 @@ def copy_of_the_tree(to: Path) -> None:
 def first_failure(tree: Path, tests: tuple[str, ...]) -> str | None:
     """The first of the tests that fails in a tree, if any does; one that takes too long counts as failed."""
     options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "HYPOTHESIS_STORAGE_DIRECTORY": f"{tree}/h"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tree),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": f"{tree}/h",
+    }
     command = [sys.executable, "-m", "pytest", *options, *tests]
     try:
-        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         return f"{tests[0]} (does not end)"
     if done.returncode == 0:
         return None
     found = re.search(r"^(?:FAILED|ERROR) ([^[\n]+?)(?:\[| - |$)", done.stdout, re.MULTILINE)
     if found is None:
-        raise RuntimeError(f"pytest said neither which test failed nor that all passed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}")
+        raise RuntimeError(
+            f"pytest said neither which test failed nor that all passed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
+        )
     return found.group(1)
 
 
@@ -548,7 +567,13 @@ def table(fates: list[Fate]) -> str:
     noticed = sum(fate.noticed_by is not None for fate in fates)
     rows = [f"| {fate.defect.name} | `{fate.defect.file}` | {_shown(fate.noticed_by)} |" for fate in fates]
     return "\n".join(
-        [f"{noticed} of {len(fates)} planted defects are noticed.", "", "| defect | in | noticed by |", "|---|---|---|", *rows]
+        [
+            f"{noticed} of {len(fates)} planted defects are noticed.",
+            "",
+            "| defect | in | noticed by |",
+            "|---|---|---|",
+            *rows,
+        ]
     )
 
 
@@ -569,7 +594,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="defects to plant; all if there are none")
     parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="how many at once (default: one per processor)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="how many at once (default: one per processor)"
+    )
     arguments = parser.parse_args()
     chosen = [defect for defect in DEFECTS if not arguments.names or defect.name in arguments.names]
     fates = fates_of(chosen, arguments.jobs)

@@ -1,7 +1,8 @@
 """The fault injector: what a disk, the system and the memory do wrong, at every place where they can.
 
-It counts the calls that write to one folder, and lets one of them fail, or the machine die there. After a death what was not synced
-is lost, torn in the middle, or has arrived; and a file that was renamed has its old name again unless its folder was synced.
+It counts the calls that write to one folder, and lets one of them fail, or the machine die there. After a death what
+was not synced is lost, torn in the middle, or has arrived; and a file that was renamed has its old name again unless
+its folder was synced.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Making a violating walk short: steps are left out, and stretches between states that stay are found again by breadth-first search."""
+"""Making a violating walk short: steps are left out, and stretches between states that stay are found again by
+breadth-first search.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ STATES_AT_ONCE = 200_000
 
 
 class Minimal(Enum):
-    """How short a trace is: `GLOBALLY` a shortest one; `LOCALLY` as short as shrinking gets it; `NOT`: the time ran out before that."""
+    """How short a trace is: `GLOBALLY` a shortest one; `LOCALLY` as short as shrinking gets it; `NOT`: the time ran out
+    before that.
+    """
 
     GLOBALLY = "globally"
     LOCALLY = "locally"
@@ -77,7 +81,9 @@ def shrink(
 
 @attrs.frozen
 class _Search:
-    """What a breadth-first search gave: a trace, whether every state up to its end was seen, and how deep it went if not."""
+    """What a breadth-first search gave: a trace, whether every state up to its end was seen, and how deep it went if
+    not.
+    """
 
     found: list[Step] | None
     complete: bool
@@ -87,7 +93,9 @@ class _Search:
 class _Shrinking:
     """Shrinking one violation."""
 
-    def __init__(self, system: System, name: str, seconds: float, states: int, on_progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, system: System, name: str, seconds: float, states: int, on_progress: Callable[[int], None]
+    ) -> None:
         self.system, self.name, self.states = system, name, states
         self.on_progress, self.length = on_progress, 0
         self.ends_at = time.perf_counter() + seconds
@@ -132,7 +140,9 @@ class _Shrinking:
             size = max(1, size // 2)
 
     def replayed(self, before: list[Step], actions: Sequence[Instance]) -> list[Step] | None:
-        """A trace that goes on with some actions, up to where the property is violated; None where one is not enabled or it is not."""
+        """A trace that goes on with some actions, up to where the property is violated; None where one is not enabled
+        or it is not.
+        """
         trace = list(before)
         previous = trace[-2].state if len(trace) > 1 else None
         if self.violates(previous, trace[-1].state):
@@ -149,7 +159,9 @@ class _Shrinking:
     # Finding stretches again
 
     def with_shorter_stretches(self, trace: list[Step], stretch: int) -> tuple[list[Step], bool]:
-        """Replace stretches between two states of the trace by shorter ones, from the last to the first; whether all were looked into."""
+        """Replace stretches between two states of the trace by shorter ones, from the last to the first; whether all
+        were looked into.
+        """
         end, complete = len(trace) - 1, True
         while end > 0 and not self.out_of_time:
             begin = max(0, end - stretch)
@@ -163,7 +175,9 @@ class _Shrinking:
         return trace, complete
 
     def search(self, initial: Sequence[Any], target: Any, depth: int) -> _Search:
-        """The shortest trace of at most so many steps from some states to a state, or to a violation where that is None."""
+        """The shortest trace of at most so many steps from some states to a state, or to a violation where that is
+        None.
+        """
         if depth < 0:
             return _Search(None, True, 0)
         system = self._searched(tuple(initial), target)

@@ -1,9 +1,9 @@
 """Decision trees, grown path by path, that a kernel walks instead of running Python.
 
-One tree per action or invariant instance. A tree is made of *branches*, one 64-bit number each: `UNKNOWN` (no path learned yet),
-`PENDING` (the kernel has asked for it), `NOTHING` (not enabled, or holds), an *effect* from `FIRST_EFFECT` on (what the step writes, which
-bounds cut it, or that the invariant is false), or, with the highest bit set, a *node*: the leaf of the layout that is tested next, and
-where the branches for its packed values begin.
+One tree per action or invariant instance. A tree is made of *branches*, one 64-bit number each: `UNKNOWN` (no path
+learned yet), `PENDING` (the kernel has asked for it), `NOTHING` (not enabled, or holds), an *effect* from
+`FIRST_EFFECT` on (what the step writes, which bounds cut it, or that the invariant is false), or, with the highest bit
+set, a *node*: the leaf of the layout that is tested next, and where the branches for its packed values begin.
 
 Trees are caches of pure functions: they may be grown in any order, anywhere, and always mean the same.
 """
@@ -64,7 +64,8 @@ class Program:
         """
         Args:
             audit: how many paths of each function to hold against plain Python where they did not look, too.
-            images: those of the permutations of interchangeable names, the identity first; every path is tried on all of them.
+            images: those of the permutations of interchangeable names, the identity first; every path is tried on all
+                of them.
             share: whether a path that one instance has taken serves the images of the instance, too.
 
         Raises:
@@ -96,8 +97,9 @@ class Program:
         It is the first of the instance's family that is run, and the family's other trees take images of its path.
 
         Raises:
-            ModelError: the function raised, returned what it must not, did what cannot be traced, tells interchangeable names apart, or
-                took a path that contradicts an earlier one, so that it is no pure function of the state.
+            ModelError: the function raised, returned what it must not, did what cannot be traced, tells interchangeable
+                names apart, or took a path that contradicts an earlier one, so that it is no pure function of the
+                state.
         """
         if self._end(number, words) not in (UNKNOWN, PENDING):
             return
@@ -124,7 +126,9 @@ class Program:
         return (branch & 63, branch >> WORD_FIELD & 63, branch >> WIDTH_AT & 63), (branch & ~NODE) >> BRANCHES_FIELD
 
     def path(self, number: int, words: Any) -> tuple[tuple[tuple[tuple[int, int, int], int], ...], int]:
-        """The known path of one instance for a packed state: what it tests with which values, and the branch where it ends."""
+        """The known path of one instance for a packed state: what it tests with which values, and the branch where it
+        ends.
+        """
         position, tests = number, []
         while (reference := self.branches.cells[position]) & NODE:
             field, first = self.node(reference)
@@ -134,8 +138,9 @@ class Program:
         return tuple(tests), reference
 
     def leaf(self, number: int, words: Any) -> int:
-        """The position of the branch where the known path of one instance for a packed state ends, in the tree of the first of its
-        family: equal for paths that differ by names only."""
+        """The position of the branch where the known path of one instance for a packed state ends, in the tree of the
+        first of its family: equal for paths that differ by names only.
+        """
         first, image = self._first[number]
         origin = image.origin_of(words) if image else words
         cells, position = self.branches.cells, first
@@ -163,7 +168,9 @@ class Program:
         return self.meant(self._end(number, words), words)
 
     def _trace(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
-        """The path of the first of an instance's family, in the state whose image the words hold, and what it leads to."""
+        """The path of the first of an instance's family, in the state whose image the words hold, and what
+        it leads to.
+        """
         if self._equivariance is None:
             return self.run(number, lambda: words)
         first, image = self._first[number]
@@ -188,7 +195,9 @@ class Program:
             self._try_other_order(number, words, result)
         return recorder.path, self._reference(result)
 
-    def _run(self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None, **how: Any) -> tuple[Recorder, Any]:
+    def _run(
+        self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None, **how: Any
+    ) -> tuple[Recorder, Any]:
         """A run of an instance, and what came out."""
         tracing_errors().clear()
         recorder = Recorder(self.layout, () if read else words(), read, **how)
@@ -218,7 +227,8 @@ class Program:
         if self.meant(self._reference(other), state) != self.meant(self._reference(result), state):
             instance = self.instances[number]
             raise ModelError(
-                f"{instance} depends on the order in which the members of a set come, which differs between equal sets\n"
+                f"{instance} depends on the order in which the members of a set come, which differs between equal "
+                "sets\n"
                 f"  {where(instance)}\n  in the state {self.layout.domain.show(self.layout.unpack(state))}\n"
                 "  take min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
             )
@@ -232,7 +242,9 @@ class Program:
         raise NotImplementedError
 
     def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        """The same result from plain evaluation on the plain state that the words hold, in a form that `meant` compares."""
+        """The same result from plain evaluation on the plain state that the words hold, in a form that `meant`
+        compares.
+        """
         raise NotImplementedError
 
     def meant(self, reference: int, words: Any) -> Any:
@@ -246,7 +258,9 @@ class Program:
 
     @staticmethod
     def _cannot_be_compiled(instance: Instance, error: BaseException) -> ModelError:
-        return ModelError(f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {line_of(error) or where(instance)}")
+        return ModelError(
+            f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {line_of(error) or where(instance)}"
+        )
 
     def _graft(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
         """Add a path. What a kernel may already see is written last."""
@@ -265,7 +279,9 @@ class Program:
         cells[position] = reference
 
     def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
-        """Hold a path of the first of a family against plain evaluation on a state that differs wherever it did not look."""
+        """Hold a path of the first of a family against plain evaluation on a state that differs wherever it did not
+        look.
+        """
         twin, state = self._twin(words, path)
         self._compare(first, twin, reference, state)
 
@@ -278,7 +294,8 @@ class Program:
             raise self._cannot_be_compiled(instance, tracing_errors()[0])
         if result != self.meant(reference, words):
             raise ModelError(
-                f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
+                f"{instance} does not mean the same when it is traced: plain Python gives another result\n  "
+                f"{where(instance)}\n"
                 f"  in the state {self.layout.domain.show(state)}\n"
                 "  look for tests of identity or type (`is`, `type(...) is`), and for anything outside the state"
             )
@@ -287,19 +304,22 @@ class Program:
         """The plain state that the words hold.
 
         Raises:
-            ModelError: it is not the state that they were packed from, as its records change what they are made of each time.
+            ModelError: it is not the state that they were packed from, as its records change what they are made of each
+                time.
         """
         state = self._plain_states.unpacked(words)
         if self._plain_states.makes_rules and self.layout.pack(state) != tuple(words):
             raise ModelError(
-                "a record of the state changes what it is made of (in __attrs_post_init__ or a converter), and changes it again when\n"
+                "a record of the state changes what it is made of (in __attrs_post_init__ or a converter), and "
+                "changes it again when\n"
                 f"  it is made of its own fields\n  in the state {self.layout.domain.show(state)}"
             )
         return state
 
     def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> tuple[Any, Any]:
-        """A state, packed and plain, of random values in place of all that the path did not read; the state itself where packing the
-        random one again would change it."""
+        """A state, packed and plain, of random values in place of all that the path did not read; the state itself
+        where packing the random one again would change it.
+        """
         read = {leaf for leaf, _ in path}
         twin = list(words)
         for leaf in self._tests:
@@ -316,7 +336,8 @@ class Program:
 
 
 def _tests_of(leaf: Leaf) -> Iterator[tuple[int, int, int]]:
-    """The nodes that test a leaf, the highest bits first: what each tests, the lowest of its bits in the leaf, and how many they are.
+    """The nodes that test a leaf, the highest bits first: what each tests, the lowest of its bits in the leaf, and how
+    many they are.
 
     A leaf of many bits takes several, as a node has a branch for every value.
     """

@@ -1,10 +1,11 @@
 """Whether functions treat interchangeable names alike, tried on everything that is reached.
 
-The image of an instance under a permutation of names must do to the image of a state what the instance does to the state. A function is a
-black box. So this is tried for every path that is learned, under every permutation: the instance runs on its state, and its image on the
-image of the state, unless a run from another state has shown already what that image does. All these runs record into one path, which so
-holds whatever any of them has read. If they agree on one state, they agree on every state of that path. A search reaches states of the
-paths that it has learned, their images, and no others.
+The image of an instance under a permutation of names must do to the image of a state what the instance does to the
+state. A function is a black box. So this is tried for every path that is learned, under every permutation: the instance
+runs on its state, and its image on the image of the state, unless a run from another state has shown already what that
+image does. All these runs record into one path, which so holds whatever any of them has read. If they agree on one
+state, they agree on every state of that path. A search reaches states of the paths that it has learned, their images,
+and no others.
 """
 
 from __future__ import annotations
@@ -26,8 +27,10 @@ ABSENT = object()
 """What a leaf holds that a step clears."""
 
 WHAT_TO_DO = (
-    "  declare every field and parameter that holds such names (`names=`, `by=`), and treat no name in its own way: never compare it with\n"
-    "  a number, go by order (`min`, `sorted`, `<`), or take what comes first in a set or range; or else leave the name out of\n"
+    "  declare every field and parameter that holds such names (`names=`, `by=`), and treat no name in its own way: "
+    "never compare it with\n"
+    "  a number, go by order (`min`, `sorted`, `<`), or take what comes first in a set or range; or else leave the "
+    "name out of\n"
     "  `interchangeable`, or explore without symmetry"
 )
 APART = "apart, which the model declares interchangeable"
@@ -64,7 +67,9 @@ class Equivariance:
             ModelError: an instance has no image among the instances.
         """
         self._program = program
-        self._exchanges = sorted((Exchange.of(image, program.instances) for image in images), key=lambda exchange: exchange.moved)
+        self._exchanges = sorted(
+            (Exchange.of(image, program.instances) for image in images), key=lambda exchange: exchange.moved
+        )
         self._taken: dict[int, Any] = {}  # by instance a reference, or a leaf and by its packed values what follows
         self._holders = dict(holders(program.layout.root))
 
@@ -86,12 +91,16 @@ class Equivariance:
                 return codes[base.raw(source)]
 
             found = self._follow(exchange.goes_to[number], read, lambda image=exchange.image: image.of_state(words()))
-            if found != self._program.image_of(reference, exchange.image) and not self._equal(reference, found, exchange, base):
+            if found != self._program.image_of(reference, exchange.image) and not self._equal(
+                reference, found, exchange, base
+            ):
                 self._refuse(number, reference, exchange, found, words())
         return reference
 
     def _follow(self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]]) -> int:
-        """The reference at the end of the path that an instance takes; the instance runs if it has not taken the path before."""
+        """The reference at the end of the path that an instance takes; the instance runs if it has not taken the path
+        before.
+        """
         node = self._taken.get(number)
         while type(node) is tuple:
             leaf, following = node
@@ -114,7 +123,9 @@ class Equivariance:
             raise impure(self._program.instances[number])
 
     def _equal(self, reference: int, found: int, exchange: Exchange, base: Recorder) -> bool:
-        """Whether what a step does and what its image was found to do are one thing, though written in different ways."""
+        """Whether what a step does and what its image was found to do are one thing, though written in
+        different ways.
+        """
         if min(reference, found) < FIRST_EFFECT:
             return False
         ours, theirs = (self._program.effects.results[each - FIRST_EFFECT] for each in (reference, found))
@@ -123,15 +134,22 @@ class Equivariance:
         theirs = exchange.origin_of(theirs)
         if self._done(ours, base) == self._done(theirs, base):
             return True
-        touched = {leaf for each in (ours, theirs) for leaf in (*dict(each.constants), *each.cleared, *itertools.chain(*each.copies))}
-        for leaf in sorted(touched, key=lambda leaf: (leaf.word, leaf.shift)):  # let the path hold all that either copies or overwrites
+        touched = {
+            leaf
+            for each in (ours, theirs)
+            for leaf in (*dict(each.constants), *each.cleared, *itertools.chain(*each.copies))
+        }
+        # let the path hold all that either copies or overwrites
+        for leaf in sorted(touched, key=lambda leaf: (leaf.word, leaf.shift)):
             if not self._is_absent(leaf, base.raw):
                 base.raw(leaf)
         return self._done(ours, base) == self._done(theirs, base)
 
     def _done(self, update: Update, base: Recorder) -> dict[Leaf, Any]:
         """What a step does to each leaf that it changes, as far as is known what that one holds."""
-        done: dict[Leaf, Any] = dict.fromkeys((leaf for leaf in update.cleared if not self._is_absent(leaf, base.known)), ABSENT)
+        done: dict[Leaf, Any] = dict.fromkeys(
+            (leaf for leaf in update.cleared if not self._is_absent(leaf, base.known)), ABSENT
+        )
         done |= dict(update.constants)
         for target, source in update.copies:
             raw = base.known(source)

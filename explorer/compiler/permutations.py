@@ -1,8 +1,9 @@
 """Images under permutations of names: of plain values, packed states, instances, and what was learned of them.
 
-Where names are interchangeable, fetch(follower b2, leader b0) does with a state what fetch(follower b1, leader b0) does with the image of
-that state under the exchange of b1 and b2. So of each *family* of instances that are images of one another only the first is ever run on a
-traced view. What it reads, tests and writes, moved to where the names' images are, is what another member reads, tests and writes.
+Where names are interchangeable, fetch(follower b2, leader b0) does with a state what fetch(follower b1, leader b0) does
+with the image of that state under the exchange of b1 and b2. So of each *family* of instances that are images of one
+another only the first is ever run on a traced view. What it reads, tests and writes, moved to where the names' images
+are, is what another member reads, tests and writes.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ def permuted(domain: Any, value: Any, permutation: Permutation) -> Any:
 
 
 def names_in(domain: Any, path: str = "") -> Iterator[tuple[str, str, str, range]]:
-    """The places of names inside a domain: where it is, whether names are values or positions there, of which set, and which ones."""
+    """The places of names inside a domain: where it is, whether names are values or positions there, of which set, and
+    which ones.
+    """
     match domain:
         case Integers(low=low, high=high, names=names) if names:
             yield path, "room", names, range(low, high + 1)
@@ -64,9 +67,10 @@ class Image:
     Attributes:
         permutation: which one.
         moves: for every leaf, the leaf where its image is, and the packed image of each packed value.
-        origins: for every leaf, the packed value in a state for each packed value at the leaf's target in the state's image.
-        holders: for leaves of names that may be absent, the leaf that tells, and the most that it holds where they are. What is absent is
-            packed as 0, which is also a name; the image of the name is not that of nothing.
+        origins: for every leaf, the packed value in a state for each packed value at the leaf's target in the state's
+            image.
+        holders: for leaves of names that may be absent, the leaf that tells, and the most that it holds where they are.
+            What is absent is packed as 0, which is also a name; the image of the name is not that of nothing.
     """
 
     permutation: Permutation
@@ -121,7 +125,9 @@ class Image:
         if isinstance(result, OutOfBounds):
             return result
         copies = frozenset((self.moves[target][0], self.moves[source][0]) for target, source in result.copies)
-        return Update(frozenset(self.of_path(result.constants)), copies, frozenset(self.moves[leaf][0] for leaf in result.cleared))
+        return Update(
+            frozenset(self.of_path(result.constants)), copies, frozenset(self.moves[leaf][0] for leaf in result.cleared)
+        )
 
 
 def _inverse(codes: Sequence[int]) -> Sequence[int] | Mapping[int, int]:
@@ -145,14 +151,19 @@ def _moves(
                 yield from _moves(slot, target.slots[places.get(position, position)], permutation, codes)
         case Members():
             for member, bit in zip(source.members, source.bits, strict=True):
-                yield bit, (target.bits[target.position[permuted(source.domain.of, member, permutation)]], codes(bit.domain))
+                yield (
+                    bit,
+                    (target.bits[target.position[permuted(source.domain.of, member, permutation)]], codes(bit.domain)),
+                )
         case Presence():
             yield from _moves(source.bit, target.bit, permutation, codes)
             yield from _moves(source.slot, target.slot, permutation, codes)
 
 
 def holders(slot: Any, holder: tuple[Leaf, int] | None = None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
-    """The leaves that may be absent, each with the innermost leaf that tells; that one is 0 where it is absent itself."""
+    """The leaves that may be absent, each with the innermost leaf that tells; that one is 0 where it is absent
+    itself.
+    """
     match slot:
         case Leaf() if holder is not None:
             yield slot, holder
@@ -170,8 +181,12 @@ def _raw(leaf: Leaf, words: Sequence[int]) -> int:
     return words[leaf.word] >> leaf.shift & leaf.mask
 
 
-def families(instances: Sequence[Instance], permutations: Sequence[Permutation]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """The first of each family of several instances, and the others, each with the position of a permutation that makes it of the first."""
+def families(
+    instances: Sequence[Instance], permutations: Sequence[Permutation]
+) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """The first of each family of several instances, and the others, each with the position of a permutation that makes
+    it of the first.
+    """
     numbers = {renamed(instance, {}): number for number, instance in enumerate(instances)}
     placed: set[int] = set()
     for first, instance in enumerate(instances):
@@ -189,4 +204,7 @@ def families(instances: Sequence[Instance], permutations: Sequence[Permutation])
 
 def renamed(instance: Instance, permutation: Permutation) -> tuple[Any, ...]:
     """What an instance is an instance of, and the images of its arguments."""
-    return (instance.of, *(permuted(instance.domains.get(name), value, permutation) for name, value in instance.arguments.items()))
+    return (
+        instance.of,
+        *(permuted(instance.domains.get(name), value, permutation) for name, value in instance.arguments.items()),
+    )

@@ -1,8 +1,9 @@
-"""The kernels as the rest of the house calls them. A kernel whose machine code is kept is loaded; any other is compiled, and kept.
+"""The kernels as the rest of the house calls them. A kernel whose machine code is kept is loaded; any other is
+compiled, and kept.
 
-Arguments and results are those of the function of that name in the module of `explorer.kernels` that is named below: contiguous arrays,
-whole numbers and tuples of them. Machine code is for certain types of arguments: of arrays, the elements' type and the number of axes; of
-tuples, the length.
+Arguments and results are those of the function of that name in the module of `explorer.kernels` that is named below:
+contiguous arrays, whole numbers and tuples of them. Machine code is for certain types of arguments: of arrays, the
+elements' type and the number of axes; of tuples, the length.
 """
 
 from __future__ import annotations
@@ -92,13 +93,16 @@ import pickle, sys
 sys.path[:], module, name, arguments = pickle.load(sys.stdin.buffer)
 import importlib
 from explorer.kernels import compiling
-made = compiling.object_code(getattr(importlib.import_module(f"explorer.kernels.{module}"), name), pickle.loads(arguments))
+kernel = getattr(importlib.import_module(f"explorer.kernels.{module}"), name)
+made = compiling.object_code(kernel, pickle.loads(arguments))
 sys.stdout.buffer.write(pickle.dumps(made))
 """
 
 
 def _compiled_elsewhere(module: str, name: str, arguments: tuple[Any, ...]) -> tuple[str, bytes] | None:
-    """The object code of a kernel for arguments of such types, and the name of the door in it; None if that process failed."""
+    """The object code of a kernel for arguments of such types, and the name of the door in it; None if that process
+    failed.
+    """
     # the arguments are read once the path is known
     asked = pickle.dumps(([*sys.path], module, name, pickle.dumps(_empty(arguments))))
     ran = subprocess.run([sys.executable, "-I", "-c", _ELSEWHERE], input=asked, capture_output=True, check=False)
@@ -140,7 +144,8 @@ expand = Door("expand", "expand")
 enter_rows, find, move_row = (Door("rows", name) for name in ("enter_rows", "find", "move_row"))
 orbit_sizes, representative = (Door("canonical", name) for name in ("orbit_sizes", "representative"))
 mark_at_rest, mark_breaking, mark_predecessors, mark_reaching, note_parents = (
-    Door("reach", name) for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
+    Door("reach", name)
+    for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
 )
 list_edges = Door("graph", "list_edges")
 judge_components, mark_held_back, mark_ways, measure = (
@@ -148,6 +153,15 @@ judge_components, mark_held_back, mark_ways, measure = (
 )
 admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, successors = (
     Door("partitions", name)
-    for name in ("admit", "enter", "first_breaking", "first_violating", "keep_owned", "orbits_of", "route", "successors")
+    for name in (
+        "admit",
+        "enter",
+        "first_breaking",
+        "first_violating",
+        "keep_owned",
+        "orbits_of",
+        "route",
+        "successors",
+    )
 )
 walk_on = Door("walks", "walk_on")

@@ -1,12 +1,14 @@
 """Expanding states: the inner loop of the search, for any number of threads at once.
 
-Threads take batches of rows from a shared cursor. A batch goes through passes: read the rows; walk the trees that the filter leaves and
-list the hits; count them; apply their effects and hash the results; drop those that the thread has met just before; ask for the memory
-where the others would be found; insert what is new. A walk that meets an unknown branch marks it and reports a miss; the batch then
-changes nothing, and the thread runs it again once Python has grown the trees.
+Threads take batches of rows from a shared cursor. A batch goes through passes: read the rows; walk the trees that the
+filter leaves and list the hits; count them; apply their effects and hash the results; drop those that the thread has
+met just before; ask for the memory where the others would be found; insert what is new. A walk that meets an unknown
+branch marks it and reports a miss; the batch then changes nothing, and the thread runs it again once Python has grown
+the trees.
 
-New rows are written before a compare-and-swap publishes them in the table, so that no thread sees half a row. Each thread writes into
-rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by `explorer.search.store`.
+New rows are written before a compare-and-swap publishes them in the table, so that no thread sees half a row. Each
+thread writes into rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by
+`explorer.search.store`.
 """
 
 from __future__ import annotations
@@ -130,8 +132,8 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
 
 @kernel
 def expand(
-    rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, steps: Any, effects: Any,
-    symmetry: Any, work: Any, units: Any,
+    rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, steps: Any,
+    effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> int:  # fmt: skip
     """Expand rows up to `end` batch by batch, until none is left or until Python has to step in.
 
@@ -144,8 +146,8 @@ def expand(
         units: a tuple as long as a row, so that loops over it are unrolled.
 
     Returns:
-        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`), TABLE_FULL, ROWS_FULL or PAUSED. After all but DONE, the batch at
-        hand is kept in `work.counts` and run again by the next call.
+        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`), TABLE_FULL, ROWS_FULL or PAUSED. After all but
+        DONE, the batch at hand is kept in `work.counts` and run again by the next call.
     """
     counts = work.counts
     while True:

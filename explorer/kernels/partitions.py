@@ -1,7 +1,9 @@
-"""Levels in parts: expanding rows whose successors belong elsewhere, sending them there, and admitting those that are new there.
+"""Levels in parts: expanding rows whose successors belong elsewhere, sending them there, and admitting those that are
+new there.
 
-One thread has a part. Successors of a part are told apart among themselves by a table of their own; which of them are new only the
-owner of their hash can tell. What travels is a *record* of 32-bit units: a row, then the place of its parent in the part, then its action.
+One thread has a part. Successors of a part are told apart among themselves by a table of their own; which of them are
+new only the owner of their hash can tell. What travels is a *record* of 32-bit units: a row, then the place of its
+parent in the part, then its action.
 """
 
 from __future__ import annotations
@@ -61,7 +63,9 @@ def slot_of(hashed: int, slots: int) -> int:
 
 @part
 def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any) -> int:
-    """The slot, from one on, that holds `words[at]`, or else the free one where it would be. A slot holds a row plus one."""
+    """The slot, from one on, that holds `words[at]`, or else the free one where it would be. A slot holds a row plus
+    one.
+    """
     while table[slot] != _FREE and not is_row(rows, np.int64(table[slot]) - 1, words, at, units):
         slot = next_slot(slot, len(table))
     return slot
@@ -69,8 +73,8 @@ def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any)
 
 @kernel
 def successors(
-    rows: Any, begin: int, end: int, made: Any, parents: Any, actions: Any, taken: int, table: Any, rest: Any, trees: Any, steps: Any,
-    effects: Any, symmetry: Any, work: Any, units: Any,
+    rows: Any, begin: int, end: int, made: Any, parents: Any, actions: Any, taken: int, table: Any, rest: Any,
+    trees: Any, steps: Any, effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Expand the rows begin..end, and keep each successor once with its first parent and action.
 
@@ -80,8 +84,8 @@ def successors(
         rest: its first element becomes the first row at rest, if it is -1.
 
     Returns:
-        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many successors are there.
-        Go on at `work.counts[FIRST]` then.
+        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many successors
+        are there. Go on at `work.counts[FIRST]` then.
     """
     counts = work.counts
     for first in range(begin, end, len(work.moves)):
@@ -126,7 +130,9 @@ def successors(
 
 
 @kernel
-def route(made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any) -> None:
+def route(
+    made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any
+) -> None:
     """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
     width, most = len(units) + RECORD_EXTRA, len(starts) - 1
     starts[:] = 0
@@ -162,7 +168,8 @@ def admit(
     slots: Any,
     units: Any,
 ) -> int:
-    """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of them.
+    """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of
+    them.
 
     Args:
         source: which part the records' parents are in.
@@ -214,7 +221,9 @@ def enter(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, u
 
 
 @kernel
-def first_breaking(rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any) -> int:
+def first_breaking(
+    rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
+) -> int:
     """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, work.words, 0, units)

@@ -1,4 +1,6 @@
-"""Marking rows by their steps: those that lead to marked ones, in one step or in any number, that have none, or that have a bad one."""
+"""Marking rows by their steps: those that lead to marked ones, in one step or in any number, that have none, or that
+have a bad one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,17 @@ from explorer.kernels.trees import apply
 
 @kernel
 def mark_predecessors(
-    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
+    rows: Any,
+    table: Any,
+    begin: int,
+    end: int,
+    next_end: int,
+    marks: Any,
+    trees: Any,
+    effects: Any,
+    symmetry: Any,
+    work: Any,
+    units: Any,
 ) -> int:
     """Mark the rows begin..end that have a marked successor among the rows end..next_end.
 
@@ -43,8 +55,8 @@ def mark_predecessors(
 
 @kernel
 def note_parents(
-    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, among: int, parents: Any, trees: Any, effects: Any,
-    symmetry: Any, work: Any, units: Any,
+    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, among: int, parents: Any, trees: Any,
+    effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> int:  # fmt: skip
     """Note for each marked row among end..next_end without a parent one of the rows begin..end that leads to it.
 
@@ -86,9 +98,20 @@ def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: 
 
 @kernel
 def mark_breaking(
-    rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
+    rows: Any,
+    begin: int,
+    end: int,
+    wanted: Any,
+    marks: Any,
+    trees: Any,
+    steps: Any,
+    effects: Any,
+    work: Any,
+    units: Any,
 ) -> None:
-    """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all known."""
+    """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all
+    known.
+    """
     for row in range(begin, end):
         read_row(rows, row, work.words, 0, units)
         hits, _ = list_hits(row, 1, True, trees, work, units)
@@ -99,14 +122,25 @@ def mark_breaking(
 
 @kernel
 def mark_reaching(
-    rows: Any, table: Any, end: int, marks: Any, along: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
+    rows: Any,
+    table: Any,
+    end: int,
+    marks: Any,
+    along: Any,
+    trees: Any,
+    effects: Any,
+    symmetry: Any,
+    work: Any,
+    units: Any,
 ) -> int:
-    """Mark the unmarked rows below `end` that have a marked successor by one of the actions `along`, or such a step that a bound cuts.
+    """Mark the unmarked rows below `end` that have a marked successor by one of the actions `along`, or such a step
+    that a bound cuts.
 
     Goes from the last row to the first, as most steps lead to later rows.
 
     Returns:
-        How many rows were marked: call again until that is none. If below 0, the number of misses: call again once the trees have grown.
+        How many rows were marked: call again until that is none. If below 0, the number of misses: call again once the
+        trees have grown.
     """
     marked = 0
     for row in range(end - 1, -1, -1):

@@ -29,8 +29,8 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
     """Walk the step properties' trees for the batch's steps, and note in `work.broken` which are violated.
 
     Returns:
-        0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses (row, action, property). Unless
-        it is 0, all must be checked again once the trees have grown.
+        0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses (row,
+        action, property). Unless it is 0, all must be checked again once the trees have grown.
     """
     missed, waiting = 0, False
     for hit in range(hits):
@@ -67,7 +67,7 @@ def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: An
     if effects.cut[effect]:
         return False
     put_step(work.words, at, effect, effects, work.made, work.pair, units)
-    for tree in range(len(wanted)):  # noqa: SIM110 - numba
+    for tree in range(len(wanted)):
         if wanted[tree] and walk(work.pair, 0, tree, trees.branches)[0] >= _FIRST_EFFECT:
             return True
     return False

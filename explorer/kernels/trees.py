@@ -1,4 +1,6 @@
-"""Walking decision trees, and applying what a step does. `explorer.compiler.decision_trees` says how both are encoded."""
+"""Walking decision trees, and applying what a step does. `explorer.compiler.decision_trees` says how both are
+encoded.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import BRANCHES_FIELD, NODE, PENDING, SHIFT_FIELD, UNKNOWN, WIDTH_FIELD, WORD_FIELD
+from explorer.compiler.decision_trees import (
+    BRANCHES_FIELD,
+    NODE,
+    PENDING,
+    SHIFT_FIELD,
+    UNKNOWN,
+    WIDTH_FIELD,
+    WORD_FIELD,
+)
 from explorer.compiler.effects import COPY_FIELD
 from explorer.compiler.prefilter import GATHER_FIELD
 from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE

@@ -1,4 +1,6 @@
-"""Breadth-first search on one machine: threads of machine code explore, Python grows their trees and keeps the books."""
+"""Breadth-first search on one machine: threads of machine code explore, Python grows their trees and keeps the
+books.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def explore(
     resume: bool = False,
     coverage: bool = False,
 ) -> Outcome:
-    """Explore every state that the system reaches, level by level; check each state's invariants and each step's properties.
+    """Explore every state that the system reaches, level by level; check each state's invariants and each step's
+    properties.
 
     Verdict, counts and traces depend neither on the number of workers nor on symmetry.
 
@@ -48,18 +51,21 @@ def explore(
         budget: when to stop early.
         check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
         keep_going: go on after the first level with a violation, until every state is seen.
-        on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the keyboard, ends the
-            search with what was learned so far and verdict UNKNOWN.
-        audit: how many paths of each function to compare with plain Python on a random state, too; on its own state every path is.
+        on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the
+            keyboard, ends the search with what was learned so far and verdict UNKNOWN.
+        audit: how many paths of each function to compare with plain Python on a random state, too; on its own state
+            every path is.
         workers: threads to explore with; as many as there are processors if None.
-        checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see `explorer.search.checkpoint`.
+        checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see
+            `explorer.search.checkpoint`.
         resume: go on from the last snapshot in that folder.
-        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no prospect is
-            about one of them.
+        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no
+            prospect is about one of them.
         coverage: find the statements of actions, too, that ran on no reached state.
 
     Raises:
-        ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
+        ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
+            domain.
         CheckpointError: the checkpoint cannot be written, or is not one of this search.
     """
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
@@ -71,7 +77,8 @@ def explore(
 
 
 def reach(system: System, budget: Budget = Budget(), workers: int | None = None) -> Engine:  # noqa: B008 - frozen
-    """Explore without a verdict, and hand back all rows and trees: what is reachable, and along which paths of functions.
+    """Explore without a verdict, and hand back all rows and trees: what is reachable, and along which paths of
+    functions.
 
     Raises:
         ModelError: as `explore` says.
@@ -190,7 +197,9 @@ class _Search:
             return False
         self.engine.renew_filters()
         self._size_levels()
-        self.violations += violations_in(self.engine, self.store.depth, {violation.property for violation in self.violations})
+        self.violations += violations_in(
+            self.engine, self.store.depth, {violation.property for violation in self.violations}
+        )
         self.pace.report(level_ended=True)
         return True
 
@@ -202,7 +211,9 @@ class _Search:
 
     def _look_for_broken_steps(self) -> None:
         """Look for violated step properties in the level that was expanded last."""
-        self.violations += broken_steps_in(self.engine, self.store.depth, {violation.property for violation in self.violations})
+        self.violations += broken_steps_in(
+            self.engine, self.store.depth, {violation.property for violation in self.violations}
+        )
 
     def _look_for_deadlocks(self) -> None:
         """Look for a state at rest in the level that was expanded last."""
@@ -214,7 +225,9 @@ class _Search:
     # Snapshots
 
     def _note_whole_levels(self) -> None:
-        """Remember what to write if the search ends before the next level does. What lies behind a violation is not remembered."""
+        """Remember what to write if the search ends before the next level does. What lies behind a violation is not
+        remembered.
+        """
         if self.snapshots is not None and not self.violations:
             self.snapshots.note(self.level_sizes)
 

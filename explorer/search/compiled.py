@@ -22,11 +22,14 @@ class Compiled:
     Attributes:
         system, layout: what is compiled, and its bits.
         images: what the permutations of interchangeable names do to packed states.
-        effects, actions, invariants, prospects, liveness, premises, steps: the trees; those of `steps` are the step properties'.
+        effects, actions, invariants, prospects, liveness, premises, steps: the trees; those of `steps` are the step
+            properties'.
         growing: who holds it may let trees grow.
     """
 
-    def __init__(self, system: System, layout: Layout, audit: int, permutations: Sequence[Permutation] = (), share: bool = True) -> None:
+    def __init__(
+        self, system: System, layout: Layout, audit: int, permutations: Sequence[Permutation] = (), share: bool = True
+    ) -> None:
         """Nothing is learned yet.
 
         Args:
@@ -35,8 +38,8 @@ class Compiled:
             share: whether a path is learned for all instances at once that differ by such names only.
 
         Raises:
-            ModelError: actions or properties tell the names apart, as what they are declared for shows; or a function asks for the exact
-                type of a part of the state.
+            ModelError: actions or properties tell the names apart, as what they are declared for shows; or a function
+                asks for the exact type of a part of the state.
         """
         every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
         refuse_exact_type_tests(every, system.domain)

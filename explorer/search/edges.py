@@ -25,7 +25,9 @@ class Rows:
         rows, table, symmetry, units: as the kernels take them.
     """
 
-    def __init__(self, rows: np.ndarray, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int) -> None:
+    def __init__(
+        self, rows: np.ndarray, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int
+    ) -> None:
         self.rows, self.table, self.symmetry, self.units = rows, table, symmetry, units
         self._room = np.zeros((1, width), np.uint64)
 
@@ -100,8 +102,8 @@ class Edges:
         while begin < end:
             counts = np.zeros(end - begin, np.uint32)
             listed, until, missed = entry_points.list_edges(
-                rows.rows, rows.table, begin, end, self._region, self._relied_on, targets, labels, counts, engine.trees(engine.actions),
-                engine.effect_arrays(), rows.symmetry, work, rows.units,
+                rows.rows, rows.table, begin, end, self._region, self._relied_on, targets, labels, counts,
+                engine.trees(engine.actions), engine.effect_arrays(), rows.symmetry, work, rows.units,
             )  # fmt: skip
             found.append((targets[:listed].copy(), labels[:listed].copy(), counts[: until - begin]))
             begin = until
@@ -111,7 +113,9 @@ class Edges:
         return found
 
     def _learn(self, misses: np.ndarray) -> None:
-        """Grow trees by what a kernel missed: of levels that came from a checkpoint, or of images that were never met."""
+        """Grow trees by what a kernel missed: of levels that came from a checkpoint, or of images that were
+        never met.
+        """
         with self._engine.growing:
             for row, tree, *_ in misses.tolist():
                 self._engine.actions.learn(tree, self._rows.words(row))

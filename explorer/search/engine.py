@@ -1,4 +1,6 @@
-"""A compiled system and the rows found so far, with what every pass over rows needs: trees, filters, symmetry, threads."""
+"""A compiled system and the rows found so far, with what every pass over rows needs: trees, filters, symmetry,
+threads.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Engine(Compiled):
         pool: the threads, if there is more than one.
     """
 
-    def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True) -> None:
+    def __init__(
+        self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True
+    ) -> None:
         layout = Layout(system.domain)
         self.permutations = permutations_of(system, layout) if symmetry else []
         super().__init__(system, layout, audit, self.permutations, families)
@@ -68,7 +72,9 @@ class Engine(Compiled):
 
     def cut_steps(self) -> Counter[frozenset[str]]:
         """How many steps each set of bounds has cut."""
-        return Counter({bounds: sum(int(work.steps[1 + n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)})
+        return Counter(
+            {bounds: sum(int(work.steps[1 + n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)}
+        )
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
@@ -93,13 +99,21 @@ class Engine(Compiled):
                 self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
 
     def renew_filters(self) -> None:
-        """Choose filters and wide nodes by samples of the states, each time there are `FILTERS_LAST_UNTIL` times as many."""
+        """Choose filters and wide nodes by samples of the states, each time there are `FILTERS_LAST_UNTIL` times as
+        many.
+        """
         if self.store.count < self._next_filter_at:
             return
         self._next_filter_at = FILTERS_LAST_UNTIL * self.store.count
         sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
-        steps = [(*words, *after) for words in sample for after in self.actions.known_successors(words)] if self.steps.instances else []
-        self._filters = {program: Filter(program, steps if program is self.steps else sample) for program in self.programs}
+        steps = (
+            [(*words, *after) for words in sample for after in self.actions.known_successors(words)]
+            if self.steps.instances
+            else []
+        )
+        self._filters = {
+            program: Filter(program, steps if program is self.steps else sample) for program in self.programs
+        }
         states = np.array([self.store.words(row) for row in self._spread_rows(WIDE_SAMPLE)], np.uint64)
         self._widened = {self.actions: widened(self.actions, states)}
 

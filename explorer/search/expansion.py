@@ -1,4 +1,6 @@
-"""Expanding a level with all threads: they pause for Python to grow trees and the visited set, and to tell how far they are."""
+"""Expanding a level with all threads: they pause for Python to grow trees and the visited set, and to tell how far they
+are.
+"""
 
 from __future__ import annotations
 
@@ -82,8 +84,9 @@ class Expansion:
         try:
             while True:
                 status = entry_points.expand(
-                    store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS, engine.trees(engine.actions),
-                    engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, store.units,
+                    store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS,
+                    engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry,
+                    work, store.units,
                 )  # fmt: skip
                 if status == arrays.MISSED:
                     engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])

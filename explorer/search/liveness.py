@@ -37,8 +37,8 @@ from model.language.declarations import Form, Instance
 
 
 def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], dict[str, int]]:
-    """For each liveness property that is not known to be violated and that is: a lasso with a shortest path to its cycle. And, by property,
-    how many states wait for it where only bounds cut the steps that it relies on.
+    """For each liveness property that is not known to be violated and that is: a lasso with a shortest path to its
+    cycle. And, by property, how many states wait for it where only bounds cut the steps that it relies on.
 
     All states must have been expanded.
 
@@ -51,7 +51,13 @@ def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], d
     marks = {each: _Marks(engine, each) for each in wanted}
     region, relied_on = _union(engine, marks)
     store = engine.store
-    edges = Edges(engine, Rows(store.rows, store.table, engine.symmetry, store.units, engine.layout.words), region, relied_on, store.room)
+    edges = Edges(
+        engine,
+        Rows(store.rows, store.table, engine.symmetry, store.units, engine.layout.words),
+        region,
+        relied_on,
+        store.room,
+    )
     found: dict[str, Violation] = {}
     held_back: Counter[str] = Counter()
     for each in wanted:
@@ -60,11 +66,15 @@ def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], d
         lasso = judged.lasso()
         if lasso and (each.of.name not in found or lasso.trace_length < found[each.of.name].trace_length):
             found[each.of.name] = lasso
-    return sorted(found.values(), key=lambda each: each.trace_length), {name: count for name, count in held_back.items() if count}
+    return sorted(found.values(), key=lambda each: each.trace_length), {
+        name: count for name, count in held_back.items() if count
+    }
 
 
 class _Marks:
-    """By row, a bit that says whether a property is false there, and one that says whether it may begin to be owed there."""
+    """By row, a bit that says whether a property is false there, and one that says whether it may begin to be owed
+    there.
+    """
 
     def __init__(self, engine: Engine, of: Instance) -> None:
         self._rows = engine.store.count
@@ -121,7 +131,8 @@ class _Judged:
 
     Attributes:
         state: by row, whether it is out of the question or in a fair component.
-        distance: by row, the length of the shortest path to it on which the property is owed and stays false; -1 where there is none.
+        distance: by row, the length of the shortest path to it on which the property is owed and stays false; -1 where
+            there is none.
         held_back: how many states wait where only bounds cut what the property relies on.
     """
 
@@ -132,7 +143,9 @@ class _Judged:
         self._ends = np.array(engine.store.level_ends, np.int64)
         self._queue = reserve((rows,), np.uint32)
         self.distance = np.full(rows, -1, np.int32)
-        self._reached = entry_points.measure(self._graph, self._ends, marks.allowed, marks.born, self.distance, self._queue)
+        self._reached = entry_points.measure(
+            self._graph, self._ends, marks.allowed, marks.born, self.distance, self._queue
+        )
         self.state = (self.distance >= 0).astype(np.uint8)
         exact = exact_fairness(engine.system, of)
         self.held_back = self._count_held_back(exact)
@@ -154,7 +167,11 @@ class _Judged:
         origins = self._unfolded.origins
         relied_on = (exact.demands >= 0).astype(np.uint8)
         edges = Edges(
-            engine, self._unfolded.rows, np.ones(len(origins), np.uint8), relied_on, room - 4 * len(engine.store.units) * len(origins)
+            engine,
+            self._unfolded.rows,
+            np.ones(len(origins), np.uint8),
+            relied_on,
+            room - 4 * len(engine.store.units) * len(origins),
         )
         self._states = np.full(len(origins), OPEN, np.uint8)
         todo = np.arange(len(origins), dtype=np.uint32)
@@ -214,7 +231,9 @@ class _Judged:
 
 
 def judge_all(graph: Any, fairness: Fairness, needed: np.ndarray, state: np.ndarray, todo: np.ndarray) -> np.ndarray:
-    """Judge the components of the open rows, which are among `todo`, until none is open. Returns the number of each row's component."""
+    """Judge the components of the open rows, which are among `todo`, until none is open. Returns the number of each
+    row's component.
+    """
     counted = np.zeros((max(1, len(fairness.classes)), TALLIED), np.int64)
     room, named = Components(*(reserve((len(state),), np.uint32) for _ in Components._fields)), 0
     while len(todo):

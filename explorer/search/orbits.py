@@ -62,7 +62,9 @@ def _fairness(system: System, demands: Sequence[Demand], classes: Sequence[int])
     for demand, of in zip(demands, classes, strict=True):
         strong[of] = demand.strong
     numbers = np.array(demand_numbers(system, demands), np.int64)
-    return Fairness(numbers, np.array(classes, np.int64), sizes if demands else sizes[:0], strong if demands else strong[:0])
+    return Fairness(
+        numbers, np.array(classes, np.int64), sizes if demands else sizes[:0], strong if demands else strong[:0]
+    )
 
 
 @attrs.frozen
@@ -92,7 +94,9 @@ def unfold(engine: Engine, chosen: np.ndarray) -> Unfolded:
         padded = np.zeros((len(some), 2 * width), np.uint32)
         padded[:, :units] = cells[some]
         words = padded.view(np.uint64)
-        images = np.concatenate([words, *(_images(words, engine.symmetry, number) for number in range(len(engine.symmetry.images)))])
+        images = np.concatenate(
+            [words, *(_images(words, engine.symmetry, number) for number in range(len(engine.symmetry.images)))]
+        )
         images, first = np.unique(images, axis=0, return_index=True)
         found.append(images)
         origins.append(some[first % len(some)])

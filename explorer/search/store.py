@@ -42,8 +42,8 @@ def spread(pool: Executor | None, function: Callable[[int, int], Any], begin: in
 class Store:
     """Rows of states, the visited set over them, and the ends of levels.
 
-    Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing. The visited set
-    is made anew from the rows when it grows, after the old one was given back.
+    Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing.
+    The visited set is made anew from the rows when it grows, after the old one was given back.
 
     Attributes:
         rows: all rows, flat.
@@ -66,7 +66,10 @@ class Store:
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
             least = self._other + SMALLEST_BUDGET
-            raise ModelError(f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs {least:,}")
+            raise ModelError(
+                f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs "
+                f"{least:,}"
+            )
         most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
         most = self._reserve(most)
         self._cells = memoryview(self.rows)

@@ -1,15 +1,15 @@
 """Symmetry: where names are interchangeable, one state stands for all its images under their permutations.
 
-The images of a state under a group of permutations are its *orbit*. Only one of them is kept, the *representative*. Every state has a
-*key* for each name, made of bits that belong to that name, such as the length of its log; the image of a state has the same keys in another
-order. The representative is the image whose keys, in the order of the names, are least, and among several of these the one with the least
-words: most often comparing keys is enough to tell which image it is. An orbit has as many states as the group has permutations, divided by
-how many of them leave a state as it is; every state of an orbit has as many successors as any other. So all counts without symmetry are
-recovered exactly.
+The images of a state under a group of permutations are its *orbit*. Only one of them is kept, the *representative*.
+Every state has a *key* for each name, made of bits that belong to that name, such as the length of its log; the image
+of a state has the same keys in another order. The representative is the image whose keys, in the order of the names,
+are least, and among several of these the one with the least words: most often comparing keys is enough to tell which
+image it is. An orbit has as many states as the group has permutations, divided by how many of them leave a state as it
+is; every state of an orbit has as many successors as any other. So all counts without symmetry are recovered exactly.
 
-That is sound only if the initial states, the actions and the properties do not tell the names apart. Permutations that move the set of
-initial states or a prospect are left out. Under the others each path of a function is tried as it is learned, see
-`explorer.compiler.equivariance`.
+That is sound only if the initial states, the actions and the properties do not tell the names apart. Permutations that
+move the set of initial states or a prospect are left out. Under the others each path of a function is tried as it is
+learned, see `explorer.compiler.equivariance`.
 """
 
 from __future__ import annotations
@@ -33,13 +33,14 @@ MOST_BYTES = 1 << 26
 
 
 def permutations_of(system: System, layout: Layout) -> list[Permutation]:
-    """The permutations of interchangeable names that leave the set of initial states and each prospect as they are, the identity first.
+    """The permutations of interchangeable names that leave the set of initial states and each prospect as they are, the
+    identity first.
 
-    A prospect with a parameter that is a name, such as "this client can have a turn", is another one after an exchange: whether it is lost
-    is asked of one state after the other, and an image of the state says nothing of it.
+    A prospect with a parameter that is a name, such as "this client can have a turn", is another one after an exchange:
+    whether it is lost is asked of one state after the other, and an image of the state says nothing of it.
 
-    Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too large; none where a
-    name takes more bits than these tables look at.
+    Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too
+    large; none where a name takes more bits than these tables look at.
 
     Raises:
         ModelError: a field or parameter has no place for all of the names.
@@ -48,10 +49,14 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
     bytes_each = 8 * layout.words * len(list(_chunks(layout))) << MOST_CHUNK_BITS
     wide = {names for _, _, names, places in names_in(system.domain) if len(places) >= 1 << MOST_CHUNK_BITS}
     movable = {of: names[-MOST_NAMES:] if of not in wide else () for of, names in system.interchangeable.items()}
-    while bytes_each * math.prod(math.factorial(len(names)) for names in movable.values()) > MOST_BYTES and any(movable.values()):
+    while bytes_each * math.prod(math.factorial(len(names)) for names in movable.values()) > MOST_BYTES and any(
+        movable.values()
+    ):
         most = max(map(len, movable.values()))
         movable = {of: names[-most + 1 :] if most > 1 else () for of, names in movable.items()}
-    choices = [[dict(zip(names, image, strict=True)) for image in itertools.permutations(names)] for names in movable.values()]
+    choices = [
+        [dict(zip(names, image, strict=True)) for image in itertools.permutations(names)] for names in movable.values()
+    ]
     every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
     initial = set(system.initial)
     return [
@@ -94,7 +99,9 @@ def tabulate(layout: Layout, every: Sequence[Image]) -> Symmetry:
             for part in chunk:
                 target, codes = move[part.leaf]
                 image = _part_of_codes(part, codes) << np.uint64(target.shift + part.shift - part.leaf.shift)
-                images[number, position, :, target.word] |= image[values >> (part.shift - chunk[0].shift) & ((1 << part.width) - 1)]
+                images[number, position, :, target.word] |= image[
+                    values >> (part.shift - chunk[0].shift) & ((1 << part.width) - 1)
+                ]
     names = max(permutations[0].items(), key=lambda item: len(item[1]))[0]
     positions = {name: position for position, name in enumerate(permutations[0][names])}
     goes_to = np.array([[positions[image] for image in permutation[names].values()] for permutation in permutations])
@@ -104,14 +111,23 @@ def tabulate(layout: Layout, every: Sequence[Image]) -> Symmetry:
 
 
 def _guards(layout: Layout, images: Sequence[Image]) -> tuple[np.ndarray, np.ndarray]:
-    """For each leaf that tells whether names are absent, where it is, and for each of its values which bits an image keeps."""
+    """For each leaf that tells whether names are absent, where it is, and for each of its values which bits an image
+    keeps.
+    """
     holders = list(dict.fromkeys(holder for image in images for holder, _ in image.holders.values()))
-    kept = np.full((len(images), len(holders), max((holder.mask + 1 for holder in holders), default=1), layout.words), ~np.uint64(0))
+    kept = np.full(
+        (len(images), len(holders), max((holder.mask + 1 for holder in holders), default=1), layout.words),
+        ~np.uint64(0),
+    )
     for number, image in enumerate(images):
         for leaf, (holder, most) in image.holders.items():
             target = image.moves[leaf][0]
-            kept[number, holders.index(holder), : most + 1, target.word] &= np.uint64(~(target.mask << target.shift) & (1 << WORD_BITS) - 1)
-    return np.array([(holder.word, holder.shift, holder.mask) for holder in holders], np.uint64).reshape(len(holders), 3), kept
+            kept[number, holders.index(holder), : most + 1, target.word] &= np.uint64(
+                ~(target.mask << target.shift) & (1 << WORD_BITS) - 1
+            )
+    return np.array([(holder.word, holder.shift, holder.mask) for holder in holders], np.uint64).reshape(
+        len(holders), 3
+    ), kept
 
 
 @attrs.frozen
@@ -154,7 +170,9 @@ def _no_keys(names: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.zeros((0, names), np.uint64), np.zeros((0, names), np.uint64), np.zeros(0, np.uint64)
 
 
-def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], goes_to: np.ndarray) -> tuple[np.ndarray, ...]:
+def _keys(
+    layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], goes_to: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """Bits to compare names by: leaves of which each name has one of its own, such as its log's length, piece by piece.
 
     The leaves of a piece lie in one word and in one order for every name, so that a single instruction gathers them.
@@ -164,7 +182,11 @@ def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int
     for leaf in sorted(layout.root.leaves(), key=lambda leaf: leaf.shift):
         images = [(int(to[0]), move[leaf][0]) for move, to in zip(moves, goes_to, strict=True)]
         owned = dict(images)  # the leaf of each name, if this one is the first name's
-        if not leaf.width or len(set(owned.values())) < names or any(owned[name] is not image for name, image in images):
+        if (
+            not leaf.width
+            or len(set(owned.values())) < names
+            or any(owned[name] is not image for name, image in images)
+        ):
             continue
         piece = pieces.setdefault(tuple(owned[name].word for name in range(names)), [])
         in_order = not piece or all(piece[-1][name].shift < owned[name].shift for name in range(names))
@@ -191,11 +213,15 @@ def _stays(codes: Sequence[int]) -> bool:
 
 
 def _choices(goes_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each order of the names' keys, by the kernel's number for it, the permutations that put the keys into their least order."""
+    """For each order of the names' keys, by the kernel's number for it, the permutations that put the keys into their
+    least order.
+    """
     names = goes_to.shape[1]
     weights = names ** np.arange(names)[::-1]
     chosen: dict[int, list[int]] = {}
-    for ranks in {tuple(map(sorted(set(ranks)).index, ranks)) for ranks in itertools.product(range(names), repeat=names)}:
+    for ranks in {
+        tuple(map(sorted(set(ranks)).index, ranks)) for ranks in itertools.product(range(names), repeat=names)
+    }:
         number = 0
         for name in range(names):
             for other in range(name):
@@ -203,4 +229,6 @@ def _choices(goes_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         image = (np.array(ranks) * weights[goes_to]).sum(axis=1)
         chosen[number] = np.flatnonzero(image == image.min()).tolist()
     lengths = [len(chosen.get(number, ())) for number in range(3 ** math.comb(names, 2))]
-    return np.concatenate([[0], np.cumsum(lengths)]), np.array([each for number in sorted(chosen) for each in chosen[number]])
+    return np.concatenate([[0], np.cumsum(lengths)]), np.array(
+        [each for number in sorted(chosen) for each in chosen[number]]
+    )

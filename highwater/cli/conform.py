@@ -1,4 +1,6 @@
-"""`highwater conform`: a spec in lock-step with Kafka's own classes. Heavy imports happen inside, so that `--help` is instant."""
+"""`highwater conform`: a spec in lock-step with Kafka's own classes. Heavy imports happen inside, so that `--help` is
+instant.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,40 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("path", metavar="SPEC", type=PATH)
-@click.option("--kafka", "where", required=True, metavar="WHERE", help="A folder of Kafka, a class path, or a release such as 4.1.1.")
+@click.option(
+    "--kafka",
+    "where",
+    required=True,
+    metavar="WHERE",
+    help="A folder of Kafka, a class path, or a release such as 4.1.1.",
+)
 @click.option("--preset", metavar="NAME", help="Take the rules of this preset instead of the one that SPEC names.")
 @click.option("--walks", type=Count(min=0), default=0, metavar="N", help="Make N random walks, too.  [default: 0]")
 @click.option("--depth", type=Count(min=1), default=40, show_default=True, metavar="N", help="Steps of a walk.")
-@click.option("--seed", type=Count(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from.")
-@click.option("--trace", "trace_path", type=PATH, metavar="FILE", help="Execute the counterexample of this JSON report, and nothing else.")
-@click.option("--mutate", is_flag=True, help="Set each rule to its other values in turn: which of them does Kafka contradict?")
-@click.option("--max-states", type=Count(min=1), default=100_000, show_default=True, metavar="N", help="Explore N states for paths.")
-@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON (format: docs/conform.md).")
+@click.option(
+    "--seed", type=Count(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from."
+)
+@click.option(
+    "--trace",
+    "trace_path",
+    type=PATH,
+    metavar="FILE",
+    help="Execute the counterexample of this JSON report, and nothing else.",
+)
+@click.option(
+    "--mutate", is_flag=True, help="Set each rule to its other values in turn: which of them does Kafka contradict?"
+)
+@click.option(
+    "--max-states",
+    type=Count(min=1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Explore N states for paths.",
+)
+@click.option(
+    "--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON (format: docs/conform.md)."
+)
 @click.option("--html", "html_path", type=PATH, metavar="FILE", help="Write a page with both sides of each divergence.")
 @model_path
 def conform(

@@ -49,7 +49,11 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
             if target is not None:
                 write_text(target, text())
     except TooLarge as error:
-        complain(SpecError(f"{path}: {error}; nobody can look at a graph of that size: lower the bounds, or raise --max-states"))
+        complain(
+            SpecError(
+                f"{path}: {error}; nobody can look at a graph of that size: lower the bounds, or raise --max-states"
+            )
+        )
         sys.exit(UNKNOWN)
     except ModelError as error:
         complain(SpecError(f"{path}: {error}"))

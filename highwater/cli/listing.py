@@ -24,8 +24,8 @@ from model.language.definition import Definition, Model
 def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
     """The protocols of a model by name, each with what the model is under it.
 
-    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by their values; it
-    is called "default" if there are none.
+    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by
+    their values; it is called "default" if there are none.
     """
     attrs.resolve_types(model.protocol)
     needed = [field for field in attrs.fields(model.protocol) if field.default is attrs.NOTHING]
@@ -50,7 +50,9 @@ def _value(value: Any) -> str:
 
 
 def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
-    """Each model's definitions that agree in something, with the names of their protocols; no names if all of them agree."""
+    """Each model's definitions that agree in something, with the names of their protocols; no names if all of them
+    agree.
+    """
     for model in MODELS.values():
         alike: dict[Any, tuple[list[str], Definition]] = {}
         for name, _, definition in variants(model):
@@ -74,7 +76,9 @@ def show_models(console: Console) -> None:
         attrs.resolve_types(model.protocol)
         for field in attrs.fields(model.protocol):
             values = " | ".join(map(_value, _choices(field.type)))
-            _line(console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning")))))
+            _line(
+                console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning"))))
+            )
         if model.presets:
             _line(console, 2, "preset", " | ".join(model.presets))
         for of, names, definition in grouped(lambda definition: definition.bounds):
@@ -116,7 +120,11 @@ def show_presets_of(console: Console, releases: Iterable[str]) -> None:
                 names = model.presets_for(release)
             except ValueError:
                 raise SpecError(f"{release}: is no release number; numbers are such as 2.0.1 or 3.7") from None
-            lines += [(model.name, f"{name}  ({each.mode}, from {each.first})") for name in names for each in [model.releases[name]]]
+            lines += [
+                (model.name, f"{name}  ({each.mode}, from {each.first})")
+                for name in names
+                for each in [model.releases[name]]
+            ]
         if not lines:
             known = [each for model in MODELS.values() for each in model.releases.values()]
             first, last = (
@@ -161,7 +169,9 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
         expect = spec.file.expect
         claim = expect.verdict.value
         if expect.property:
-            claim += f": {expect.property}" + (f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else "")
+            claim += f": {expect.property}" + (
+                f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else ""
+            )
         if expect.distinct_states is not None:
             claim += f", {expect.distinct_states:,} states"
         _line(console, 0, visible(str(path)), claim)

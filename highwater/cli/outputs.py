@@ -70,7 +70,9 @@ class Outputs:
         for write in self._writers([], [], BEGUN):
             write()
 
-    def write(self, results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> list[Exception]:
+    def write(
+        self, results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = ""
+    ) -> list[Exception]:
         """Write all that can be written.
 
         Args:
@@ -87,7 +89,9 @@ class Outputs:
                 unwritten.append(error)
         return unwritten
 
-    def _writers(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> Iterator[Callable[[], object]]:
+    def _writers(
+        self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str
+    ) -> Iterator[Callable[[], object]]:
         """What writes each output."""
         paths = self._paths
         data = report(results, problems, incomplete) if {"json", FOLDER} & paths.keys() else {}

@@ -1,4 +1,6 @@
-"""One run of `highwater check`: load every spec, check one after the other, and write all reports whatever happens on the way."""
+"""One run of `highwater check`: load every spec, check one after the other, and write all reports whatever happens on
+the way.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,12 @@ class Run:
         local: Mapping[str, Any] = {"--workers": wanted.workers, "--memory": wanted.budget.memory}
         refused = [(local, SPARK_OWN)] if engine is Engine.SPARK else [(spark, "add --engine spark")]
         if engine is Engine.PYTHON:
-            refused.append(({**local, "--no-symmetry": None if wanted.symmetry else True}, "it is one thread, and knows no symmetry"))
+            refused.append(
+                (
+                    {**local, "--no-symmetry": None if wanted.symmetry else True},
+                    "it is one thread, and knows no symmetry",
+                )
+            )
         if engine is not Engine.LOCAL:
             refused.append(({"--coverage": wanted.coverage or None}, LOCAL_ONLY))
         for options, why in refused:
@@ -112,9 +119,9 @@ class Run:
             if wanted.engine is Engine.SPARK:
                 live.tell("waiting for Spark")
             return check_spec(
-                spec, wanted.engine, wanted.budget, keep_going=wanted.keep_going, workers=wanted.workers, symmetry=wanted.symmetry,
-                checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage, master=wanted.master,
-                partitions=wanted.partitions, on_progress=live,
+                spec, wanted.engine, wanted.budget, keep_going=wanted.keep_going, workers=wanted.workers,
+                symmetry=wanted.symmetry, checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
+                master=wanted.master, partitions=wanted.partitions, on_progress=live,
             )  # fmt: skip
 
     def _show(self, result: Result, *, alone: bool) -> None:
@@ -144,7 +151,9 @@ class Run:
                 unwritten.append(error)
         if len(self._results) > 1 or (self._results and self._interrupted):
             show_summary(self._console, self._results)
-        unwritten += self._outputs.write(self._results, self._problems, "the run was interrupted" if self._interrupted else "")
+        unwritten += self._outputs.write(
+            self._results, self._problems, "the run was interrupted" if self._interrupted else ""
+        )
         for each in unwritten:
             complain(each)
         if self._interrupted:

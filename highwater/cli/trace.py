@@ -17,10 +17,24 @@ _OUT = Place(path_type=Path, allow_dash=True)
 @click.argument("path", metavar="FILE", type=PATH)
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
 @click.option("--step", type=Count(min=0), metavar="N", help="Show the state after step N in full.")
-@click.option("--changes", is_flag=True, help="A line per step with all that it changed, as `check` prints it, instead of lanes.")
-@click.option("--replay", "only_replay", is_flag=True, help="Execute every step again and say whether the trace is good; show nothing.")
-@click.option("--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs highwater[tui]).")
-@click.option("--against", multiple=True, metavar="KEY=VALUE", help="Try the same steps under another protocol: protocol.variant=kip-279.")
+@click.option(
+    "--changes", is_flag=True, help="A line per step with all that it changed, as `check` prints it, instead of lanes."
+)
+@click.option(
+    "--replay",
+    "only_replay",
+    is_flag=True,
+    help="Execute every step again and say whether the trace is good; show nothing.",
+)
+@click.option(
+    "--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs highwater[tui])."
+)
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Try the same steps under another protocol: protocol.variant=kip-279.",
+)
 @click.option("--html", type=_OUT, metavar="OUT", help="Write one self-contained page.")
 @click.option("--itf", type=_OUT, metavar="OUT", help="Write the Informal Trace Format.")
 @click.option("--mermaid", type=_OUT, metavar="OUT", help="Write a Mermaid sequence diagram.")
@@ -47,11 +61,15 @@ def trace(
 
     files = {kind: out for kind, out in outputs.items() if out is not None}
     try:
-        _refuse_contradictions(files, {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)}, step, changes)
+        _refuse_contradictions(
+            files, {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)}, step, changes
+        )
         _refuse_to_overwrite(path, files)
         entries = _chosen(path, name, read_report(path))
         if (files or interactive) and len(entries) > 1:
-            raise ReportError(f"{path}: holds several traces; choose one with --spec: {', '.join(entry['name'] for entry in entries)}")
+            raise ReportError(
+                f"{path}: holds several traces; choose one with --spec: {', '.join(entry['name'] for entry in entries)}"
+            )
         if interactive:
             _explore(entries[0])
             return
@@ -93,7 +111,11 @@ def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step:
     shown = [name for name, given in (("--step", step is not None), ("--changes", changes)) if given]
     if files and shown:
         raise ReportError("--step and --changes show in the terminal; leave them out to write a file")
-    ignored = {"--replay": {"--step", "--changes"}, "--interactive": {"--step", "--changes"}, "--against": {"--changes"}}.get(mode, set())
+    ignored = {
+        "--replay": {"--step", "--changes"},
+        "--interactive": {"--step", "--changes"},
+        "--against": {"--changes"},
+    }.get(mode, set())
     for name in shown:
         if name in ignored:
             raise ReportError(f"{name} says nothing to {mode}; leave it out")
@@ -121,7 +143,9 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
 
     from highwater.visible import visible
 
-    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {violation.length_in_words}")
+    return Text.assemble(
+        (visible(entry["name"]), "bold"), f": {violation.property} is false after {violation.length_in_words}"
+    )
 
 
 def _replay(entry: dict[str, Any]) -> None:
@@ -233,5 +257,7 @@ def _explore(entry: dict[str, Any]) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "textual":
             raise
-        raise ReportError("--interactive needs the library textual; install it with: pip install 'highwater[tui]'") from None
+        raise ReportError(
+            "--interactive needs the library textual; install it with: pip install 'highwater[tui]'"
+        ) from None
     Explorer(story_of(entry)).run()

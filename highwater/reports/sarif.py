@@ -21,7 +21,8 @@ SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sar
 
 
 def write_sarif(path: Path, results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> None:
-    """Write every broken expectation as a SARIF result, every undecided claim as a warning, and what could not be checked.
+    """Write every broken expectation as a SARIF result, every undecided claim as a warning, and what could not be
+    checked.
 
     Raises:
         ReportError: the file cannot be written.
@@ -30,7 +31,9 @@ def write_sarif(path: Path, results: Iterable[Result], problems: Iterable[Proble
 
 
 def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> dict[str, Any]:
-    """The SARIF log of some results, of the specs that could not be checked, and of why there are no more, if the run has not ended."""
+    """The SARIF log of some results, of the specs that could not be checked, and of why there are no more, if the run
+    has not ended.
+    """
     rules: dict[str, dict[str, Any]] = {}
     found = [finding for result in results for finding in _findings(result, rules)]
     for finding in found:
@@ -52,7 +55,10 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplet
 
 def _invocation(problems: list[Problem], incomplete: str) -> dict[str, Any]:
     """Whether every spec could be checked, and what is wrong with the others."""
-    told = [{"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, 1)]} for each in problems]
+    told = [
+        {"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, 1)]}
+        for each in problems
+    ]
     if incomplete:
         told.append({"level": "error", "message": {"text": f"the report is not complete: {incomplete}"}})
     return {"executionSuccessful": not told, "toolExecutionNotifications": told}
@@ -84,7 +90,9 @@ def _documented(result: Result, name: str) -> tuple[str, str]:
 
 
 def _rule(rules: dict[str, dict[str, Any]], name: str, short: str, full: str) -> None:
-    rules.setdefault(name, {"id": name, "shortDescription": {"text": short}, "fullDescription": {"text": full or short}})
+    rules.setdefault(
+        name, {"id": name, "shortDescription": {"text": short}, "fullDescription": {"text": full or short}}
+    )
 
 
 def _finding(result: Result, rule: str, level: str, mismatch: Mismatch) -> dict[str, Any]:

@@ -30,7 +30,8 @@ _MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided
 class Terminal(Console):
     """A console whose caller learns that standard output has no reader.
 
-    Rich exits with 1 then, which means that a claim was not met. Where standard error cannot be written, progress falls silent.
+    Rich exits with 1 then, which means that a claim was not met. Where standard error cannot be written, progress falls
+    silent.
     """
 
     def on_broken_pipe(self) -> None:
@@ -56,7 +57,8 @@ class Live:
     def __init__(self, console: Console, name: str) -> None:
         self._console = console
         self._name = visible(name)
-        changing = console.is_terminal and console.file.isatty()  # colour in a log, which FORCE_COLOR asks for, is no terminal
+        # colour in a log, which FORCE_COLOR asks for, is no terminal
+        changing = console.is_terminal and console.file.isatty()
         self._status = console.status(Text(visible(name))) if changing else None
         self._last_line = time.perf_counter()
         self._sizes: dict[int, int] = {}
@@ -77,7 +79,8 @@ class Live:
     def tell(self, *lines: str) -> None:
         """Show how far it is, if it is time to."""
         if self._status:
-            self._status.update(Group(Text(self._name, "bold"), *map(Text, lines)))  # each wrapped where the terminal ends
+            # each wrapped where the terminal ends
+            self._status.update(Group(Text(self._name, "bold"), *map(Text, lines)))
         elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.perf_counter()
             self._console.print(Text(f"{self._name}: {'  '.join(lines)}"))
@@ -87,16 +90,19 @@ def progress_lines(progress: Progress) -> list[str]:
     """How far a search is, and in a line of its own what its engine adds."""
     rate = (progress.stored_states - progress.restored) / max(progress.seconds, 1e-9)
     counts = (
-        f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated {progress.generated:,}  "
+        f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated "
+        f"{progress.generated:,}  "
         f"{short(rate)} states/s  {in_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
     )
     return [counts, progress.more] if progress.more else [counts]
 
 
 def time_left(sizes: Sequence[int], progress: Progress) -> str:
-    """How long it takes yet, where the levels shrink; empty where they do not, as nothing is known then of those to come.
+    """How long it takes yet, where the levels shrink; empty where they do not, as nothing is known then of those to
+    come.
 
-    It takes longest if the levels go on to shrink by the last factor, and least if that factor goes on to fall as it did.
+    It takes longest if the levels go on to shrink by the last factor, and least if that factor goes on to fall as it
+    did.
 
     Args:
         sizes: of the levels so far; the last one is being expanded.
@@ -178,7 +184,11 @@ def _advice(outcome: Outcome) -> str:
 def show_witness(console: Console, violation: Violation) -> None:
     """Why the property is false, in words."""
     console.print(
-        Text.assemble("    ", (f"{violation.property} is false:", "bold red"), f" {visible(violation.witness or 'no reason given')}")
+        Text.assemble(
+            "    ",
+            (f"{violation.property} is false:", "bold red"),
+            f" {visible(violation.witness or 'no reason given')}",
+        )
     )
 
 
@@ -195,7 +205,10 @@ def verdict_line(result: Result) -> str:
         case Verdict.HOLDS_TO_DEPTH:
             return _to_depth(result)
         case _:
-            return f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no violation so far"
+            return (
+                f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no "
+                "violation so far"
+            )
 
 
 def _held_back(outcome: Outcome) -> str:
@@ -223,14 +236,18 @@ def _to_depth(result: Result) -> str:
     rest = [each.name for each in spec.properties if isinstance(each, GraphProperty)]
     judged = [each.name for each in spec.properties if each.name not in rest] + [DEADLOCK] * spec.check_deadlock
     holds = (
-        f"holds to {result.outcome.reason} within these bounds: {', '.join(judged)}" if judged else f"explored to {result.outcome.reason}"
+        f"holds to {result.outcome.reason} within these bounds: {', '.join(judged)}"
+        if judged
+        else f"explored to {result.outcome.reason}"
     )
     return f"{holds}; not judged, as not every state is known: {', '.join(rest)}" if rest else holds
 
 
 def _protocol(spec: Spec) -> str:
     """The preset, and the toggles set on top of it."""
-    toggles = (f"{key} {value if isinstance(value, str) else shown(value)}" for key, value in spec.file.protocol.items())
+    toggles = (
+        f"{key} {value if isinstance(value, str) else shown(value)}" for key, value in spec.file.protocol.items()
+    )
     return ", ".join((spec.file.preset, *toggles)) if spec.file.preset else ""
 
 
@@ -250,15 +267,20 @@ def counts_line(outcome: Outcome) -> str:
     rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
     stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
     rate = f", {short((outcome.distinct_states - outcome.restored) / max(outcome.seconds, 1e-9))} states/s"
-    compiled = f", {outcome.compiled_paths:,} paths compiled, {in_bytes(outcome.memory)}" if outcome.compiled_paths else ""
+    compiled = (
+        f", {outcome.compiled_paths:,} paths compiled, {in_bytes(outcome.memory)}" if outcome.compiled_paths else ""
+    )
     return (
-        f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth {outcome.depth}{rest}{stopped}; "
+        f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth "
+        f"{outcome.depth}{rest}{stopped}; "
         f"{outcome.seconds:.2f} s{rate}{compiled}"
     )
 
 
 def trace_rows(system: System, trace: Sequence[Step], back_to: int | None = None) -> list[tuple[str, str, str, str]]:
-    """A row per step: its number, who acts, the action with its arguments, and what changed; and one more that says how a lasso goes on."""
+    """A row per step: its number, who acts, the action with its arguments, and what changed; and one more that says how
+    a lasso goes on.
+    """
     rows = []
     for number, step in enumerate(trace):
         if step.action is None:
@@ -266,7 +288,9 @@ def trace_rows(system: System, trace: Sequence[Step], back_to: int | None = None
         else:
             changed = "; ".join(map(str, changes(system.domain, trace[number - 1].state, step.state)))
             arguments = " ".join(f"{name}={value}" for name, value in step.action.shown.items())
-            rows.append((str(number), step.action.actor, f"{step.action.of.name} {arguments}".rstrip(), changed or "nothing"))
+            rows.append(
+                (str(number), step.action.actor, f"{step.action.of.name} {arguments}".rstrip(), changed or "nothing")
+            )
     return rows if back_to is None else [*rows, ("↺", "", goes_on(len(trace) - 1, back_to), "")]
 
 

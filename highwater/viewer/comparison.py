@@ -1,4 +1,6 @@
-"""One schedule under two protocols: the steps of a counterexample tried again where some rule of the protocol is another."""
+"""One schedule under two protocols: the steps of a counterexample tried again where some rule of the protocol is
+another.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ class Row:
 
     Attributes:
         outcome: what it does under the other protocol.
-        ours, theirs: the step under the protocol of the counterexample, and under the other. A step that does not happen changes nothing.
+        ours, theirs: the step under the protocol of the counterexample, and under the other. A step that does not
+            happen changes nothing.
         action: what stands for the step under the other protocol, where it has another name.
         differences: how the states after the step differ.
     """
@@ -109,14 +112,23 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
     other, toggles = _other(entry, subject, against)
     if other.definition.state is not subject.definition.state:
         raise ReportError(
-            f"--against: {in_words(toggles)} has states of another kind ({other.definition.state.__name__}); nothing to compare"
+            f"--against: {in_words(toggles)} has states of another kind ({other.definition.state.__name__}); nothing "
+            "to compare"
         )
     drawing = drawing_of(system.domain.cls)
     trace, outcomes = _schedule(other.system, drawing, violation.trace)
     telling = tell_steps(other.system, trace, drawing, violation.property, other_properties(other))
     rows = tuple(
-        Row(outcome, ours, theirs, theirs.name if theirs.name not in ("", ours.name) else "", _differences(system, a.state, b.state))
-        for outcome, ours, theirs, a, b in zip(outcomes, story.scenes, telling.scenes, violation.trace, trace, strict=True)
+        Row(
+            outcome,
+            ours,
+            theirs,
+            theirs.name if theirs.name not in ("", ours.name) else "",
+            _differences(system, a.state, b.state),
+        )
+        for outcome, ours, theirs, a, b in zip(
+            outcomes, story.scenes, telling.scenes, violation.trace, trace, strict=True
+        )
     )
     first = next((number for number, row in enumerate(rows) if row.outcome is not StepOutcome.SAME), None)
     ours = as_data(subject.protocol)
@@ -130,7 +142,9 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
 def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -> tuple[Subject, dict[str, Any]]:
     """The subject of an entry under the other protocol."""
     model = subject.model
-    allowed = [f"protocol.{field.name}" for field in attrs.fields(model.protocol)] + (["preset"] if model.presets else [])
+    allowed = [f"protocol.{field.name}" for field in attrs.fields(model.protocol)] + (
+        ["preset"] if model.presets else []
+    )
     given: dict[str, Any] = {}
     preset = None
     for text in against:
@@ -138,7 +152,10 @@ def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -
         key = key.strip()
         if not equals or key not in allowed:
             hint = did_you_mean(key, allowed) if equals else ""
-            raise ReportError(f"--against: {text!r} is not KEY=VALUE with a key of this model{hint}; allowed keys are {', '.join(allowed)}")
+            raise ReportError(
+                f"--against: {text!r} is not KEY=VALUE with a key of this model{hint}; allowed keys are "
+                f"{', '.join(allowed)}"
+            )
         if key == "preset":
             preset = value.strip()
         else:
@@ -169,7 +186,9 @@ def _schedule(system: System, drawing: Drawing, trace: Sequence[Step]) -> tuple[
         after = successor(action, state, system.domain) if action else None
         if after is None or isinstance(after, Cut):
             steps.append(Step(None, state))
-            outcomes.append(StepOutcome.UNKNOWN if action is None else StepOutcome.NOT_ENABLED if after is None else StepOutcome.CUT)
+            outcomes.append(
+                StepOutcome.UNKNOWN if action is None else StepOutcome.NOT_ENABLED if after is None else StepOutcome.CUT
+            )
         else:
             steps.append(Step(action, after))
             ours = changes(system.domain, trace[number - 1].state, step.state)
@@ -186,4 +205,6 @@ def _counterpart(system: System, drawing: Drawing, action: Instance) -> Instance
 
 
 def _differences(system: System, ours: Any, theirs: Any) -> tuple[str, ...]:
-    return tuple(f"{change.path}: {change.before} here, {change.after} there" for change in changes(system.domain, ours, theirs))
+    return tuple(
+        f"{change.path}: {change.before} here, {change.after} there" for change in changes(system.domain, ours, theirs)
+    )

@@ -19,13 +19,19 @@ ITF = "https://apalache-mc.org/docs/adr/015adr-trace.html"
 def itf(story: Story) -> str:
     """The Informal Trace Format of Apalache and Quint (ADR-015).
 
-    Records are records, sets `#set`, arrays by name `#map`. Names are texts, `none` where there is none; any other value that may be absent
-    is a set of at most one, so that every variable has one type. `loop` is the index of the state that the last one of a lasso is again.
+    Records are records, sets `#set`, arrays by name `#map`. Names are texts, `none` where there is none; any other
+    value that may be absent is a set of at most one, so that every variable has one type. `loop` is the index of the
+    state that the last one of a lasso is again.
     """
     domain = story.system.domain
     states = [
         {
-            "#meta": {"index": scene.number, "action": scene.name or "init", "arguments": dict(scene.arguments), "actor": scene.actor},
+            "#meta": {
+                "index": scene.number,
+                "action": scene.name or "init",
+                "arguments": dict(scene.arguments),
+                "actor": scene.actor,
+            },
             **_itf_value(domain, step.state),
         }
         for scene, step in zip(story.scenes, story.violation.trace, strict=True)
@@ -78,7 +84,9 @@ def mermaid(story: Story) -> str:
             line = "--x" if arrow.delivery is Delivery.DROPPED else "->>"
             sender = numbers[arrow.message.sender or story.scenes[arrow.sent].lane or story.lanes[0]]
             lines.append(f"    {sender}{line}{numbers[arrow.reader or scene.lane]}: {_mermaid_text(text)}")
-        lines.append(f"    Note over {here}: {_mermaid_text(f'{scene.number} {scene.name} {scene.shown_arguments}'.rstrip())}")
+        lines.append(
+            f"    Note over {here}: {_mermaid_text(f'{scene.number} {scene.name} {scene.shown_arguments}'.rstrip())}"
+        )
     if any(map(story.repeats, story.scenes)):
         lines.append("    end")
     last = f"{story.violation.property} is false: {story.violation.witness or 'no reason given'}"
@@ -99,17 +107,25 @@ def _mermaid_text(text: str) -> str:
 
 def dot(story: Story) -> str:
     """A Graphviz graph: the steps, a column per lane, what reads from what, and messages."""
-    lines = ["digraph trace {", "    rankdir=TB; node [shape=box, fontname=monospace, fontsize=10]; edge [fontname=monospace, fontsize=9];"]
+    lines = [
+        "digraph trace {",
+        "    rankdir=TB; node [shape=box, fontname=monospace, fontsize=10]; edge [fontname=monospace, fontsize=9];",
+    ]
     lines.append(f"    label={_quoted(f'{story.title}: {story.violation.property} is false')}; labelloc=t;")
     for scene in story.scenes[1:]:
         label = _quoted(f"{scene.number} {scene.actor}", scene.name, scene.shown_arguments)
-        style = ", style=bold" if scene.distance == 1 else ", color=gray, fontcolor=gray" if scene.distance is None else ""
+        style = (
+            ", style=bold" if scene.distance == 1 else ", color=gray, fontcolor=gray" if scene.distance is None else ""
+        )
         lines.append(f"    s{scene.number} [label={label}, group={_quoted(scene.lane)}{style}];")
     last = len(story.scenes) - 1
     lines.append(f"    violation [label={_quoted(story.violation.property + ' is false')}, color=red, fontcolor=red];")
     lines += [f"    s{a} -> s{a + 1} [color=gray80, arrowhead=none, weight=8];" for a in range(1, last)]
     if any(map(story.repeats, story.scenes)):
-        lines.append(f'    s{last} -> s{story.violation.back_to + 1} [color=red, style=bold, label="for ever", constraint=false];')
+        lines.append(
+            f'    s{last} -> s{story.violation.back_to + 1} [color=red, style=bold, label="for ever", '
+            "constraint=false];"
+        )
     for scene in story.scenes[1:]:
         for writer in sorted({step for steps in scene.reads.values() for step in steps if step}):
             parts = ", ".join(part for part, steps in scene.reads.items() if writer in steps)
@@ -118,7 +134,11 @@ def dot(story: Story) -> str:
         if arrow.ended and arrow.sent:
             colour = ", color=red" if arrow.delivery is Delivery.DROPPED or arrow.newest is not None else ""
             lines.append(f"    s{arrow.sent} -> s{arrow.ended} [label={_quoted(_named(arrow))}{colour}];")
-    lines += [f"    s{found.since} -> violation [label={_quoted(found.part)}, color=red];" for found in story.looked_at if found.since]
+    lines += [
+        f"    s{found.since} -> violation [label={_quoted(found.part)}, color=red];"
+        for found in story.looked_at
+        if found.since
+    ]
     return "\n".join([*lines, "}"]) + "\n"
 
 
@@ -141,7 +161,10 @@ def steps_csv(story: Story) -> str:
 
 
 def _row(scene: Scene) -> list[str]:
-    ended = {how: [f"{_named(arrow)} from {arrow.sent}" for arrow in scene.ended if arrow.delivery is how] for how in Delivery}
+    ended = {
+        how: [f"{_named(arrow)} from {arrow.sent}" for arrow in scene.ended if arrow.delivery is how]
+        for how in Delivery
+    }
     return [
         str(scene.number),
         scene.name,

@@ -51,7 +51,9 @@ class Steps(DataTable):
 
 
 class Explorer(App[None]):
-    """The steps on the left; on the right the selected one and the state after it. A fork replaces the steps behind it."""
+    """The steps on the left; on the right the selected one and the state after it. A fork replaces the steps
+    behind it.
+    """
 
     TITLE = "highwater"
     ENABLE_COMMAND_PALETTE = False
@@ -126,10 +128,15 @@ class Explorer(App[None]):
         enabled = [(action, state) for action, state in after if state is not None and not isinstance(state, Cut)]
         if not enabled:
             cut = sorted({bound for _, state in after if isinstance(state, Cut) for bound in state.bounds})
-            self.notify(f"nothing is enabled after step {at}" + (f" within the bounds; {', '.join(cut)} cut what is" if cut else ""))
+            self.notify(
+                f"nothing is enabled after step {at}"
+                + (f" within the bounds; {', '.join(cut)} cut what is" if cut else "")
+            )
             return
         taken = self.trace[at + 1].action if at + 1 < len(self.trace) else None
-        names = [f"{a.actor}: {a}" + ("   (what happened)" if a is taken or str(a) == str(taken) else "") for a, _ in enabled]
+        names = [
+            f"{a.actor}: {a}" + ("   (what happened)" if a is taken or str(a) == str(taken) else "") for a, _ in enabled
+        ]
 
         def go_on(chosen: int | None) -> None:
             if chosen is None:
@@ -164,7 +171,11 @@ class Explorer(App[None]):
             forked = self.forked_at is not None and scene.number > self.forked_at
             style = "red" if scene.violated else "magenta" if forked else ""
             what = f"{scene.name} {scene.shown_arguments}".rstrip() or "initial state"
-            table.add_row(Text(str(scene.number)), Text(visible(scene.actor)), Text(("⑂ " if forked else "") + visible(what), style))
+            table.add_row(
+                Text(str(scene.number)),
+                Text(visible(scene.actor)),
+                Text(("⑂ " if forked else "") + visible(what), style),
+            )
         violation = self._story.violation
         verdict = f"{visible(self._story.title)}: {violation.property} is false: {visible(violation.witness)}"
         if self.forked_at is not None:

@@ -1,8 +1,8 @@
 """Counterexamples in a terminal: a line per step, a column per lane, and in it what the step changed there, in short.
 
     L2          leads in leader epoch 2 (F follows, Z zombie leader)      r0₀         record r0 of leader epoch 0
-    [r0₀|r1₂]   a log; the high watermark is at the bar                   {0 1}       an ISR, where it changed or is not the true one
-    ◂3          reads the message that step 3 sent                        ✗3          loses it
+    [r0₀|r1₂]   a log; the high watermark is at the bar                   {0 1}       an ISR, where it changed or is not
+    the true one ◂3          reads the message that step 3 sent                        ✗3          loses it
 
 With colour, what changed is bold and what was cut away is struck out; without, `+` and `-` say so.
 """
@@ -54,12 +54,19 @@ def show_lanes(console: Console, story: Story, last: int | None = None) -> None:
     coloured = console.color_system is not None
     for scene in story.scenes[: None if last is None else last + 1]:
         cells = [_cell(scene, lane, coloured=coloured) for lane in story.lanes]
-        table.add_row(str(scene.number), "*" if scene.distance == 1 else "", _action(scene), *cells, _falsehood(story, scene))
+        table.add_row(
+            str(scene.number), "*" if scene.distance == 1 else "", _action(scene), *cells, _falsehood(story, scene)
+        )
     if last is None and story.violation.back_to is not None:
         table.add_row("↺", "", goes_on(len(story.scenes) - 1, story.violation.back_to))
     width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     page = Console(
-        width=width, file=io.StringIO(), color_system=console.color_system, force_terminal=coloured, highlight=False, emoji=False
+        width=width,
+        file=io.StringIO(),
+        color_system=console.color_system,
+        force_terminal=coloured,
+        highlight=False,
+        emoji=False,
     )
     page.print(table)
     lines = [line.rstrip() for line in page.file.getvalue().replace(HARD_SPACE, " ").splitlines()]
@@ -71,9 +78,15 @@ def show_lanes(console: Console, story: Story, last: int | None = None) -> None:
 
 def legend(shown: str, *, coloured: bool) -> list[str]:
     """What the marks in a text mean, in lines that fit."""
-    told = [meaning for mark, meaning in MARKS if re.search(mark, shown)] + ([] if coloured else ["+ new", "- gone", "! untrue"])
+    told = [meaning for mark, meaning in MARKS if re.search(mark, shown)] + (
+        [] if coloured else ["+ new", "- gone", "! untrue"]
+    )
     joined = "; ".join(meaning.replace(" ", HARD_SPACE) for meaning in told)
-    return textwrap.fill(joined, WIDTH, break_long_words=False, break_on_hyphens=False).replace(HARD_SPACE, " ").splitlines()
+    return (
+        textwrap.fill(joined, WIDTH, break_long_words=False, break_on_hyphens=False)
+        .replace(HARD_SPACE, " ")
+        .splitlines()
+    )
 
 
 def unbroken(text: Text) -> Text:
@@ -127,7 +140,10 @@ def lane_words(cell: Cell, scene: Scene, lane: str, *, coloured: bool, everythin
 
 def _badge(badge: Badge, is_new: bool, *, coloured: bool) -> Text:
     plain = visible(badge.short or badge.text)
-    return Text(f"+{plain}" if is_new and not coloured else plain, f"{ROLES.get(badge.tone, '')} {'underline' if is_new else ''}".strip())
+    return Text(
+        f"+{plain}" if is_new and not coloured else plain,
+        f"{ROLES.get(badge.tone, '')} {'underline' if is_new else ''}".strip(),
+    )
 
 
 def _chips(chips: Chips, is_new: bool, *, named: bool, coloured: bool) -> Text:
@@ -157,8 +173,12 @@ def _log(strip: Strip, *, coloured: bool) -> Text:
         epoch = "" if slot.block.epoch is None else str(slot.block.epoch).translate(SUBSCRIPTS)
         mark = "" if coloured else {"new": "+", "gone": "-"}.get(slot.change, "")
         style = COLOURS[slot.block.epoch % len(COLOURS)] if slot.block.epoch is not None else ""
-        style += {"new": " bold underline", "gone": " strike dim"}.get(slot.change, "") + (" reverse" if slot.diverges else "")
-        text.append(f"{mark}{visible(slot.block.text)}{epoch}{'' if coloured or not slot.diverges else '!'}", style.strip())
+        style += {"new": " bold underline", "gone": " strike dim"}.get(slot.change, "") + (
+            " reverse" if slot.diverges else ""
+        )
+        text.append(
+            f"{mark}{visible(slot.block.text)}{epoch}{'' if coloured or not slot.diverges else '!'}", style.strip()
+        )
     if log.high_watermark is not None and (not strip.slots or log.high_watermark > strip.slots[-1].offset):
         text.append(_bar(strip, coloured=coloured), "bold")
     return text.append("]")

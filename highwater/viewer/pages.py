@@ -31,7 +31,11 @@ def trace_page(story: Story, index: str = "") -> str:
     Args:
         index: the address of the page of all verdicts, relative to this one; none if empty.
     """
-    shown = [name for name in story.properties if any(name in scene.violated for scene in story.scenes) or name in _checked(story)]
+    shown = [
+        name
+        for name in story.properties
+        if any(name in scene.violated for scene in story.scenes) or name in _checked(story)
+    ]
     data = {
         "arrows": [
             {
@@ -39,7 +43,9 @@ def trace_page(story: Story, index: str = "") -> str:
                 "ended": arrow.ended,
                 "sender": arrow.message.sender or story.scenes[arrow.sent].lane or story.lanes[0],
                 "reader": arrow.reader or arrow.message.receiver,
-                "delivery": {Delivery.READ: "read", Delivery.DROPPED: "dropped", Delivery.IN_FLIGHT: "flying"}[arrow.delivery],
+                "delivery": {Delivery.READ: "read", Delivery.DROPPED: "dropped", Delivery.IN_FLIGHT: "flying"}[
+                    arrow.delivery
+                ],
                 "stale": arrow.newest is not None,
             }
             for arrow in story.arrows
@@ -50,11 +56,15 @@ def trace_page(story: Story, index: str = "") -> str:
         "slice": [scene.number for scene in story.scenes if scene.distance is not None],
     }
     steady = [name for name in story.properties if name not in shown]
-    return render("trace.html", story=story, index=index, track=shown, steady=steady, needed=_needed(story.scenes), data=data)
+    return render(
+        "trace.html", story=story, index=index, track=shown, steady=steady, needed=_needed(story.scenes), data=data
+    )
 
 
 def _checked(story: Story) -> set[str]:
-    return {instance.of.name for instance in (*story.system.invariants, *story.system.step_properties)} | {story.violation.property}
+    return {instance.of.name for instance in (*story.system.invariants, *story.system.step_properties)} | {
+        story.violation.property
+    }
 
 
 def _needed(scenes: Sequence[Scene]) -> list[list[int]]:
@@ -120,8 +130,12 @@ def _breakable(name: str) -> Markup:
 def _linked(text: Any) -> Markup:
     """A text in which issues of Kafka and repositories on GitHub are links."""
     shown = str(escape(visible(str(text))))
-    shown = re.sub(r"\b(KAFKA-\d+)\b", r'<a href="https://issues.apache.org/jira/browse/\1" rel="noreferrer">\1</a>', shown)
-    return Markup(re.sub(r"(?<![\w/.])(github\.com/[\w.-]+/[\w.-]*\w)", r'<a href="https://\1" rel="noreferrer">\1</a>', shown))
+    shown = re.sub(
+        r"\b(KAFKA-\d+)\b", r'<a href="https://issues.apache.org/jira/browse/\1" rel="noreferrer">\1</a>', shown
+    )
+    return Markup(
+        re.sub(r"(?<![\w/.])(github\.com/[\w.-]+/[\w.-]*\w)", r'<a href="https://\1" rel="noreferrer">\1</a>', shown)
+    )
 
 
 def _environment() -> jinja2.Environment:

@@ -1,4 +1,5 @@
-"""A counterexample as it is told: for each step who did what and why, what it changed in which lane, and which messages it sent and read.
+"""A counterexample as it is told: for each step who did what and why, what it changed in which lane, and which messages
+it sent and read.
 
 Pages, terminal and exports show a `Story`; `telling` makes it.
 """
@@ -121,7 +122,8 @@ class Scene:
         distance: how many reads lie between it and the violation; None where the violation does not depend on it.
         cells: by lane.
         sent, ended: messages.
-        violated: the properties that are false after it; a prospect is once it is lost, a liveness property while it waits for ever.
+        violated: the properties that are false after it; a prospect is once it is lost, a liveness property while it
+            waits for ever.
         unjudged: those of which that cannot be told without the graph of all states.
     """
 
@@ -156,7 +158,9 @@ class Scene:
 
 @attrs.frozen
 class LookedAt:
-    """A part of the state that the violated property looked at: its value in the end, and the last step that changed it."""
+    """A part of the state that the violated property looked at: its value in the end, and the last step that changed
+    it.
+    """
 
     part: str
     value: str
@@ -178,7 +182,8 @@ class Telling:
         lanes: from left to right.
         scenes: a step each.
         arrows: all messages.
-        properties: those that are followed along the trace: the violated one first, then the others that were checked, then all others.
+        properties: those that are followed along the trace: the violated one first, then the others that were checked,
+            then all others.
         looked_at: what the violated property looked at.
     """
 
@@ -218,7 +223,8 @@ class Story(Telling):
     @property
     def idle(self) -> list[Scene]:
         """The steps that the violation does not depend on, as far as that can be told."""
-        last = len(self.scenes) - 1 if self.violation.back_to is None else self.violation.back_to  # a cycle is what is wrong
+        # a cycle is what is wrong
+        last = len(self.scenes) - 1 if self.violation.back_to is None else self.violation.back_to
         return [] if self.unexplained else [scene for scene in self.scenes[1 : last + 1] if scene.distance is None]
 
     def repeats(self, scene: Scene) -> bool:

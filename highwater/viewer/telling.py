@@ -19,7 +19,19 @@ from highwater.claims.resolving import toggles_of
 from highwater.reports.replaying import Subject
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
-from highwater.viewer.story import Arrow, Cell, Delivery, LookedAt, Meaning, Scene, Slot, Story, Strip, Telling, worth_telling
+from highwater.viewer.story import (
+    Arrow,
+    Cell,
+    Delivery,
+    LookedAt,
+    Meaning,
+    Scene,
+    Slot,
+    Story,
+    Strip,
+    Telling,
+    worth_telling,
+)
 from model.language.declarations import GraphProperty, Instance, Liveness, Prospect, Quantified
 from model.language.definition import Model
 from model.language.domain import ArrayOf, Maybe, Struct
@@ -29,16 +41,21 @@ LONGEST_VALUE = 80  # what is longer is told by what was added last
 
 def in_words(table: Mapping[str, Any]) -> str:
     """A table of a report in one line."""
-    return ", ".join(f"{key} {str(value).lower() if isinstance(value, bool) else value}" for key, value in table.items())
+    return ", ".join(
+        f"{key} {str(value).lower() if isinstance(value, bool) else value}" for key, value in table.items()
+    )
 
 
 def protocol_in_words(model: Model, protocol: Any, preset: Any = None) -> str:
-    """The toggles of a protocol; of a model with presets, one of these and how it differs: the one named, or else the nearest."""
+    """The toggles of a protocol; of a model with presets, one of these and how it differs: the one named, or else the
+    nearest.
+    """
     toggles = toggles_of(protocol)
     differences = {name: _differing(toggles, toggles_of(preset)) for name, preset in model.presets.items()}
     if not differences:
         return in_words(toggles)
-    nearest = min(reversed(differences), key=lambda name: (name != preset, len(differences[name])))  # of several the newest
+    # of several the newest
+    nearest = min(reversed(differences), key=lambda name: (name != preset, len(differences[name])))
     return ", ".join(filter(None, (nearest, in_words(differences[nearest]))))
 
 
@@ -53,7 +70,12 @@ def _differing(table: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str,
 
 
 def tell(
-    entry: Mapping[str, Any], system: System, violation: Violation, *, subject: Subject | None = None, drawing: Drawing | None = None
+    entry: Mapping[str, Any],
+    system: System,
+    violation: Violation,
+    *,
+    subject: Subject | None = None,
+    drawing: Drawing | None = None,
 ) -> Story:
     """The story of a counterexample.
 
@@ -84,7 +106,9 @@ def tell(
         system=system,
         violation=violation,
         **attrs.asdict(telling, recurse=False),
-        protocol=protocol_in_words(subject.model, subject.protocol, entry.get("preset")) if subject else in_words(entry["protocol"]),
+        protocol=protocol_in_words(subject.model, subject.protocol, entry.get("preset"))
+        if subject
+        else in_words(entry["protocol"]),
         bounds=bounds_in_words(subject.bounds) if subject else in_words(entry["bounds"]),
         unexplained=unexplained,
     )
@@ -102,7 +126,8 @@ def tell_steps(
     """The scenes and messages of a trace.
 
     Args:
-        watched: the property that the counterexample is about: where it is a prospect or `no_deadlock`, it is judged after each step, too.
+        watched: the property that the counterexample is about: where it is a prospect or `no_deadlock`, it is judged
+            after each step, too.
         followed: instances of properties that were not checked.
         why, facts: where the trace ends in a violation, what depends on what, and what the witness speaks of.
     """
@@ -117,7 +142,9 @@ def tell_steps(
         before, after = pictures[max(0, number - 1)], pictures[number]
         is_last = number == len(trace) - 1
         witnesses = {found.lane for found in worth_telling(looked_at)} if is_last else set()
-        violated, unjudged = _judged(system, watched, instances, trace[number - 1].state if number else None, step.state)
+        violated, unjudged = _judged(
+            system, watched, instances, trace[number - 1].state if number else None, step.state
+        )
         scenes.append(
             Scene(
                 number=number,
@@ -125,7 +152,9 @@ def tell_steps(
                 arguments=dict(step.action.shown) if step.action else {},
                 actor=step.action.actor if step.action else "",
                 lane=lane_of(drawing, step.action, trace[number - 1].state, lanes) if step.action else "",
-                meaning=meaning_of(step.action.of) if step.action else Meaning("The initial state." if not number else ""),
+                meaning=meaning_of(step.action.of)
+                if step.action
+                else Meaning("The initial state." if not number else ""),
                 changes=tuple(changes(system.domain, trace[max(0, number - 1)].state, step.state)),
                 reads=why.reads[number] if why else {},
                 distance=why.distance.get(number) if why else None,
@@ -148,7 +177,9 @@ def tell_steps(
 
 
 def _with_waiting(telling: Telling, name: str, steps: Collection[int]) -> Telling:
-    """A telling in which a liveness property is false after the steps after which it waits for ever, and known to be so."""
+    """A telling in which a liveness property is false after the steps after which it waits for ever, and known to be
+    so.
+    """
     scenes = (
         attrs.evolve(
             scene,
@@ -190,15 +221,25 @@ def meaning_of(documented: Any) -> Meaning:
     return Meaning(line, sections)
 
 
-def _judged(system: System, watched: str, instances: Sequence[Instance], before: Any, after: Any) -> tuple[frozenset[str], frozenset[str]]:
-    """The properties that are false after a step, and those of which that takes the graph of all states to be judged."""
+def _judged(
+    system: System, watched: str, instances: Sequence[Instance], before: Any, after: Any
+) -> tuple[frozenset[str], frozenset[str]]:
+    """The properties that are false after a step, and those of which that takes the graph of all states to be
+    judged.
+    """
     unjudged = {each.of.name for each in instances if isinstance(each.of, Liveness)}
     instances = [each for each in instances if not isinstance(each.of, Liveness)]
     hopes = {each: outlook(system, each, after).lost for each in instances if isinstance(each.of, Prospect)}
-    false = {each.of.name for each in instances if (hopes[each] if each in hopes else not judge_end(system, each, before, after))}
+    false = {
+        each.of.name
+        for each in instances
+        if (hopes[each] if each in hopes else not judge_end(system, each, before, after))
+    }
     if watched == DEADLOCK and is_deadlock(system, after):
         false.add(DEADLOCK)
-    return frozenset(false), frozenset(unjudged | {each.of.name for each, lost in hopes.items() if lost is None}) - false
+    return frozenset(false), frozenset(
+        unjudged | {each.of.name for each, lost in hopes.items() if lost is None}
+    ) - false
 
 
 def _looked_at(system: System, trace: Sequence[Step], why: Causes, lanes: Sequence[str]) -> Iterator[LookedAt]:
@@ -233,7 +274,9 @@ def part_values(domain: Any, value: Any, path: str = "") -> Iterator[tuple[str, 
 
 
 def _alike(pictures: Sequence[Picture]) -> list[Picture]:
-    """Pictures with the same lanes, whose logs have room for what the trace ever puts into them, and one more where bounds leave it."""
+    """Pictures with the same lanes, whose logs have room for what the trace ever puts into them, and one more where
+    bounds leave it.
+    """
     names = dict.fromkeys(name for picture in pictures for name in picture.lanes)
     logs = [log for picture in pictures for lane in picture.lanes.values() for log in lane.logs]
     ends = {log.name: max(other.end for other in logs if other.name == log.name) for log in logs}
@@ -242,7 +285,10 @@ def _alike(pictures: Sequence[Picture]) -> list[Picture]:
         fit = (attrs.evolve(log, room=max(log.end, min(ends[log.name] + 1, log.room)) - log.start) for log in lane.logs)
         return attrs.evolve(lane, logs=tuple(fit))
 
-    return [attrs.evolve(picture, lanes={name: fitted(picture.lanes.get(name, Lane())) for name in names}) for picture in pictures]
+    return [
+        attrs.evolve(picture, lanes={name: fitted(picture.lanes.get(name, Lane())) for name in names})
+        for picture in pictures
+    ]
 
 
 def _arrows(drawing: Drawing, trace: Sequence[Step], pictures: Sequence[Picture]) -> Iterator[Arrow]:
@@ -263,7 +309,9 @@ def _arrows(drawing: Drawing, trace: Sequence[Step], pictures: Sequence[Picture]
                 arrow = flying.pop(key)
                 if key not in read:
                     delivery = Delivery.DROPPED if drawing.drops(step.action) else Delivery.READ
-                    reader = arrow.message.receiver or lane_of(drawing, step.action, trace[number - 1].state, tuple(picture.lanes))
+                    reader = arrow.message.receiver or lane_of(
+                        drawing, step.action, trace[number - 1].state, tuple(picture.lanes)
+                    )
                     found.append(_ended(arrow, number, delivery, reader, before))
                 read.discard(key)
         for key, message in there.items():
@@ -271,7 +319,9 @@ def _arrows(drawing: Drawing, trace: Sequence[Step], pictures: Sequence[Picture]
                 flying[key] = Arrow(message, number)
                 keys.append(key)
     found += [arrow for key, arrow in flying.items() if key not in read]
-    yield from sorted(found, key=lambda arrow: (arrow.sent, keys.index(arrow.message.key), arrow.ended is None, arrow.ended))
+    yield from sorted(
+        found, key=lambda arrow: (arrow.sent, keys.index(arrow.message.key), arrow.ended is None, arrow.ended)
+    )
 
 
 def _ended(arrow: Arrow, number: int, delivery: Delivery, reader: str, before: Picture) -> Arrow:
@@ -290,7 +340,9 @@ def _cell(lane: str, before: Picture, after: Picture, is_witness: bool, offsets:
     if len(old.badges) > len(new.badges):
         changed.add("badges")
     logs = {log.name: log for log in old.logs}
-    strips = tuple(_strip(lane, logs.get(log.name, log), log, after, offsets if is_witness else frozenset()) for log in new.logs)
+    strips = tuple(
+        _strip(lane, logs.get(log.name, log), log, after, offsets if is_witness else frozenset()) for log in new.logs
+    )
     return Cell(new, strips, frozenset(changed), is_witness)
 
 

@@ -29,18 +29,18 @@ def commits_wait_for_every_candidate(
     eligible = member in quorum.elr and len(leadership.isr) >= min_isr(leadership.assignment, protocol, bounds)
     if not (member in quorum.isr or eligible) or member in maximal_isr(leadership, protocol):
         return True
-    return Witness("b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader)
+    return Witness(
+        "b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader
+    )
 
 
 @invariant(one=brokers, other=brokers)
 def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
     """S9: no two running brokers presume leadership in the same leader epoch.
 
-    The controller publishes each epoch once, with one leader; a deposed leader can only undo that by a write to ZooKeeper that names no
-    version.
-    Kind: state.
-    When false: two brokers write records of one epoch.
-    Source: KAFKA-428; the leader epoch of kafka.controller.KafkaController (0.8 to 3.8).
+    The controller publishes each epoch once, with one leader; a deposed leader can only undo that by a write to
+    ZooKeeper that names no version. Kind: state. When false: two brokers write records of one epoch. Source: KAFKA-428;
+    the leader epoch of kafka.controller.KafkaController (0.8 to 3.8).
     """
     if one >= other or not partition.leads(one) or not partition.leads(other):
         return True
@@ -52,7 +52,8 @@ def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
 
 @step_property(leader=brokers)
 def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: int) -> Truth:
-    """S10: once the leader of an epoch has moved its high watermark, no leader of an earlier epoch moves its own or acknowledges anything.
+    """S10: once the leader of an epoch has moved its high watermark, no leader of an earlier epoch moves its own or
+    acknowledges anything.
 
     Kind: step.
     When false: a deposed leader tells clients of records that the new one need not have.
@@ -65,13 +66,16 @@ def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: in
         return True
     return Witness(
         "b{leader}, leader of epoch {epoch}, moves its high watermark after the leader of epoch {newer} has",
-        leader=leader, epoch=replica.leader_epoch, newer=before.clients.commit_epoch,
-    )  # fmt: skip
+        leader=leader,
+        epoch=replica.leader_epoch,
+        newer=before.clients.commit_epoch,
+    )
 
 
 @invariant(broker=brokers)
 def isr_is_valid(partition: Partition, broker: int) -> Truth:
-    """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or shutting down.
+    """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or
+    shutting down.
 
     Kind: state.
     When false: the controller counts on a broker that it knows to be gone.

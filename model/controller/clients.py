@@ -26,7 +26,8 @@ def metadata_error(broker: Broker, live: frozenset[int], assignment: frozenset[i
         live: the live brokers, as far as the broker knows.
         assignment: the partition's replicas, as far as it knows.
 
-    Source: kafka.server.metadata.ZkMetadataCache#getPartitionMetadata (3.5), for versions of the request that report replicas.
+    Source: kafka.server.metadata.ZkMetadataCache#getPartitionMetadata (3.5), for versions of the request that report
+        replicas.
     """
     if broker.metadata is None:
         return ClientError.UNKNOWN_TOPIC_OR_PARTITION
@@ -47,7 +48,8 @@ def produce_error(broker: Broker) -> ClientError:
 
 
 def find_coordinator_error(broker: Broker, live: frozenset[int]) -> ClientError:
-    """What a broker answers to a client that looks for the coordinator, which is the partition's leader as far as the broker knows.
+    """What a broker answers to a client that looks for the coordinator, which is the partition's leader as far as the
+    broker knows.
 
     Args:
         live: the live brokers, as far as the broker knows.
@@ -59,7 +61,8 @@ def find_coordinator_error(broker: Broker, live: frozenset[int]) -> ClientError:
 
 
 def coordinator_error(broker: Broker) -> ClientError:
-    """What a broker answers to a client that takes it for the coordinator: to such an error the client looks for another one.
+    """What a broker answers to a client that takes it for the coordinator: to such an error the client looks for
+    another one.
 
     Abstracts: COORDINATOR_LOAD_IN_PROGRESS; state is loaded as soon as leadership is taken up.
     Source: kafka.coordinator.group.GroupCoordinator#validateGroupStatus (3.5).

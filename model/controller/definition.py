@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from model.controller import broker_changes, failover, in_sync_replicas, leadership, reassignment, registrations, replica_manager, topics
+from model.controller import (
+    broker_changes,
+    failover,
+    in_sync_replicas,
+    leadership,
+    reassignment,
+    registrations,
+    replica_manager,
+    topics,
+)
 from model.controller.bounds import ControllerBounds
 from model.controller.protocol import LAST_RELEASES, PRESETS, RELEASES, ControllerProtocol, IsrPath
 from model.controller.state import Cluster, initial_states
@@ -64,7 +73,9 @@ ACTIONS = HEALING + RETURNS + REQUESTS + PERTURBATIONS
 def define(protocol: ControllerProtocol) -> Definition:
     """The transition system of controllers and brokers."""
     actions = tuple(action for action in ACTIONS if _exists(action, protocol))
-    return Definition(ControllerBounds, Cluster, initial_states, actions, properties="invariants.controller.catalogue:CONTROLLER")
+    return Definition(
+        ControllerBounds, Cluster, initial_states, actions, properties="invariants.controller.catalogue:CONTROLLER"
+    )
 
 
 def _exists(action: Action, protocol: ControllerProtocol) -> bool:
@@ -74,7 +85,10 @@ def _exists(action: Action, protocol: ControllerProtocol) -> bool:
 
 CONTROLLER = Model(
     "controller",
-    "Kafka's controller with ZooKeeper: both state machines, elections, creation and deletion, reassignment, fail-over.",
+    (
+        "Kafka's controller with ZooKeeper: both state machines, elections, creation and deletion, reassignment, "
+        "fail-over."
+    ),
     ControllerProtocol,
     define,
     PRESETS,

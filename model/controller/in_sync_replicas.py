@@ -15,10 +15,16 @@ from model.log import brokers
 
 
 def follows_in_same_epoch(cluster: Cluster, follower: int, leader: int) -> bool:
-    """Whether the leader would serve the follower's fetches: both run and agree on leader and leader epoch (KIP-320)."""
+    """Whether the leader would serve the follower's fetches: both run and agree on leader and leader epoch
+    (KIP-320).
+    """
     ours, theirs = cluster.brokers[follower], cluster.brokers[leader]
     return (
-        theirs.leads and ours.running and ours.role is Role.FOLLOWER and ours.leader == leader and ours.leader_epoch == theirs.leader_epoch
+        theirs.leads
+        and ours.running
+        and ours.role is Role.FOLLOWER
+        and ours.leader == leader
+        and ours.leader_epoch == theirs.leader_epoch
     )
 
 
@@ -43,22 +49,27 @@ def commit(cluster: Cluster, leader: int) -> Cluster | None:
     """A leader commits a record: every member of its maximal ISR has it.
 
     Actor: the leader.
-    Enabled: it leads and has what was committed before, and every other member of its maximal ISR follows in its epoch and has, too; within
-        the budget.
+    Enabled: it leads and has what was committed before, and every other member of its maximal ISR follows in its epoch
+        and has, too; within the budget.
     Effect: all others lack it.
     """
     broker = cluster.brokers[leader]
     if not broker.leads or not broker.complete:
         return None
     others = (member for member in cluster.ids if member != leader and member in broker.maximal_isr)
-    if not all(cluster.brokers[member].complete and follows_in_same_epoch(cluster, member, leader) for member in others):
+    if not all(
+        cluster.brokers[member].complete and follows_in_same_epoch(cluster, member, leader) for member in others
+    ):
         return None
-    after = tuple(each if b in broker.maximal_isr else evolve(each, complete=False) for b, each in enumerate(cluster.brokers))
+    after = tuple(
+        each if b in broker.maximal_isr else evolve(each, complete=False) for b, each in enumerate(cluster.brokers)
+    )
     return evolve(cluster, brokers=after, history=evolve(cluster.history, committed=True)).spending("commits")
 
 
 def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: ControllerProtocol) -> Cluster | None:
-    """The leader writes an ISR on the version that it knows, and leaves a notification; None where ZooKeeper holds another version.
+    """The leader writes an ISR on the version that it knows, and leaves a notification; None where ZooKeeper holds
+    another version.
 
     Since KIP-497 it asks the controller, one change at a time; None where one is on its way.
     Source: kafka.cluster.Partition#submitAlterPartition (3.5);
@@ -66,7 +77,11 @@ def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: Cont
     """
     current, broker = cluster.zk.leadership, cluster.brokers[leader]
     if protocol.isr_path is IsrPath.ALTER_PARTITION:
-        return None if broker.change is not None else cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=False)))
+        return (
+            None
+            if broker.change is not None
+            else cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=False)))
+        )
     if not cluster.is_registered(leader) or current is None or current.partition_epoch != broker.partition_epoch:
         return None
     version = broker.partition_epoch + 1
@@ -79,11 +94,11 @@ def expand_isr(cluster: Cluster, leader: int, follower: int, protocol: Controlle
     """A leader takes a follower that has caught up into the ISR.
 
     Actor: the leader.
-    Enabled: it leads; the follower is not in its ISR, is assigned as far as it knows, and has every committed record, as it fetched them
-        in this epoch; ZooKeeper holds the version that the leader knows.
+    Enabled: it leads; the follower is not in its ISR, is assigned as far as it knows, and has every committed record,
+        as it fetched them in this epoch; ZooKeeper holds the version that the leader knows.
     Effect: the follower is in the ISR; a notification tells the controller.
-    Source: kafka.cluster.Partition#maybeExpandIsr (2.1). A leader that does not forget removed replicas goes by what it remembers of
-        their logs, and does not ask for their leader epoch (0.8).
+    Source: kafka.cluster.Partition#maybeExpandIsr (2.1). A leader that does not forget removed replicas goes by what it
+        remembers of their logs, and does not ask for their leader epoch (0.8).
     """
     broker = cluster.brokers[leader]
     if follower == leader or not broker.leads or follower in broker.isr or follower not in broker.replicas:
@@ -102,7 +117,8 @@ def shrink_isr(cluster: Cluster, leader: int, follower: int, protocol: Controlle
 
     Actor: the leader.
     Enabled: it leads; the follower is in its ISR; ZooKeeper holds the version that the leader knows; within the budget.
-    Effect: the follower is out of the ISR; a notification tells the controller. Or the controller is asked to, as in all three changes.
+    Effect: the follower is out of the ISR; a notification tells the controller. Or the controller is asked to, as in
+        all three changes.
     Abstracts: replica.lag.time.max.ms; any follower may be slow at any moment.
     Source: kafka.cluster.Partition#maybeShrinkIsr (2.0).
     """
@@ -118,7 +134,8 @@ def repair_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerP
     """A leader takes a member out of the ISR that is not assigned.
 
     Actor: the leader.
-    Enabled: it leads; the member is in its ISR and not in the assignment that it knows; ZooKeeper holds the version that the leader knows.
+    Enabled: it leads; the member is in its ISR and not in the assignment that it knows; ZooKeeper holds the version
+        that the leader knows.
     Effect: the member is out of the ISR; a notification tells the controller.
     Source: kafka.cluster.Partition#isFollowerOutOfSync (3.0); KAFKA-9672.
     """
@@ -129,16 +146,20 @@ def repair_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerP
 
 
 @action(actor="controller", controller=controllers, leader=brokers)
-def answer_alter_partition(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
+def answer_alter_partition(
+    cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol
+) -> Cluster | None:
     """A controller answers a leader that asks for another ISR.
 
     Actor: the controller.
     Enabled: it is free; a leader waits for an answer, and this controller has one that is more than to ask again.
-    Effect: leader and ISR are written, remembered and told; or the leader takes its proposal back, if a member is not live; or it gives up
-        and waits for a newer leader epoch, if the controller knows newer ones, or, with the bug, older ones.
-    Abstracts: whom the leader takes for the controller: it may ask a deposed one. NOT_CONTROLLER and STALE_BROKER_EPOCH make it ask again,
-        and change nothing. Answers are not lost.
-    Source: kafka.controller.KafkaController#tryProcessAlterPartition, kafka.cluster.Partition#handleAlterPartitionError (3.5).
+    Effect: leader and ISR are written, remembered and told; or the leader takes its proposal back, if a member is not
+        live; or it gives up and waits for a newer leader epoch, if the controller knows newer ones, or, with the bug,
+        older ones.
+    Abstracts: whom the leader takes for the controller: it may ask a deposed one. NOT_CONTROLLER and STALE_BROKER_EPOCH
+        make it ask again, and change nothing. Answers are not lost.
+    Source: kafka.controller.KafkaController#tryProcessAlterPartition, kafka.cluster.Partition#handleAlterPartitionError
+        (3.5).
     """
     context, broker = cluster.controllers[controller], cluster.brokers[leader]
     if broker.change is None or broker.change.given_up or not broker.leads or not is_free(context):

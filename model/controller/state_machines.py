@@ -1,4 +1,6 @@
-"""Running the two state machines: every edge goes through their tables, and its effects are done in the tables' order."""
+"""Running the two state machines: every edge goes through their tables, and its effects are done in the tables'
+order.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from model.language.domain import replaced
 
 
 class ControllerMoved(Exception):
-    """A write to ZooKeeper failed, as another controller was elected: org.apache.kafka.common.errors.ControllerMovedException."""
+    """A write to ZooKeeper failed, as another controller was elected:
+    org.apache.kafka.common.errors.ControllerMovedException.
+    """
 
 
 def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
@@ -43,7 +47,9 @@ def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> C
     return cluster.with_mishap(Mishap.STALE_WRITE)
 
 
-def write_leadership(cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol) -> Cluster:
+def write_leadership(
+    cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol
+) -> Cluster:
     """The controller writes a partition's state and remembers it."""
     cluster = fenced(cluster, controller, protocol).with_zk(leadership=leadership)
     return cluster.with_context(controller, leadership=leadership)
@@ -57,7 +63,9 @@ def next_leadership(cluster: Cluster, controller: int, leader: int | None, isr: 
 
 
 def may_write(cluster: Cluster, controller: int) -> bool:
-    """Whether ZooKeeper has a partition state, and none that a later controller wrote: such a change of state is given up."""
+    """Whether ZooKeeper has a partition state, and none that a later controller wrote: such a change of state is given
+    up.
+    """
     current = cluster.zk.leadership
     return current is not None and current.controller_epoch <= cluster.controllers[controller].epoch
 
@@ -65,7 +73,9 @@ def may_write(cluster: Cluster, controller: int) -> bool:
 # Replicas
 
 
-def move_replicas(cluster: Cluster, controller: int, replicas: Iterable[int], to: ReplicaState, protocol: ControllerProtocol) -> Cluster:
+def move_replicas(
+    cluster: Cluster, controller: int, replicas: Iterable[int], to: ReplicaState, protocol: ControllerProtocol
+) -> Cluster:
     """Take replicas to a state, one after the other, and send what that asks for. Illegal edges are noted and skipped.
 
     Source: kafka.controller.ZkReplicaStateMachine#handleStateChanges (3.5).
@@ -82,7 +92,9 @@ def replica_edge(before: ReplicaState, after: ReplicaState, protocol: Controller
     return replica_states.change(before, after, edges)
 
 
-def _move_replica(cluster: Cluster, controller: int, replica: int, to: ReplicaState, batch: Batch, protocol: ControllerProtocol) -> Cluster:
+def _move_replica(
+    cluster: Cluster, controller: int, replica: int, to: ReplicaState, batch: Batch, protocol: ControllerProtocol
+) -> Cluster:
     context = cluster.controllers[controller]
     edge = replica_edge(context.replicas[replica], to, protocol)
     if isinstance(edge, Illegal):
@@ -104,7 +116,9 @@ def _move_replica(cluster: Cluster, controller: int, replica: int, to: ReplicaSt
     return cluster.with_context(controller, replicas=states)
 
 
-def _replica_effect(cluster: Cluster, controller: int, replica: int, effect: Effect, batch: Batch, protocol: ControllerProtocol) -> Cluster:
+def _replica_effect(
+    cluster: Cluster, controller: int, replica: int, effect: Effect, batch: Batch, protocol: ControllerProtocol
+) -> Cluster:
     context = cluster.controllers[controller]
     if not _happens(effect.when, cluster, controller):
         return cluster
@@ -153,7 +167,11 @@ def _leave_isr(cluster: Cluster, controller: int, replica: int, protocol: Contro
 
 
 def move_partition(
-    cluster: Cluster, controller: int, to: PartitionState, protocol: ControllerProtocol, strategy: Strategy = Strategy.OFFLINE
+    cluster: Cluster,
+    controller: int,
+    to: PartitionState,
+    protocol: ControllerProtocol,
+    strategy: Strategy = Strategy.OFFLINE,
 ) -> Cluster:
     """Take the partition to a state; to `ONLINE`, by an election. Illegal edges are noted and skipped.
 
@@ -168,7 +186,11 @@ def move_partition(
         match effect.does:
             case Does.WRITE_FIRST_LEADERSHIP | Does.ELECT_AND_WRITE:
                 first = effect.does is Does.WRITE_FIRST_LEADERSHIP
-                elected = _first_election(cluster, controller) if first else _election(cluster, controller, strategy, protocol)
+                elected = (
+                    _first_election(cluster, controller)
+                    if first
+                    else _election(cluster, controller, strategy, protocol)
+                )
                 if elected is None:
                     return cluster
                 cluster = _write_elected(cluster, controller, elected, first, protocol)
@@ -208,7 +230,9 @@ def _election(cluster: Cluster, controller: int, strategy: Strategy, protocol: C
     return elect_for_shutdown(context.assignment, isr, live, context.shutting_down)
 
 
-def _write_elected(cluster: Cluster, controller: int, elected: Elected, first: bool, protocol: ControllerProtocol) -> Cluster:
+def _write_elected(
+    cluster: Cluster, controller: int, elected: Elected, first: bool, protocol: ControllerProtocol
+) -> Cluster:
     if first:
         leadership = Leadership(elected.leader, elected.isr, 0, 0, cluster.controllers[controller].epoch)
     else:

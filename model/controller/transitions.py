@@ -1,4 +1,6 @@
-"""What the edges of a controller state machine are made of: where they lead, and what the controller does on the way, as data."""
+"""What the edges of a controller state machine are made of: where they lead, and what the controller does on the way,
+as data.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,9 @@ class Effect:
 
 @attrs.frozen
 class Edge:
-    """A legal change of state, and what comes with it, in order. `since` is the first release that has it, where not all do."""
+    """A legal change of state, and what comes with it, in order. `since` is the first release that has it, where not
+    all do.
+    """
 
     before: Enum
     after: Enum

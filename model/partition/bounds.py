@@ -12,7 +12,9 @@ from model.log import NO_EPOCH
 
 @attrs.frozen
 class PartitionBounds:
-    """How large the cluster and its history may become, and how often what disturbs it may happen. Healing is never bounded."""
+    """How large the cluster and its history may become, and how often what disturbs it may happen. Healing is never
+    bounded.
+    """
 
     brokers: int = bound(1, 5, "brokers, all of which host a replica")
     log_length_max: int = bound(1, 7, "records that a log can hold")
@@ -21,7 +23,9 @@ class PartitionBounds:
     partition_epoch_max: int = bound(1, 15, "the last partition epoch (version of leader and ISR in ZooKeeper)", 7)
     min_insync_replicas: int = bound(1, 5, "min.insync.replicas", 1)
     initial_isr: int = bound(0, 5, "brokers in the ISR at the start: b0 and the next ones; 0 is all", 0)
-    fetch_steps: int = bound(1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request, too", 2)
+    fetch_steps: int = bound(
+        1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request, too", 2
+    )
     isr_changes_in_flight: int = bound(1, 2, "ISR changes of one leader that can be on their way", 1)
     leader_moves: int = bound(0, 7, "budget: leadership moved without a failure, as by a preferred election", 0)
     spurious_fences: int = bound(0, 7, "budget: a running broker fenced, as by a lost session", 0)
@@ -32,7 +36,9 @@ class PartitionBounds:
     reassignments: int = bound(0, 7, "budget: replicas taken from the assignment and added again", 0)
     retentions: int = bound(0, 7, "budget: records deleted from the start of a leader's log", 0)
     alter_failures: int = bound(0, 7, "budget: ISR changes whose outcome the leader does not learn", 0)
-    produce_timeouts: int = bound(0, 7, "budget: producers with acks=all that are told that they have waited too long", 0)
+    produce_timeouts: int = bound(
+        0, 7, "budget: producers with acks=all that are told that they have waited too long", 0
+    )
     checkpoints: int = bound(0, 7, "budget: high watermark checkpoints written", 0)
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
     offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)

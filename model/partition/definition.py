@@ -93,7 +93,9 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         followers=(UNKNOWN_FOLLOWER,) * bounds.brokers,
         changes=(),
     )
-    leadership = Leadership(isr=isr, assignment=everyone, pending=None, partition_epoch=0, start_offset=0, waiting_from=0, candidate=None)
+    leadership = Leadership(
+        isr=isr, assignment=everyone, pending=None, partition_epoch=0, start_offset=0, waiting_from=0, candidate=None
+    )
     leader = with_epoch_of_election(evolve(follower, leadership=leadership), 0, protocol)
     quorum = Quorum(
         leader=0,
@@ -135,12 +137,17 @@ def define(protocol: PartitionProtocol) -> Definition:
         *((failures.crash_with_loss,) if protocol.flush is Flush.ASYNC else ()),
     )
     initial = functools.partial(initial_states, protocol=protocol)
-    return Definition(PartitionBounds, Partition, initial, actions, all_brokers, "invariants.partition.catalogue:PARTITION")
+    return Definition(
+        PartitionBounds, Partition, initial, actions, all_brokers, "invariants.partition.catalogue:PARTITION"
+    )
 
 
 PARTITION = Model(
     "partition",
-    "One partition message by message, from produce and fetch to elections and crashes, with every historical rule as a toggle.",
+    (
+        "One partition message by message, from produce and fetch to elections and crashes, with every historical "
+        "rule as a toggle."
+    ),
     PartitionProtocol,
     define,
     PRESETS,

@@ -1,8 +1,9 @@
-"""What brokers make of a new leader epoch: becoming leader, becoming follower, stopping; and of a newer ISR in the epoch they know.
+"""What brokers make of a new leader epoch: becoming leader, becoming follower, stopping; and of a newer ISR in the
+epoch they know.
 
-Elections are published in order but may be learned late, and one may be learned before or without another: by LeaderAndIsr requests that
-are delayed, overtaken or repeated, or by several records of the metadata log read at once. A broker ignores what is older than what it
-knows. A broker that starts learns the newest only.
+Elections are published in order but may be learned late, and one may be learned before or without another: by
+LeaderAndIsr requests that are delayed, overtaken or repeated, or by several records of the metadata log read at once. A
+broker ignores what is older than what it knows. A broker that starts learns the newest only.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
 def skips_truncation(replica: Replica, leader: int, epoch: int, protocol: PartitionProtocol) -> bool:
     """Whether a follower goes on as it was although the epoch is new, because the leader is not.
 
-    Source: kafka.cluster.Partition#makeFollower, whose answer decides what ReplicaManager#makeFollowers truncates (0.10.2; 2.1 with
-    KAFKA-7164).
+    Source: kafka.cluster.Partition#makeFollower, whose answer decides what ReplicaManager#makeFollowers truncates
+    (0.10.2; 2.1 with KAFKA-7164).
     """
     if protocol.truncation_skip is TruncationSkip.NEVER or replica.leader != leader:
         return False
@@ -55,8 +56,8 @@ def skips_truncation(replica: Replica, leader: int, epoch: int, protocol: Partit
 def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: PartitionProtocol) -> Replica:
     """The replica that follows a leader in a new epoch.
 
-    It cuts its log at its high watermark, or has to ask where, or cuts it when a fetch tells. Source: kafka.server.ReplicaManager
-    #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
+    It cuts its log at its high watermark, or has to ask where, or cuts it when a fetch tells. Source:
+    kafka.server.ReplicaManager #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
     """
     skips = leader is None or skips_truncation(replica, leader, epoch, protocol)
     if not skips and protocol.truncation_rules.cuts_at_high_watermark:
@@ -84,7 +85,8 @@ def remembered_followers(replica: Replica, change: Change, protocol: PartitionPr
     """What a broker still knows of followers after a change.
 
     Kafka forgets their offsets where leadership is new to the broker, not where the broker finds itself leader again.
-    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), Replica#resetReplicaState (3.3 to 3.8), #resetLastCaughtUpTime before.
+    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), Replica#resetReplicaState (3.3 to 3.8),
+    #resetLastCaughtUpTime before.
     """
     rule = protocol.reset_follower_state
     if rule is FollowerReset.NEVER or (change is Change.LEADS_AGAIN and rule is FollowerReset.NEW_LEADER):
@@ -108,7 +110,8 @@ def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Fol
 def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol) -> Replica:
     """The replica that leads a new epoch, which begins at its log's end.
 
-    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), kafka.cluster.Replica#convertHWToLocalOffsetMetadata (0.10.2 to 2.3.1).
+    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), kafka.cluster.Replica#convertHWToLocalOffsetMetadata
+        (0.10.2 to 2.3.1).
     """
     leads_again = replica.leader == broker
     if replica.high_watermark > replica.log_end_offset:  # the log has no record there to begin from
@@ -141,10 +144,12 @@ def learn_leadership(
     """A broker learns of a leader epoch.
 
     Actor: the broker.
-    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the newest only. With
-        ZooKeeper a broker changes nothing, not even the epoch that it knows, unless the leader that it is to follow is alive.
+    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the
+        newest only. With ZooKeeper a broker changes nothing, not even the epoch that it knows, unless the leader that
+        it is to follow is alive.
     Effect: it leads, follows, or, where it is not assigned any more, deletes its replica.
-    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5), #applyDelta (3.0 to 3.7).
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5),
+        #applyDelta (3.0 to 3.7).
     """
     told = learned(partition, broker, epoch)
     if told is None:
@@ -161,13 +166,16 @@ def learn_leadership(
 
 
 @action(actor="leader", leader=brokers)
-def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def learn_isr(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A leader learns of a newer ISR in its own leader epoch.
 
     Actor: the leader.
-    Enabled: brokers read the metadata log; the leader leads the current epoch, and the record's partition epoch is newer than its own.
-    Effect: that ISR is committed, and whatever it has proposed is superseded. In the releases of KAFKA-13790 its leader epoch counts as
-        begun anew at its log's end; the offsets that it knows of followers stay.
+    Enabled: brokers read the metadata log; the leader leads the current epoch, and the record's partition epoch is
+        newer than its own.
+    Effect: that ISR is committed, and whatever it has proposed is superseded. In the releases of KAFKA-13790 its leader
+        epoch counts as begun anew at its log's end; the offsets that it knows of followers stay.
     Source: kafka.cluster.Partition#makeLeader with an unchanged leader epoch (3.0; 3.3, KAFKA-13790).
     """
     if not partition.leads(leader):

@@ -1,4 +1,6 @@
-"""Who belongs in the ISR as its leader sees it, and what a committed change means: the same whichever way the ISR is changed."""
+"""Who belongs in the ISR as its leader sees it, and what a committed change means: the same whichever way the ISR is
+changed.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from model.partition.state import Partition, Quorum, Replica
 def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
     """Whether a leader may take a follower into the ISR, as far as its log goes.
 
-    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5). Kafka asks when a fetch arrives, so that what
-    was known before leadership changed does not count; hence `expand_requires_fetch_in_epoch`.
+    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5). Kafka asks when a fetch
+    arrives, so that what was known before leadership changed does not count; hence `expand_requires_fetch_in_epoch`.
     """
     known = replica.followers[follower]
     if known.log_end_offset is None or known.log_end_offset < replica.high_watermark:
@@ -32,7 +34,9 @@ def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> 
 def may_join(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
     """Whether a leader finds that a follower should be in the ISR."""
     leadership = replica.leadership
-    return follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
+    return (
+        follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
+    )
 
 
 def shrinkable(replica: Replica, leader: int, follower: int, protocol: PartitionProtocol) -> bool:
@@ -51,9 +55,18 @@ def is_outdated(partition_epoch: int, quorum: Quorum, protocol: PartitionProtoco
     return protocol.isr_cas and partition_epoch != quorum.partition_epoch
 
 
-def committed(partition: Partition, leader: int, isr: Set[int], partition_epoch: int, protocol: PartitionProtocol, bounds: PartitionBounds,
-              replica: Replica) -> Partition:  # fmt: skip
-    """The state once a leader knows that an ISR is the committed one. Source: kafka.cluster.Partition#handleAlterPartitionUpdate (3.5)."""
+def committed(
+    partition: Partition,
+    leader: int,
+    isr: Set[int],
+    partition_epoch: int,
+    protocol: PartitionProtocol,
+    bounds: PartitionBounds,
+    replica: Replica,
+) -> Partition:
+    """The state once a leader knows that an ISR is the committed one. Source:
+    kafka.cluster.Partition#handleAlterPartitionUpdate (3.5).
+    """
     leadership = evolve(replica.leadership, isr=isr, pending=None, partition_epoch=partition_epoch, candidate=None)
     replica = evolve(replica, leadership=leadership)
     if protocol.high_watermark_recheck_on_isr_commit:

@@ -1,11 +1,12 @@
 """What each release made of the rules: presets, oldest first.
 
-The last preset is the newest release with every flaw repaired that this model finds; a claim about one flaw starts from there and sets
-one rule back. Presets of releases are bundles of many flaws: what they violate is not always the flaw that one looks for.
+The last preset is the newest release with every flaw repaired that this model finds; a claim about one flaw starts from
+there and sets one rule back. Presets of releases are bundles of many flaws: what they violate is not always the flaw
+that one looks for.
 
-A preset speaks for its release and for those after it, up to the next preset: where releases in between differ, none of the rules does.
-`kafka-4.1` has the switches of KIP-966 on, as new clusters have them from 4.1; 4.2 and 4.3 change no rule. In 2.8.0 KRaft was early access.
-The newest ZooKeeper mode is that of 3.7 to 3.9.
+A preset speaks for its release and for those after it, up to the next preset: where releases in between differ, none of
+the rules does. `kafka-4.1` has the switches of KIP-966 on, as new clusters have them from 4.1; 4.2 and 4.3 change no
+rule. In 2.8.0 KRaft was early access. The newest ZooKeeper mode is that of 3.7 to 3.9.
 
 Source: the named releases of github.com/apache/kafka.
 """
@@ -203,7 +204,9 @@ REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH)
 
 
 def in_zookeeper_mode(protocol: PartitionProtocol) -> PartitionProtocol:
-    """The same release with ZooKeeper: its controller and what its brokers are sent, not what they do with each other."""
+    """The same release with ZooKeeper: its controller and what its brokers are sent, not what they do with each
+    other.
+    """
     return attrs.evolve(protocol, **WITH_ZOOKEEPER)
 
 

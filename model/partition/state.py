@@ -1,10 +1,12 @@
-"""The state of the partition model: replicas, what is on its way between them, the controller's record, and what clients were told.
+"""The state of the partition model: replicas, what is on its way between them, the controller's record, and what
+clients were told.
 
-One partition, a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive. Epochs count from 0, and
--1 is "none". The run begins established: broker 0 leads in epoch 0, all know it, logs are empty.
+One partition, a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive. Epochs
+count from 0, and -1 is "none". The run begins established: broker 0 leads in epoch 0, all know it, logs are empty.
 
-Abstractions: a fetch carries one record at most; a follower has one fetch on its way, a leader one ISR change (a bound allows two);
-the controller acts at once and never fails; time is left out, so that whatever a timeout may do may happen at any moment.
+Abstractions: a fetch carries one record at most; a follower has one fetch on its way, a leader one ISR change (a bound
+allows two); the controller acts at once and never fails; time is left out, so that whatever a timeout may do may happen
+at any moment.
 """
 
 from __future__ import annotations
@@ -13,7 +15,19 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Maybe,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    evolve,
+    records,
+    replaced,
+    within,
+)
 from model.log import NO_EPOCH, Record, brokers
 from model.partition.bounds import (
     PartitionBounds,
@@ -27,7 +41,8 @@ from model.partition.bounds import (
 )
 from model.partition.messages import Election, Fetch, IsrChange
 
-DELETED = Record(0, 0)  # stands where retention deleted a record: who reads a log looks at offsets from `log_start` on only
+# stands where retention deleted a record: who reads a log looks at offsets from `log_start` on only
+DELETED = Record(0, 0)
 
 
 class Process(Enum):
@@ -79,7 +94,8 @@ class Leadership:
         pending: the ISR that it has proposed, until it learns what became of it.
         partition_epoch: the version of the ISR.
         start_offset: where its leader epoch began.
-        waiting_from: where its leadership began, over all epochs that it led without a break: who has written behind that waits here.
+        waiting_from: where its leadership began, over all epochs that it led without a break: who has written behind
+            that waits here.
         candidate: a follower that it is about to propose, where that takes two looks.
     """
 
@@ -118,14 +134,20 @@ class Replica:
     fetch: Fetch | None = within(lambda bounds: Maybe(records(Fetch)(bounds)))
     truncating: bool = within(BOOLEAN)
     high_watermark: int = within(log_offsets)
-    checkpoint: int = within(lambda bounds: Integers(0, bounds.log_length_max if bounds.checkpoints or bounds.controlled_shutdowns else 0))
+    checkpoint: int = within(
+        lambda bounds: Integers(0, bounds.log_length_max if bounds.checkpoints or bounds.controlled_shutdowns else 0)
+    )
     log_start: int = within(log_starts)
     log: tuple[Record, ...] = within(lambda bounds: SequenceOf(records(Record)(bounds), bounds.log_length_max))
     epoch_starts: tuple[int | None, ...] = within(
         lambda bounds: ArrayOf(Maybe(log_offsets(bounds)), bounds.leader_epoch_max + 1, label="e")
     )
-    followers: tuple[Follower, ...] = within(lambda bounds: ArrayOf(records(Follower)(bounds), bounds.brokers, label="b", by="brokers"))
-    changes: tuple[IsrChange, ...] = within(lambda bounds: SequenceOf(records(IsrChange)(bounds), bounds.isr_changes_in_flight))
+    followers: tuple[Follower, ...] = within(
+        lambda bounds: ArrayOf(records(Follower)(bounds), bounds.brokers, label="b", by="brokers")
+    )
+    changes: tuple[IsrChange, ...] = within(
+        lambda bounds: SequenceOf(records(IsrChange)(bounds), bounds.isr_changes_in_flight)
+    )
 
     @property
     def log_end_offset(self) -> int:
@@ -214,10 +236,14 @@ class Clients:
     rejected: frozenset[int] = within(record_ids)
     commit_epoch: int = within(lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max, label="e"))
     consumed: tuple[int | None, ...] = within(
-        lambda bounds: ArrayOf(Maybe(Integers(0, bounds.records_max - 1, label="r")), bounds.log_length_max if bounds.consumer_reads else 0)
+        lambda bounds: ArrayOf(
+            Maybe(Integers(0, bounds.records_max - 1, label="r")), bounds.log_length_max if bounds.consumer_reads else 0
+        )
     )
     end_offset: int = within(lambda bounds: Integers(0, bounds.log_length_max if bounds.offset_queries else 0))
-    end_offset_epoch: int = within(lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max if bounds.offset_queries else NO_EPOCH))
+    end_offset_epoch: int = within(
+        lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max if bounds.offset_queries else NO_EPOCH)
+    )
 
 
 @attrs.frozen
@@ -232,9 +258,13 @@ class Partition:
         clients, used: what was seen, and what budgets are left.
     """
 
-    replicas: tuple[Replica, ...] = within(lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers"))
+    replicas: tuple[Replica, ...] = within(
+        lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers")
+    )
     quorum: Quorum = within(Quorum)
-    elections: tuple[Election, ...] = within(lambda bounds: SequenceOf(records(Election)(bounds), bounds.leader_epoch_max + 1))
+    elections: tuple[Election, ...] = within(
+        lambda bounds: SequenceOf(records(Election)(bounds), bounds.leader_epoch_max + 1)
+    )
     next_record_id: int = within(lambda bounds: Integers(0, bounds.records_max))
     clients: Clients = within(Clients)
     used: Used = within(Used)

@@ -1,7 +1,9 @@
-"""AsyncIsr: a leader and a controller agree on the ISR by messages (KIP-497), in the abstraction of the public module AsyncIsr.
+"""AsyncIsr: a leader and a controller agree on the ISR by messages (KIP-497), in the abstraction of the public module
+AsyncIsr.
 
-One fixed leader, broker 0; followers fetch in one step; requests and updates are kept for ever and may be read late and again.
-Source of all: github.com/hachikuji/kafka-specification, module AsyncIsr; the action's name there is given with each.
+One fixed leader, broker 0; followers fetch in one step; requests and updates are kept for ever and may be read late and
+again. Source of all: github.com/hachikuji/kafka-specification, module AsyncIsr; the action's name there is given with
+each.
 """
 
 from __future__ import annotations
@@ -52,7 +54,8 @@ class Leader:
 
     Attributes:
         isr, version: the newest ISR that it heard of.
-        pending_isr, pending_version: the members of all ISRs that it asked for since, and the version that it asked with, or -1.
+        pending_isr, pending_version: the members of all ISRs that it asked for since, and the version that it asked
+            with, or -1.
         offsets: each broker's log end offset.
     """
 
@@ -60,7 +63,9 @@ class Leader:
     version: int = within(versions)
     pending_isr: frozenset[int] = within(isrs)
     pending_version: int = within(lambda bounds: Integers(NO_VERSION, bounds.version_max))
-    offsets: tuple[int, ...] = within(lambda bounds: ArrayOf(Integers(0, bounds.offset_max), bounds.brokers, label="b", by="brokers"))
+    offsets: tuple[int, ...] = within(
+        lambda bounds: ArrayOf(Integers(0, bounds.offset_max), bounds.brokers, label="b", by="brokers")
+    )
 
     @property
     def maximal_isr(self) -> frozenset[int]:
@@ -198,7 +203,10 @@ def leader_learns(state: Agreement, version: int) -> Agreement | None:
     if version <= state.leader.version or version > state.version:
         return None
     isr = state.updates[version - 1]
-    return evolve(state, leader=evolve(state.leader, isr=isr, version=version, pending_isr=frozenset(), pending_version=NO_VERSION))
+    return evolve(
+        state,
+        leader=evolve(state.leader, isr=isr, version=version, pending_isr=frozenset(), pending_version=NO_VERSION),
+    )
 
 
 @action(actor="broker", broker=brokers)

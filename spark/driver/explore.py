@@ -1,9 +1,10 @@
 """Breadth-first search on a Spark cluster, level by level: one job with one exchange per level, and a commit after it.
 
-The visited set is a shard per partition on an executor's disk, rebuilt from committed levels where it is missing, rather than a join
-with all levels: a level then costs what it has itself. With 9,985,570 states, `local[2]` and a machine of its own, a plain `left_anti` join
-with Parquet took 77 s where this took 15 s; its last levels, of a few rows, took 2.8 to 2.9 s, and these 0.3 to 0.4 s.
-`docs/spark.md` has more figures, and the other choices that were tried.
+The visited set is a shard per partition on an executor's disk, rebuilt from committed levels where it is missing,
+rather than a join with all levels: a level then costs what it has itself. With 9,985,570 states, `local[2]` and a
+machine of its own, a plain `left_anti` join with Parquet took 77 s where this took 15 s; its last levels, of a few
+rows, took 2.8 to 2.9 s, and these 0.3 to 0.4 s. `docs/spark.md` has more figures, and the other choices that were
+tried.
 """
 
 from __future__ import annotations
@@ -47,15 +48,18 @@ def explore(
     partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Explore every state that the system reaches, level by level, on a Spark cluster, and check every invariant on each.
+    """Explore every state that the system reaches, level by level, on a Spark cluster, and check every invariant on
+    each.
 
-    Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`,
-    for any number of executors and partitions.
-    The traces themselves are the same for the same number of partitions. Prospects are not judged: they speak of the graph of all states.
+    Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`, for any number of
+    executors and partitions. The traces themselves are the same for the same number of partitions. Prospects are not
+    judged: they speak of the graph of all states.
 
     Args:
-        make_system: makes the system; it is called on every machine, so it must be picklable, and give the same everywhere.
-        budget: when to stop early; `max_states` ends the search at the end of the level that goes beyond it. `memory` is Spark's business.
+        make_system: makes the system; it is called on every machine, so it must be picklable, and give the same
+            everywhere.
+        budget: when to stop early; `max_states` ends the search at the end of the level that goes beyond it. `memory`
+            is Spark's business.
         spark: the session.
         name: what to call the search in manifests and in Spark's web pages.
         checkpoint: the folder for levels, a path or URI that driver and executors all reach; a temporary one if None.
@@ -71,7 +75,9 @@ def explore(
     if checkpoint is not None:
         return _Search(make_system, budget, spark, checkpoint, options, resume=resume).run()
     if not spark.sparkContext.master.startswith("local"):
-        raise CheckpointError(f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach")
+        raise CheckpointError(
+            f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach"
+        )
     with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
         search = _Search(make_system, budget, spark, folder, options, resume=False)
         search.store.temporary = True
@@ -119,14 +125,24 @@ class _Search:
         self.prints = self.engine.fingerprint(known)
         self.store = Levels(folder)
         self.traces = Traces(self.engine, self.store)
-        self.cluster = Cluster(spark, options.name, make_system, options.symmetry, known, self.engine, self.store, options.partitions)
+        self.cluster = Cluster(
+            spark, options.name, make_system, options.symmetry, known, self.engine, self.store, options.partitions
+        )
         try:
-            header = {"spec": options.name, "fingerprint": self.prints, "symmetry": options.symmetry, "layout": _layout(self.engine)}
+            header = {
+                "spec": options.name,
+                "fingerprint": self.prints,
+                "symmetry": options.symmetry,
+                "layout": _layout(self.engine),
+            }
             self._go_on() if resume else self.store.begin(header)
         except BaseException:
             self.store.release()
             raise
-        self.restored, self.rows_restored = sum(level.states for level in self.levels), sum(level.rows for level in self.levels)
+        self.restored, self.rows_restored = (
+            sum(level.states for level in self.levels),
+            sum(level.rows for level in self.levels),
+        )
 
     def _go_on(self) -> None:
         """Take over the levels that are there."""
@@ -247,7 +263,11 @@ class _Search:
 
     def _tell(self, now: str = "", level_ended: bool = False) -> None:
         """Tell how far it is: what the cluster does now, if it does, and what the last level took."""
-        level, stored, distinct = self.levels[-1], sum(each.rows for each in self.levels), sum(each.states for each in self.levels)
+        level, stored, distinct = (
+            self.levels[-1],
+            sum(each.rows for each in self.levels),
+            sum(each.states for each in self.levels),
+        )
         self.options.on_progress(
             Progress(
                 depth=level.depth,

@@ -1,4 +1,6 @@
-"""Counterexamples: along parents through the stored levels, then step by step in plain Python before anybody sees them."""
+"""Counterexamples: along parents through the stored levels, then step by step in plain Python before anybody sees
+them.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Traces:
         return (system.initial.index(first.state), *(system.actions.index(step.action) for step in rest))
 
     def violation(self, found: Found, levels: Sequence[Level]) -> Violation:
-        """A violation with the trace along the parents of the state that it was found in, executed and judged again in plain Python."""
+        """A violation with the trace along the parents of the state that it was found in, executed and judged again in
+        plain Python.
+        """
         system = self._engine.system
         trace = self._replay(self._ancestors(found, levels))
         if found.property == DEADLOCK:
@@ -59,22 +63,30 @@ class Traces:
         for level in levels[found.depth :: -1]:
             part = level.parts[number]
             if part is None or row >= part.rows:
-                raise CheckpointError(f"{self._store.uri}: level {level.depth} does not hold the state that level {level.depth + 1} names")
+                raise CheckpointError(
+                    f"{self._store.uri}: level {level.depth} does not hold the state that level {level.depth + 1} names"
+                )
             *words, parents = self._store.read_part(part, names)
             chain.append(tuple(int(column.view(np.uint64)[row]) for column in words))
             number, row = int(parents[row]) >> 32, int(parents[row]) & 0xFFFFFFFF
         return chain[::-1]
 
     def _replay(self, chain: list[tuple[int, ...]]) -> tuple[Step, ...]:
-        """The steps whose states are represented by those of a chain: the first action in the system's order that leads on, each time."""
+        """The steps whose states are represented by those of a chain: the first action in the system's order that leads
+        on, each time.
+        """
         system, representative = self._engine.system, self._engine.representative
         steps = [next((Step(None, state) for state in system.initial if representative(state) == chain[0]), None)]
         for words in chain[1:]:
             if steps[-1] is None:
                 break
             after = ((action, successor(action, steps[-1].state, system.domain)) for action in system.actions)
-            leads_on = (Step(each, s) for each, s in after if isinstance(s, system.domain.cls) and representative(s) == words)
+            leads_on = (
+                Step(each, s) for each, s in after if isinstance(s, system.domain.cls) and representative(s) == words
+            )
             steps.append(next(leads_on, None))
         if steps[-1] is None:
-            raise CheckpointError(f"{self._store.uri}: the trace in its levels does not replay: no action leads to step {len(steps) - 1}")
+            raise CheckpointError(
+                f"{self._store.uri}: the trace in its levels does not replay: no action leads to step {len(steps) - 1}"
+            )
         return tuple(steps)

@@ -1,16 +1,19 @@
 """From one level to the next, in two steps with one exchange between them, as Arrow batches that a Python worker maps.
 
-`expand_task` reads a part of the level, walks the trees and sends blocks of records, equal ones mostly once, to the partitions that own
-them. `admit_task` admits what its partition has not visited, checks the properties, and writes the next level's part. Both are pure
-functions of committed parts: what Spark runs again, after an executor was lost or a fetch failed, gives the same blocks and rows in the
-same order, under file names of its own, of which the driver commits those that arrived.
+`expand_task` reads a part of the level, walks the trees and sends blocks of records, equal ones mostly once, to the
+partitions that own them. `admit_task` admits what its partition has not visited, checks the properties, and writes the
+next level's part. Both are pure functions of committed parts: what Spark runs again, after an executor was lost or a
+fetch failed, gives the same blocks and rows in the same order, under file names of its own, of which the driver commits
+those that arrived.
 
-Counts travel with the data, as rows of the blocks' stream, because each of those arrives exactly once. Spark's accumulators would count a
-task that expands twice if it ran twice: Spark promises exact ones only for the last stage of a job.
+Counts travel with the data, as rows of the blocks' stream, because each of those arrives exactly once. Spark's
+accumulators would count a task that expands twice if it ran twice: Spark promises exact ones only for the last stage of
+a job.
 
-A block is a binary column of packed records rather than a row per successor with a LongType column per word, which is what levels are
-stored as. Spark copies a row at a time on both sides of the exchange, and a block once. With 9,985,570 states of KIP-320 the search that
-exchanges such rows takes 1.8 times as long and shuffles 1.3 times as much (`bench/on_spark.py`, which does both).
+A block is a binary column of packed records rather than a row per successor with a LongType column per word, which is
+what levels are stored as. Spark copies a row at a time on both sides of the exchange, and a block once. With 9,985,570
+states of KIP-320 the search that exchanges such rows takes 1.8 times as long and shuffles 1.3 times as much
+(`bench/on_spark.py`, which does both).
 
 Each worker process keeps an engine whose trees begin as the driver's and grow on their own.
 """
@@ -68,7 +71,9 @@ class Search:
 
 @attrs.frozen
 class Block:
-    """Records for one owner, with where they come from: the part that was expanded, and their number among its blocks."""
+    """Records for one owner, with where they come from: the part that was expanded, and their number among its
+    blocks.
+    """
 
     owner: int
     source: int
@@ -118,7 +123,9 @@ class Admitted:
 # What a level does to rows, wherever they are
 
 
-def expand_part(engine: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]) -> Iterator[Block | Expanded]:
+def expand_part(
+    engine: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]
+) -> Iterator[Block | Expanded]:
     """The blocks of a part, then what was counted."""
     started, paths, number = time.perf_counter(), engine.paths, 0
     most = LARGEST_BLOCK // 4
@@ -128,15 +135,24 @@ def expand_part(engine: PartitionWorker, rows: np.ndarray, source: int, owners: 
             yield Block(owner, source, number, records[first : first + most - most % width])
             number += 1
     counts, at_rest = engine.take_counts()
-    yield Expanded(source, counts, at_rest, engine.broken(rows, known), engine.paths - paths, time.perf_counter() - started)
+    yield Expanded(
+        source, counts, at_rest, engine.broken(rows, known), engine.paths - paths, time.perf_counter() - started
+    )
 
 
 def admit_blocks(
-    engine: PartitionWorker, visited: Visited, blocks: Iterable[Block], levels: Levels, depth: int, partition: int, known: Sequence[str],
-) -> Admitted:  # fmt: skip
+    engine: PartitionWorker,
+    visited: Visited,
+    blocks: Iterable[Block],
+    levels: Levels,
+    depth: int,
+    partition: int,
+    known: Sequence[str],
+) -> Admitted:
     """Admit the new among the records, check them, and write them as a part of the level at that depth.
 
-    The order in which rows are admitted decides parents and positions, so blocks are taken in an order that is always the same.
+    The order in which rows are admitted decides parents and positions, so blocks are taken in an order that is always
+    the same.
     """
     started, paths, begin = time.perf_counter(), engine.paths, visited.end
     ordered = sorted(blocks, key=lambda block: (block.source, block.number))
@@ -152,8 +168,8 @@ def admit_blocks(
 
 
 def write_rows(
-    engine: PartitionWorker, rows: np.ndarray, parents: np.ndarray, actions: np.ndarray, levels: Levels, depth: int, partition: int,
-    known: Sequence[str],
+    engine: PartitionWorker, rows: np.ndarray, parents: np.ndarray, actions: np.ndarray, levels: Levels, depth: int,
+    partition: int, known: Sequence[str],
 ) -> Admitted:  # fmt: skip
     """Check new rows, and write them as a part of the level at that depth."""
     if not len(rows):
@@ -224,7 +240,9 @@ def admit_task(
     return admit
 
 
-def _admit(search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]) -> Admitted:
+def _admit(
+    search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]
+) -> Admitted:
     engine = engine_of(search)
     shard = Shard(_shards() / search.name / f"{partition:05d}", engine.units)
     try:
@@ -250,7 +268,9 @@ def engine_of(search: Search) -> PartitionWorker:
         engine = PartitionWorker(search.make_system(), search.symmetry)
         if different := differences(search.prints, engine.fingerprint(search.options)):
             here = f"the executor {os.uname().nodename}"
-            raise ModelError(f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}")
+            raise ModelError(
+                f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}"
+            )
         engine.take_trees(search.trees)
         _kept = (search.name, engine)
     return _kept[1]
@@ -263,7 +283,9 @@ def _shards() -> Path:
 
 def _batch(blocks: Sequence[tuple[int, int, int, Any]]) -> pa.RecordBatch:
     columns = list(zip(*blocks, strict=True))
-    return pa.record_batch([pa.array(column, of.type) for column, of in zip(columns, BLOCKS, strict=True)], schema=BLOCKS)
+    return pa.record_batch(
+        [pa.array(column, of.type) for column, of in zip(columns, BLOCKS, strict=True)], schema=BLOCKS
+    )
 
 
 def _report(text: str) -> pa.RecordBatch:

@@ -1,7 +1,8 @@
 """The whole engine on systems of some hundred states, with every threshold so low that they cross it.
 
-Prefilters, wide nodes, growing tables, small batches, symmetry, states of two and of nine words, step properties, prospects, deadlocks,
-snapshots, parts of levels and random walks: all against plain Python. `tests.engine_mutants` runs these tests most of all.
+Prefilters, wide nodes, growing tables, small batches, symmetry, states of two and of nine words, step properties,
+prospects, deadlocks, snapshots, parts of levels and random walks: all against plain Python. `tests.engine_mutants` runs
+these tests most of all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,20 @@ from explorer.search import breadth_first, engine, expansion, plain_python, stor
 from explorer.system import Cut, System, successor
 from explorer.verdict import Budget, Outcome, Verdict
 from model.language.declarations import Instance, Transition, action, invariant, prospect, step_property
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, domain_of, evolve, records, replaced, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Limit,
+    Maybe,
+    SequenceOf,
+    SetOf,
+    domain_of,
+    evolve,
+    records,
+    replaced,
+    within,
+)
 
 MEMBER = Integers(0, 2, label="m", names="members")
 
@@ -196,7 +210,16 @@ def low_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def agree(ours: Outcome, theirs: Outcome) -> None:
-    for name in ("verdict", "levels", "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound", "violations"):
+    for name in (
+        "verdict",
+        "levels",
+        "generated",
+        "enabled",
+        "bounds_cut",
+        "deadlocks",
+        "stopped_at_bound",
+        "violations",
+    ):
         assert getattr(ours, name) == getattr(theirs, name), name
 
 
@@ -252,11 +275,19 @@ def test_a_search_ends_with_the_level_of_the_first_violation() -> None:
 
 def test_a_search_goes_on_from_a_snapshot(tmp_path: Path) -> None:
     system = club_of(False, *SYSTEMS["step"])
-    breadth_first.explore(system, Budget(max_depth=4), keep_going=True, check_deadlock=True, checkpoint=tmp_path / "c", workers=1)
+    breadth_first.explore(
+        system, Budget(max_depth=4), keep_going=True, check_deadlock=True, checkpoint=tmp_path / "c", workers=1
+    )
     theirs = plain_python.explore(system, Budget(max_depth=6), keep_going=True, check_deadlock=True)
     bare = attrs.evolve(theirs, violations=())
     ours = breadth_first.explore(
-        system, Budget(max_depth=6), keep_going=True, check_deadlock=True, checkpoint=tmp_path / "c", resume=True, workers=1
+        system,
+        Budget(max_depth=6),
+        keep_going=True,
+        check_deadlock=True,
+        checkpoint=tmp_path / "c",
+        resume=True,
+        workers=1,
     )
     for name in ("levels", "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound"):
         assert getattr(ours, name) == getattr(bare, name), name
@@ -267,7 +298,10 @@ def test_as_many_states_are_kept_as_a_budget_allows() -> None:
     for states in (1, 9, 100):
         ours, theirs = (
             explore(system, Budget(max_states=states), **options)
-            for explore, options in ((breadth_first.explore, {"workers": 1, "symmetry": False}), (plain_python.explore, {}))
+            for explore, options in (
+                (breadth_first.explore, {"workers": 1, "symmetry": False}),
+                (plain_python.explore, {}),
+            )
         )
         assert (ours.verdict, ours.levels, ours.violations) == (theirs.verdict, theirs.levels, theirs.violations)
 
@@ -296,7 +330,11 @@ def test_parts_of_levels_find_the_same(long: bool, symmetry: bool) -> None:
     counts, _ = worker.take_counts()
     theirs = expected(long, "step")
     assert tuple(levels) == theirs.levels
-    assert (counts.generated, counts.at_rest, counts.stopped_at_bound) == (theirs.generated, theirs.deadlocks, theirs.stopped_at_bound)
+    assert (counts.generated, counts.at_rest, counts.stopped_at_bound) == (
+        theirs.generated,
+        theirs.deadlocks,
+        theirs.stopped_at_bound,
+    )
     assert broken == {"nobody_jumps_the_queue"}
 
 
@@ -305,7 +343,9 @@ def test_violations_are_counted_row_by_row() -> None:
     states = [START.club]
     for before in states:
         after = (successor(each, before, system.domain) for each in system.actions)
-        states += [found for found in dict.fromkeys(after) if isinstance(found, Club) and found not in states][: 200 - len(states)]
+        states += [found for found in dict.fromkeys(after) if isinstance(found, Club) and found not in states][
+            : 200 - len(states)
+        ]
     worker = PartitionWorker(system, symmetry=False)
     worker._use(worker.representative_rows(states))
     wanted = engine.mask_of(True for _ in system.invariants)
@@ -335,5 +375,7 @@ def test_a_first_step_at_random_counts_what_is_enabled_and_cut() -> None:
     after = [(each.of.name, successor(each, start, system.domain)) for each in system.actions]
     enabled = Counter(name for name, found in after if found is not None and not isinstance(found, Cut))
     made = simulate(system, walks=5, depth=1, seed=2, workers=1)
-    assert {name: count for name, count in made.enabled.items() if count} == {name: 5 * count for name, count in enabled.items()}
+    assert {name: count for name, count in made.enabled.items() if count} == {
+        name: 5 * count for name, count in enabled.items()
+    }
     assert made.bounds_cut == {"queue_max": 5 * sum(isinstance(found, Cut) for _, found in after)}

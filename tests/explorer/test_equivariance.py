@@ -1,4 +1,6 @@
-"""What treats an interchangeable name in its own way is refused, wherever a search meets it; what does not is explored up to symmetry."""
+"""What treats an interchangeable name in its own way is refused, wherever a search meets it; what does not is explored
+up to symmetry.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,16 @@ from explorer.analysis.simulate import simulate
 from explorer.search import breadth_first, plain_python
 from explorer.system import ModelError, System
 from explorer.verdict import Outcome, Verdict
-from model.language.declarations import Invariant, Prospect, Quantified, StepProperty, action, invariant, prospect, step_property
+from model.language.declarations import (
+    Invariant,
+    Prospect,
+    Quantified,
+    StepProperty,
+    action,
+    invariant,
+    prospect,
+    step_property,
+)
 from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, domain_of, evolve, replaced, within
 
 BROKERS = 3
@@ -24,7 +35,9 @@ UNDECLARED = Integers(0, BROKERS - 1)
 
 @attrs.frozen
 class Cluster:
-    """Log end offsets, the ISR, who leads, and who led last, as a name that is declared as one and as a number that is not."""
+    """Log end offsets, the ISR, who leads, and who led last, as a name that is declared as one and as a number that is
+    not.
+    """
 
     leo: tuple[int, ...] = within(ArrayOf(Integers(0, 2), BROKERS, by="brokers"))
     isr: frozenset[int] = within(SetOf(BROKER))
@@ -149,12 +162,16 @@ OF_THEIR_OWN_WAY = [
 ]
 
 
-def cluster(functions: Sequence[Quantified], initial: Sequence[Cluster] = (START,), **interchangeable: tuple[int, ...]) -> System:
+def cluster(
+    functions: Sequence[Quantified], initial: Sequence[Cluster] = (START,), **interchangeable: tuple[int, ...]
+) -> System:
     kinds: dict[Any, list[Any]] = {Invariant: [], StepProperty: [], Prospect: []}
     actions = [append, leave]
     for each in functions:
         kinds.get(type(each), actions).append(each)
-    made = {kind: tuple(instance for each in found for instance in each.instances(None)) for kind, found in kinds.items()}
+    made = {
+        kind: tuple(instance for each in found for instance in each.instances(None)) for kind, found in kinds.items()
+    }
     return System(
         domain_of(type(initial[0]), None),
         tuple(initial),
@@ -173,14 +190,18 @@ def test_what_treats_a_name_in_its_own_way_is_refused(functions: list[Quantified
     with pytest.raises(ModelError) as refused:
         breadth_first.explore(system, audit=0, keep_going=True)
     apart, at, *_ = str(refused.value).splitlines()
-    assert re.fullmatch(rf"{name} tells brokers \d(, \d)? and \d apart, which the model declares interchangeable", apart)
+    assert re.fullmatch(
+        rf"{name} tells brokers \d(, \d)? and \d apart, which the model declares interchangeable", apart
+    )
     assert re.fullmatch(r"  \(.*test_equivariance.py:\d+\)", at)
     assert "explore without symmetry" in str(refused.value)
     without = breadth_first.explore(system, keep_going=True, symmetry=False)
     assert told(without) == told(plain_python.explore(system, keep_going=True))
 
 
-@pytest.mark.parametrize("function", [the_first_of_the_isr_is_not_ahead, lead_by_order_of_a_set], ids=lambda function: function.name)
+@pytest.mark.parametrize(
+    "function", [the_first_of_the_isr_is_not_ahead, lead_by_order_of_a_set], ids=lambda function: function.name
+)
 def test_what_goes_by_the_order_of_a_set_is_refused(function: Quantified) -> None:
     with pytest.raises(ModelError, match=f"{function.name}.* depends on the order in which the members of a set come"):
         breadth_first.explore(cluster([function]), audit=0, keep_going=True)
@@ -202,8 +223,12 @@ def test_a_refusal_shows_both_states_and_what_was_done_in_each() -> None:
 
 @invariant()
 def nobody_is_ahead_of_all(cluster: Cluster) -> bool:
-    """Loops that end early, in the order of names: what is read differs from image to image, and the result does not."""
-    return not any(all(cluster.leo[b] == 2 for b in range(BROKERS) if b == a) and a not in cluster.isr for a in range(BROKERS))
+    """Loops that end early, in the order of names: what is read differs from image to image, and the result
+    does not.
+    """
+    return not any(
+        all(cluster.leo[b] == 2 for b in range(BROKERS) if b == a) and a not in cluster.isr for a in range(BROKERS)
+    )
 
 
 @step_property()

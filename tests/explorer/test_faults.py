@@ -1,4 +1,6 @@
-"""Faults of disk and memory at every place where they can happen: the verdict and the counts never change, and no snapshot is wrong."""
+"""Faults of disk and memory at every place where they can happen: the verdict and the counts never change, and no
+snapshot is wrong.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +175,9 @@ class Memory:
 
 
 def test_memory_that_runs_out_at_any_allocation_gives_no_wrong_verdict(tmp_path: Path) -> None:
-    """Before the search begins it is an error; later what was learned is told, and the search goes on from its snapshot."""
+    """Before the search begins it is an error; later what was learned is told, and the search goes on from its
+    snapshot.
+    """
     with pytest.MonkeyPatch.context() as patch:
         allocations = Memory(0)
         allocations.insert(patch)

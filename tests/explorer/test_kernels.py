@@ -109,8 +109,14 @@ def test_states_are_packed_into_rows_without_the_unused_half_word(units: int) ->
 
 
 @settings(deadline=None)
-@given(states=st.lists(st.tuples(WORD, st.integers(0, 2**32 - 1)), unique=True, max_size=60), spare=st.integers(1, 20), other=WORD)
-def test_the_visited_set_finds_what_was_entered_and_nothing_else(states: list[tuple[int, int]], spare: int, other: int) -> None:
+@given(
+    states=st.lists(st.tuples(WORD, st.integers(0, 2**32 - 1)), unique=True, max_size=60),
+    spare=st.integers(1, 20),
+    other=WORD,
+)
+def test_the_visited_set_finds_what_was_entered_and_nothing_else(
+    states: list[tuple[int, int]], spare: int, other: int
+) -> None:
     """A set of whole states, in a table that may be nearly full; rows that move are found in their new place."""
     units = (0,) * 3
     space = np.zeros(3 * (len(states) + 1), np.uint32)
@@ -139,8 +145,12 @@ def entered(row: int, hashed: int, other: int, slots: int) -> tuple[int, int, bo
 
 
 @given(data=st.data(), slots=st.integers(16, 2**32), hashed=WORD, other=WORD)
-def test_an_entry_of_the_visited_set_holds_a_row_and_as_much_of_a_hash_as_fits(data: Any, slots: int, hashed: int, other: int) -> None:
-    """The tag is the lower half of the hash without the bits that row numbers need, so it rules rows out but never the right one."""
+def test_an_entry_of_the_visited_set_holds_a_row_and_as_much_of_a_hash_as_fits(
+    data: Any, slots: int, hashed: int, other: int
+) -> None:
+    """The tag is the lower half of the hash without the bits that row numbers need, so it rules rows out but never the
+    right one.
+    """
     row = data.draw(st.integers(0, min(slots + 2**16, 2**31) - 2))
     entry, found, same, also = entered(row, np.uint64(hashed), np.uint64(other), slots)
     row_bits = min(32, (slots + 2**16).bit_length())
@@ -155,7 +165,9 @@ def applied(words: Any, effects: Any, made: Any) -> None:
 
 
 @given(words=st.tuples(WORD, WORD), keep=st.tuples(WORD, WORD), shift=st.integers(0, 56), to=st.integers(0, 56))
-def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tuple[int, int], shift: int, to: int) -> None:
+def test_an_effect_keeps_puts_and_copies_bits(
+    words: tuple[int, int], keep: tuple[int, int], shift: int, to: int
+) -> None:
     target = 0xFF << to
     kept = (keep[0], keep[1] & ~target)
     put = (~kept[0] & 0x0F0F, 0)
@@ -169,7 +181,9 @@ def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tupl
 
 def test_a_copy_may_be_a_whole_word() -> None:
     copy = sum(part << place * COPY_FIELD for place, part in enumerate((0, 0, 64, 1, 0)))
-    arrays = EffectArrays(np.array([[2**64 - 1, 0, 0, 0, 1]], np.uint64), np.array([copy], np.uint64), np.zeros(1, np.uint32))
+    arrays = EffectArrays(
+        np.array([[2**64 - 1, 0, 0, 0, 1]], np.uint64), np.array([copy], np.uint64), np.zeros(1, np.uint32)
+    )
     made = np.zeros((1, 2), np.uint64)
     applied(np.array([[2**64 - 3, 5]], np.uint64), arrays, made)
     assert made[0].tolist() == [2**64 - 3] * 2
@@ -192,9 +206,15 @@ def dropped(met: Any, states: Any, units: Any) -> int:
 
 
 @settings(deadline=None)
-@given(batches=st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=30), min_size=1, max_size=6))
+@given(
+    batches=st.lists(
+        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=30), min_size=1, max_size=6
+    )
+)
 def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[int, int]]]) -> None:
-    """What is kept is in order, with its hashes; what is dropped was remembered, or kept before; what came last is dropped."""
+    """What is kept is in order, with its hashes; what is dropped was remembered, or kept before; what came last is
+    dropped.
+    """
     units, first = (0,) * 4, (3, 1)
     met = Met(np.zeros((30, 2), np.uint64), np.zeros(30, np.uint64), np.full((8, 2), first, np.uint64))
     known = {first}

@@ -27,19 +27,26 @@ def write(folder: Path, files: dict[str, str]) -> None:
         ("0::/\n", {"memory.max": "1073741824\n"}, [1 << 30]),
         ("0::/\n", {"memory.max": "max\n"}, []),
         ("0::/pod/one\n", {"pod/one/memory.max": "max\n", "pod/memory.max": "2000000\n"}, [2000000]),
-        ("0::/elsewhere\n", {"memory.max": "3000000\n"}, [3000000]),  # the path of the host, and what is mounted is the container's
+        # the path of the host, and what is mounted is the container's
+        ("0::/elsewhere\n", {"memory.max": "3000000\n"}, [3000000]),
         ("4:memory:/docker/1\n", {"memory/docker/1/memory.limit_in_bytes": "4000000\n"}, [4000000]),
         ("4:cpu,memory:/docker/1\n", {"memory/memory.limit_in_bytes": "5000000\n"}, [5000000]),
         ("4:memory:/\n", {"memory/memory.limit_in_bytes": "9223372036854771712\n"}, []),
         ("2:cpu:/\n", {"memory/memory.limit_in_bytes": "6000000\n", "memory.max": "7\n"}, []),
-        ("4:memory:/a\n0::/\n", {"memory/a/memory.limit_in_bytes": "7000000\n", "memory.max": "8000000\n"}, [7000000, 8000000]),
+        (
+            "4:memory:/a\n0::/\n",
+            {"memory/a/memory.limit_in_bytes": "7000000\n", "memory.max": "8000000\n"},
+            [7000000, 8000000],
+        ),
         ("0::/\n", {"memory.max": "much\n"}, []),
         ("0::/../..\n", {"memory.max": "9000000\n"}, [9000000]),
         ("nonsense\n", {}, []),
         ("0::/\n", {}, []),
     ],
 )
-def test_the_limits_of_containers_are_read(tmp_path: Path, groups: str, files: dict[str, str], limits: list[int]) -> None:
+def test_the_limits_of_containers_are_read(
+    tmp_path: Path, groups: str, files: dict[str, str], limits: list[int]
+) -> None:
     write(tmp_path, {"groups": groups, **{f"mounted/{name}": text for name, text in files.items()}})
     assert sorted(set(container_limits(tmp_path / "groups", tmp_path / "mounted"))) == limits
 
@@ -71,4 +78,7 @@ print(before, address_space() is not None and 1 << 28 < address_space() < 1 << 3
 def test_a_limit_on_address_space_is_known() -> None:
     if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY:
         pytest.skip("address space is limited here already")
-    assert subprocess.run([sys.executable, "-c", LIMITED], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "None True\n"
+    assert (
+        subprocess.run([sys.executable, "-c", LIMITED], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        == "None True\n"
+    )

@@ -55,7 +55,8 @@ EXPLORED = [
     ("partition", "kafka-2.8.0", 10, True),
     ("controller", "kafka-0.10.2", 3, True),
 ]
-"""Models that the plain engine gets through in a second or two, to what depth, and whether to go on after a violation."""
+"""Models that the plain engine gets through in a second or two, to what depth, and whether to go on after a violation.
+"""
 
 SYMMETRIC = [case for case in CASES if case[0] not in ("controller", "kraft-reference")]
 """Models whose brokers are interchangeable. Assignments and rejected proposals list them in an order."""
@@ -88,15 +89,24 @@ def test_workers_and_symmetry_change_nothing_that_is_told(
 ) -> None:
     system = small_system(model, name) if model == "controller" else tiny_system(model, name)
     if not keep_going:  # what is violated at once would end it there
-        broken = {each.of.name for each in system.invariants for state in system.initial if not judge(each, state, system.domain)}
-        system = attrs.evolve(system, invariants=tuple(each for each in system.invariants if each.of.name not in broken))
+        broken = {
+            each.of.name
+            for each in system.invariants
+            for state in system.initial
+            if not judge(each, state, system.domain)
+        }
+        system = attrs.evolve(
+            system, invariants=tuple(each for each in system.invariants if each.of.name not in broken)
+        )
     budget = Budget(max_depth=depth)
     theirs = plain_python.explore(system, budget, keep_going=keep_going, check_deadlock=True)
     assert theirs.distinct_states > 500
     expected, unreached = told(theirs), set()
     for workers in (1, 2, 5):
         for symmetry in (False, True):
-            outcome = breadth_first.explore(system, budget, keep_going=keep_going, check_deadlock=True, workers=workers, symmetry=symmetry)
+            outcome = breadth_first.explore(
+                system, budget, keep_going=keep_going, check_deadlock=True, workers=workers, symmetry=symmetry
+            )
             assert told(outcome) == expected, (workers, symmetry)
             unreached.add(frozenset((missed.of, missed.file, missed.line) for missed in outcome.unreached))
             assert outcome.stored_states == outcome.distinct_states or symmetry
@@ -106,7 +116,11 @@ def test_workers_and_symmetry_change_nothing_that_is_told(
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_a_budget_of_states_is_used_up_by_any_number_of_workers(workers: int, crowded: None) -> None:
     outcome = breadth_first.explore(
-        tiny_system("reference", "truncate-to-high-watermark"), Budget(max_states=777), workers=workers, symmetry=False, keep_going=True
+        tiny_system("reference", "truncate-to-high-watermark"),
+        Budget(max_states=777),
+        workers=workers,
+        symmetry=False,
+        keep_going=True,
     )
     assert (outcome.reason, outcome.stored_states, outcome.distinct_states) == ("max-states", 777, 777)
 
@@ -252,25 +266,35 @@ EVERYONE = World(7, (Host(0, None, frozenset(), ()),) * 4, (frozenset(),) * 2, f
 INITIAL = {
     "everybody": [attrs.evolve(EVERYONE, turn=turn) for turn in range(4)],
     "who does not begin": [EVERYONE],
-    "two pairs": [attrs.evolve(EVERYONE, turn=turn, awake=frozenset(awake)) for awake in ({0, 1}, {2, 3}) for turn in range(4)],
+    "two pairs": [
+        attrs.evolve(EVERYONE, turn=turn, awake=frozenset(awake)) for awake in ({0, 1}, {2, 3}) for turn in range(4)
+    ],
 }
 
 
 @functools.cache
 def world(interchangeable: str) -> Representatives:
-    system = System(domain_of(World, None), tuple(INITIAL[interchangeable]), (), (), {"hosts": (0, 1, 2, 3), "towns": (0, 1)})
+    system = System(
+        domain_of(World, None), tuple(INITIAL[interchangeable]), (), (), {"hosts": (0, 1, 2, 3), "towns": (0, 1)}
+    )
     return Representatives(system)
 
 
-@pytest.mark.parametrize(("interchangeable", "permutations"), [("everybody", 48), ("who does not begin", 12), ("two pairs", 16)])
+@pytest.mark.parametrize(
+    ("interchangeable", "permutations"), [("everybody", 48), ("who does not begin", 12), ("two pairs", 16)]
+)
 @settings(max_examples=60, deadline=None)
 @given(state=drawn(domain_of(World, None)), alike=st.booleans())
-def test_representatives_are_right_for_any_group_and_any_state(interchangeable: str, permutations: int, state: World, alike: bool) -> None:
+def test_representatives_are_right_for_any_group_and_any_state(
+    interchangeable: str, permutations: int, state: World, alike: bool
+) -> None:
     """Also where only some exchanges are allowed, and where hosts that look alike differ in whom they know."""
     found = world(interchangeable)
     assert len(found.permutations) == permutations
     if alike:
-        state = attrs.evolve(state, hosts=tuple(attrs.evolve(host, age=1, homes=()) for host in state.hosts), awake=frozenset())
+        state = attrs.evolve(
+            state, hosts=tuple(attrs.evolve(host, age=1, homes=()) for host in state.hosts), awake=frozenset()
+        )
     found.check(state)
 
 
@@ -279,7 +303,10 @@ def test_representatives_are_right_for_any_group_and_any_state(interchangeable: 
 def test_images_of_packed_states_are_images_of_states(state: World, number: int) -> None:
     found = world("everybody")
     image = Image.under(found.permutations[number], found.layout)
-    words, expected = found.layout.pack(state), found.layout.pack(permuted(found.domain, state, found.permutations[number]))
+    words, expected = (
+        found.layout.pack(state),
+        found.layout.pack(permuted(found.domain, state, found.permutations[number])),
+    )
     assert tuple(image.of_state(words)) == expected
     assert tuple(image.origin_of(expected)) == words
 
@@ -308,14 +335,19 @@ def candidates(found: Filter, state: tuple[int, ...]) -> list[bool]:
     """What the kernel does with a filter, in plain Python."""
     left = [int(group) for group in found.candidates[-1, 0]]
     for chunk, gathering in enumerate(found.chunks.tolist()):
-        left = [group & int(ruled) for group, ruled in zip(left, found.candidates[chunk, index(state, *gathering)], strict=True)]
+        left = [
+            group & int(ruled)
+            for group, ruled in zip(left, found.candidates[chunk, index(state, *gathering)], strict=True)
+        ]
     return [bool(group >> tree & 1) for group in left for tree in range(64)]
 
 
 @pytest.mark.parametrize(("model", "name"), CASES)
 @settings(max_examples=8, deadline=None)
 @given(choices=st.data(), lengths=st.lists(st.integers(0, 15), min_size=4, max_size=8), copies=st.integers(1, 3))
-def test_wide_nodes_lead_where_the_trees_lead(model: str, name: str, choices: Any, lengths: list[int], copies: int) -> None:
+def test_wide_nodes_lead_where_the_trees_lead(
+    model: str, name: str, choices: Any, lengths: list[int], copies: int
+) -> None:
     """Also for states that they were not made for, and after the trees have grown."""
     system = small_system(model, name)
     layout = Layout(system.domain)

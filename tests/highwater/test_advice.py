@@ -22,8 +22,12 @@ def claim(*sizes: int) -> api.Spec:
     return api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=bounds, check=["weak_isr"])
 
 
-@pytest.mark.parametrize(("sizes", "states_per_probe"), [((2, 2, 2, 2), 2_500), ((2, 2, 2, 3), 6_000), ((3, 1, 1, 2), 1_500)])
-def test_estimates_are_of_the_right_order(monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], states_per_probe: int) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "states_per_probe"), [((2, 2, 2, 2), 2_500), ((2, 2, 2, 3), 6_000), ((3, 1, 1, 2), 1_500)]
+)
+def test_estimates_are_of_the_right_order(
+    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], states_per_probe: int
+) -> None:
     monkeypatch.setattr(advice, "STATES_PER_PROBE", states_per_probe)
     spec = claim(*sizes)
     whole = api.check(spec).outcome.distinct_states
@@ -66,7 +70,9 @@ def test_the_command_tells_it_once_a_budget_ran_out(highwater: Run, write_spec: 
     assert result.exit_code == 3
     assert re.search(r"between .* and .* states in all: .* to .* here", result.stdout)
     assert "by one more: " in result.stdout
-    assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-states", 300, "--no-advice").stdout
+    assert (
+        "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-states", 300, "--no-advice").stdout
+    )
     assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-depth", 3).stdout
 
 

@@ -47,7 +47,12 @@ def test_a_large_graph_is_refused_politely(highwater: Run, write_spec: Write) ->
     ],
 )
 def test_files_that_cannot_be_written_are_refused(
-    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
+    highwater: Run,
+    write_spec: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    words: str,
 ) -> None:
     path = write_spec()
     monkeypatch.chdir(tmp_path)
@@ -56,7 +61,9 @@ def test_files_that_cannot_be_written_are_refused(
     assert words in result.stderr
 
 
-def test_an_interrupt_has_an_exit_code_of_its_own(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_has_an_exit_code_of_its_own(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 

@@ -60,7 +60,9 @@ def test_a_lasso_replays(lasso: dict[str, Any]) -> None:
         ({"witness": "it is slow"}, "witness: should be"),
     ],
 )
-def test_a_lasso_that_is_not_what_it_says_is_refused(lasso: dict[str, Any], change: dict[str, Any], refused: str) -> None:
+def test_a_lasso_that_is_not_what_it_says_is_refused(
+    lasso: dict[str, Any], change: dict[str, Any], refused: str
+) -> None:
     with pytest.raises(ReportError, match=re.escape(refused)):
         replay({**lasso, **change})
 
@@ -88,7 +90,12 @@ def test_exports_have_the_cycle(lasso: dict[str, Any], end: dict[str, Any]) -> N
     assert json.loads(EXPORTS["itf"](story))["loop"] == 9
     assert json.loads(EXPORTS["itf"](story_of(end)))["loop"] == 6
     mermaid = EXPORTS["mermaid"](story)
-    assert mermaid.index("    loop for ever\n") < mermaid.index("10 fetch") < mermaid.index("11 receive") < mermaid.index("    end\n")
+    assert (
+        mermaid.index("    loop for ever\n")
+        < mermaid.index("10 fetch")
+        < mermaid.index("11 receive")
+        < mermaid.index("    end\n")
+    )
     assert 's11 -> s10 [color=red, style=bold, label="for ever"' in EXPORTS["dot"](story)
     assert [line.endswith(",for ever") for line in EXPORTS["csv"](story).splitlines()].count(True) == 2
 
@@ -110,7 +117,9 @@ def test_another_protocol_is_compared_step_by_step_and_not_judged(lasso: dict[st
     arguments = ["trace", str(tmp_path / "report.json"), "--against", "protocol.epoch_cache_clean_at_end=true"]
     compared = CliRunner().invoke(main, arguments)
     assert compared.exit_code == 0
-    assert "followers_reach_the_log_end was not judged: it needs the graph of all states" in compared.output.replace("\n", " ")
+    assert "followers_reach_the_log_end was not judged: it needs the graph of all states" in compared.output.replace(
+        "\n", " "
+    )
 
 
 def test_liveness_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:

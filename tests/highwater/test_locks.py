@@ -35,10 +35,15 @@ def written(tmp_path: Path, expect: str) -> Path:
         ('expect = {verdict = "holds"}  # so', 'expect = {verdict = "holds",distinct_states = 277}  # so'),
         ("expect = { distinct_states = 3, depth = 4 } # so", "expect = { distinct_states = 277, depth = 11 } # so"),
         ("expect.depth = 11", "expect.depth = 11\nexpect.distinct_states = 277"),
-        ('[expect]\n# so\ndepth = 4\nverdict = "holds"', '[expect]\n# so\ndepth = 11\nverdict = "holds"\ndistinct_states = 277'),
+        (
+            '[expect]\n# so\ndepth = 4\nverdict = "holds"',
+            '[expect]\n# so\ndepth = 11\nverdict = "holds"\ndistinct_states = 277',
+        ),
     ],
 )
-def test_counts_are_brought_up_to_date_and_nothing_else(highwater: Run, tmp_path: Path, before: str, after: str) -> None:
+def test_counts_are_brought_up_to_date_and_nothing_else(
+    highwater: Run, tmp_path: Path, before: str, after: str
+) -> None:
     path = written(tmp_path, before)
     result = highwater("check", path, "--update-locks")
     assert result.exit_code == 0, result.output

@@ -1,4 +1,6 @@
-"""A checkpoint belongs to one search: after any change, going on from it is refused, and the refusal names what has changed."""
+"""A checkpoint belongs to one search: after any change, going on from it is refused, and the refusal names what has
+changed.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,13 @@ Run = Callable[..., Result]
 ROOT = Path(__file__).parents[2]
 FAMILIES = ("partition", "controller", "reference")
 SIZES = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2, "offset_max": 2, "version_max": 2}
-SIZES |= {"replication_factor": 2, "partition_epoch_max": 3, "controllers": 1, "controller_epoch_max": 2, "target_size": 2}
+SIZES |= {
+    "replication_factor": 2,
+    "partition_epoch_max": 3,
+    "controllers": 1,
+    "controller_epoch_max": 2,
+    "target_size": 2,
+}
 OPTIONS = {"check_deadlock": False, "keep_going": False}
 
 
@@ -49,7 +57,9 @@ def toggles(model: str) -> dict[str, Any]:
 
 def sizes(model: str) -> dict[str, int]:
     known = MODELS[model]
-    bounds = known.define(list(known.presets.values())[-1] if known.presets else known.protocol(**_first(known.protocol))).bounds
+    bounds = known.define(
+        list(known.presets.values())[-1] if known.presets else known.protocol(**_first(known.protocol))
+    ).bounds
     return {field.name: SIZES.get(field.name, field.default) for field in attrs.fields(bounds)}
 
 
@@ -79,7 +89,9 @@ def model(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def refusal(model: str, tmp_path: Path) -> Callable[[System], str]:
     """What is said of going on with another system from a checkpoint of the model."""
-    breadth_first.explore(system_of(model, toggles(model), sizes(model)), Budget(max_depth=0), checkpoint=tmp_path, symmetry=False)
+    breadth_first.explore(
+        system_of(model, toggles(model), sizes(model)), Budget(max_depth=0), checkpoint=tmp_path, symmetry=False
+    )
 
     def refuse(system: System) -> str:
         with pytest.raises(CheckpointError, match="is a checkpoint of another search: ") as refused:
@@ -155,7 +167,9 @@ def test_every_module_that_a_model_loads_is_part_of_a_search(
         assert refusal(system) == f"the module {name} differs"
 
 
-def test_the_engine_is_part_of_a_search(model: str, refusal: Callable[[System], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_is_part_of_a_search(
+    model: str, refusal: Callable[[System], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     system, read = system_of(model, toggles(model), sizes(model)), Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"#" if path.name == "walks.py" else b""))
     assert refusal(system) == "the code of Highwater differs"
@@ -248,7 +262,9 @@ def test_every_module_beside_a_model_of_ones_own_is_part_of_its_search(own: Path
     for name, text in FILES.items():
         (own / name).write_text(text + "# changed\n", encoding="utf-8")
         module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        assert differences(before, prints_of(system)) == ([] if module == "unused" else [f"the module {module} differs"])
+        assert differences(before, prints_of(system)) == (
+            [] if module == "unused" else [f"the module {module} differs"]
+        )
         (own / name).write_text(text, encoding="utf-8")
 
 
@@ -263,7 +279,8 @@ def test_a_check_does_not_go_on_after_a_module_was_edited(own: Path) -> None:
     (own / "rules.py").write_text(text, encoding="utf-8")
     result = check(own, "--resume")
     assert result.returncode == 2
-    assert "the constant rules.EXTRA is 1 there and 0 here\n" in result.stderr  # what comes from elsewhere than the source
+    # what comes from elsewhere than the source
+    assert "the constant rules.EXTRA is 1 there and 0 here\n" in result.stderr
     assert "states  48 distinct" in check(own, "--resume", EXTRA="1").stdout
 
 
@@ -312,7 +329,9 @@ def test_symmetry_and_the_names_that_it_exchanges_are_part_of_a_search() -> None
     off, on = fingerprint(system, layout, 0, OPTIONS), fingerprint(system, layout, 2, OPTIONS)
     assert "the option symmetry is off there and on, 2 permutations here" in differences(off, on)
     fewer = attrs.evolve(system, interchangeable={"brokers": (1, 0)})
-    assert differences(on, fingerprint(fewer, layout, 2, OPTIONS)) == ["the option interchangeable brokers is (0, 1) there and (1, 0) here"]
+    assert differences(on, fingerprint(fewer, layout, 2, OPTIONS)) == [
+        "the option interchangeable brokers is (0, 1) there and (1, 0) here"
+    ]
 
 
 def test_the_order_of_actions_is_part_of_a_search() -> None:
@@ -367,7 +386,12 @@ def test_two_processes_have_the_same_fingerprint() -> None:
 
     def shown(seed: str) -> str:
         return subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     assert shown("1") == shown("2")

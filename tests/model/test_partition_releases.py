@@ -1,4 +1,6 @@
-"""What each release of Kafka does, rule by rule, as its code says: the presets are held against a table that covers them all."""
+"""What each release of Kafka does, rule by rule, as its code says: the presets are held against a table that covers
+them all.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +16,18 @@ from model.partition.definition import PARTITION
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import PRESETS, RELEASES, REPAIRED
 
-# A rule, the mode it is about (or both), its value from the first release on and from which release on it changed, and where that was read.
+# A rule, the mode it is about (or both), its value from the first release on and from which release on it changed, and
+# where that was read.
 HISTORY = """
-truncation              both  high-watermark 0.11.0.0=epoch-101 2.0.0=epoch-279 2.8.0=on-fetch | AbstractFetcherThread#maybeTruncate
+truncation both high-watermark 0.11.0.0=epoch-101 2.0.0=epoch-279 2.8.0=on-fetch | AbstractFetcherThread#maybeTruncate
 epoch_entry_on_election both  False 2.0.1=True | Partition#makeLeader
-truncation_skip         both  never 0.10.2.0=same-leader 2.0.1=same-leader-next-epoch 2.1.0=never | Partition#makeFollower
+truncation_skip both never 0.10.2.0=same-leader 2.0.1=same-leader-next-epoch 2.1.0=never | Partition#makeFollower
 epoch_cache_clean_at_end both False 2.7.0=True | Log#truncateTo
 out_of_range_policy     both  exit 2.0.1=truncate | ReplicaFetcherThread#handleOffsetOutOfRange
 out_of_range_when_behind both truncate-all 0.10.2.0=keep | ReplicaFetcherThread#handleOffsetOutOfRange
 truncation_lowers_high_watermark both False 2.4.0=True | Log#truncateTo
 high_watermark_before_truncation both False 2.8.0=True 3.5.0=False | AbstractFetcherThread#processFetchRequest
-fetch_response_checks   both  leader 2.8.0=none 3.0.0=leader 4.0.1=leader-epoch | AbstractFetcherThread#processFetchRequest
+fetch_response_checks both leader 2.8.0=none 3.0.0=leader 4.0.1=leader-epoch | AbstractFetcherThread#processFetchRequest
 fetch_sessions_keep_epochs both False 2.5.0=True | CachedPartition#reqData
 fence_fetch             both  False 2.1.0=True | Partition#localReplicaWithEpochOrException
 fence_truncation        both  False 2.1.0=True | Partition#lastOffsetForLeaderEpoch
@@ -38,7 +41,8 @@ high_watermark_checkpoint_covers both known 0.10.2.0=all | ReplicaManager#checkp
 expand_requires_epoch_start both False 2.0.1=True | Partition#maybeExpandIsr
 expand_requires_fetch_in_epoch both True | Partition#maybeExpandIsr
 reset_follower_state    both  new-leader | Partition#makeLeader
-newer_isr_restarts_epoch zookeeper False | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower
+newer_isr_restarts_epoch zookeeper False \
+    | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower
 newer_isr_restarts_epoch kraft False 3.0.0=True 3.3.0=False | Partition#makeLeader
 leader_checks           zookeeper nothing | Partition#isReplicaIsrEligible
 leader_checks           kraft nothing 3.3.0=standing 3.5.0=broker-epoch | Partition#isReplicaIsrEligible
@@ -73,7 +77,8 @@ last_known_leader       kraft never 3.8.0=unchecked 4.1.0=active | PartitionChan
 registering_again_fences zookeeper True | KafkaController#processBrokerChange
 registering_again_fences kraft False 4.0.0=True | ReplicationControlManager#handleBrokerShutdown
 isr_shrink_bumps_leader_epoch zookeeper by-controller | ReplicaStateMachine#removeReplicasFromIsr
-isr_shrink_bumps_leader_epoch kraft by-controller 3.0.0=always 3.6.0=never | MetadataVersion#isLeaderEpochBumpRequiredOnIsrShrink
+isr_shrink_bumps_leader_epoch kraft by-controller 3.0.0=always 3.6.0=never \
+    | MetadataVersion#isLeaderEpochBumpRequiredOnIsrShrink
 acks                    both  all | ProducerConfig
 unclean_election        both  True 0.11.0.0=False | KafkaConfig
 consumer_reads_follower both  False | ReplicaSelector
@@ -123,7 +128,12 @@ def test_a_preset_begins_where_some_rule_changes_and_none_changes_between_preset
     """So that each preset speaks for every release up to the next one of its mode."""
     for mode in ("zookeeper", "kraft"):
         firsts = [release for release in RELEASES.values() if release.mode == mode]
-        changes = {release_number(change.split("=")[0]) for _, of, _, *later in ROWS for change in later if of in ("both", mode)}
+        changes = {
+            release_number(change.split("=")[0])
+            for _, of, _, *later in ROWS
+            for change in later
+            if of in ("both", mode)
+        }
         first, last = firsts[0].number, release_number(PARTITION.last_releases[mode] + ".99")
         assert {each.number for each in firsts[1:]} == {each for each in changes if first < each <= last}
 

@@ -1,4 +1,6 @@
-"""Toy systems that executors make, too: they import this module. Every one is a function that a test hands over by name."""
+"""Toy systems that executors make, too: they import this module. Every one is a function that a test hands over by
+name.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,9 @@ def nobody_goes_up_in_the_last_but_one_column(before: Grid, after: Grid) -> bool
 
 def grid(properties: tuple[str, ...] = ()) -> System:
     """The walk, with some of its properties checked."""
-    instances = [i for p in (the_middle_is_not_reached, nobody_goes_up_in_the_last_but_one_column) for i in p.instances(None)]
+    instances = [
+        i for p in (the_middle_is_not_reached, nobody_goes_up_in_the_last_but_one_column) for i in p.instances(None)
+    ]
     chosen = [instance for instance in instances if instance.of.name in properties]
     return System(
         domain_of(Grid, None),
@@ -92,7 +96,9 @@ def last_corner() -> System:
 
 
 def gated(folder: str, gates_at: int) -> System:
-    """The last steps, which wait on executors at a column, in the middle of a level, while the folder holds a file `closed`."""
+    """The last steps, which wait on executors at a column, in the middle of a level, while the folder holds a file
+    `closed`.
+    """
     system = last_corner()
     return attrs.evolve(system, actions=tuple(_gated(instance, Path(folder), gates_at) for instance in system.actions))
 

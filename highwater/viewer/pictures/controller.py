@@ -1,4 +1,6 @@
-"""How the controller model is drawn: ZooKeeper's truth, what each controller believes, and each broker with what it was told."""
+"""How the controller model is drawn: ZooKeeper's truth, what each controller believes, and each broker with what it was
+told.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,8 @@ def zookeeper_lane(cluster: Cluster) -> Lane:
     in_charge = "no controller" if zk.controller is None else f"c{zk.controller} in charge"
     badges = [
         Badge(
-            f"{in_charge} e{zk.controller_epoch}", short=f"{'-' if zk.controller is None else f'c{zk.controller}'} e{zk.controller_epoch}"
+            f"{in_charge} e{zk.controller_epoch}",
+            short=f"{'-' if zk.controller is None else f'c{zk.controller}'} e{zk.controller_epoch}",
         )
     ]
     chips = [Chips("registered", names(broker for broker, epoch in enumerate(zk.registrations) if epoch is not None))]
@@ -44,7 +47,12 @@ def zookeeper_lane(cluster: Cluster) -> Lane:
         facts.append(Fact("version", str(zk.leadership.partition_epoch)))
     if zk.reassignment is not None:
         facts.append(Fact("reassignment", str(zk.reassignment)))
-    asked = {"deletion": "asked for", "preferred_election": "asked for", "partition_added": "during the deletion", "isr_changed": "noted"}
+    asked = {
+        "deletion": "asked for",
+        "preferred_election": "asked for",
+        "partition_added": "during the deletion",
+        "isr_changed": "noted",
+    }
     facts += [Fact(name.replace("_", " "), text) for name, text in asked.items() if getattr(zk, name)]
     return Lane(tuple(badges), chips=tuple(chips), facts=tuple(facts))
 
@@ -59,7 +67,10 @@ def controller_lane(cluster: Cluster, number: int) -> Lane:
     tone, text = (Tone.ZOMBIE, "deposed, active") if deposed else (Tone.LEADS, "active")
     badges = [
         Badge(
-            f"{text} e{context.epoch}", tone, f"{'Z' if deposed else 'C'}{context.epoch}", "It acts as controller in this controller epoch."
+            f"{text} e{context.epoch}",
+            tone,
+            f"{'Z' if deposed else 'C'}{context.epoch}",
+            "It acts as controller in this controller epoch.",
         )
     ]
     if context.step is not None:
@@ -79,13 +90,19 @@ def controller_lane(cluster: Cluster, number: int) -> Lane:
     if context.deleting:
         if context.added.name != "NON_EXISTENT":
             facts.append(Fact("added partition's replica", context.added.value))
-        facts.append(Fact("deletion", "halted" if context.deletion_halted else "begun" if context.deletion_begun else "queued"))
+        facts.append(
+            Fact("deletion", "halted" if context.deletion_halted else "begun" if context.deletion_begun else "queued")
+        )
     return Lane(tuple(badges), chips=tuple(chips), facts=tuple(facts))
 
 
 def replica_states(context: Context) -> list[Fact]:
     """The state machine's state of each replica that has one."""
-    return [Fact(f"replica b{broker}", state.value) for broker, state in enumerate(context.replicas) if state.name != "NON_EXISTENT"]
+    return [
+        Fact(f"replica b{broker}", state.value)
+        for broker, state in enumerate(context.replicas)
+        if state.name != "NON_EXISTENT"
+    ]
 
 
 def broker_lane(cluster: Cluster, broker: int) -> Lane:
@@ -99,12 +116,16 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
     epoch = this.leader_epoch if this.leader_epoch >= 0 else None
     followed = None if this.leader is None else f"b{this.leader}"
     badges.append(
-        Badge("stopped", Tone.IDLE, "S") if this.role is Role.STOPPED else role(leads, followed, epoch, zombie=this.leads and not rightly)
+        Badge("stopped", Tone.IDLE, "S")
+        if this.role is Role.STOPPED
+        else role(leads, followed, epoch, zombie=this.leads and not rightly)
     )
     if this.leaving:
         badges.append(Badge("shutting down", short="leaving"))
     if this.change is not None:
-        facts.append(Fact("asks for ISR", " ".join(names(this.change.isr)) + (", gave up" if this.change.given_up else "")))
+        facts.append(
+            Fact("asks for ISR", " ".join(names(this.change.isr)) + (", gave up" if this.change.given_up else ""))
+        )
     if this.coordinates != leads:
         facts.append(Fact("coordinates", "still" if this.coordinates else "not any more"))
     if leads:
@@ -130,7 +151,9 @@ def messages(cluster: Cluster) -> Iterable[Message]:
                 yield Message(key, request.kind.value, text, f"c{number}", f"b{broker}", epoch)
         for broker, answer in enumerate(cluster.controllers[number].answers):
             if answer is not Answer.NONE:
-                yield Message(("answer", number, broker, answer), "StopReplica answer", answer.value, f"b{broker}", f"c{number}")
+                yield Message(
+                    ("answer", number, broker, answer), "StopReplica answer", answer.value, f"b{broker}", f"c{number}"
+                )
 
 
 def listed(brokers: Sequence[Any]) -> str:

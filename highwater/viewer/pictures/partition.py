@@ -1,4 +1,6 @@
-"""How the partition model is drawn: the controller's record, what clients saw, and each broker with what it has sent."""
+"""How the partition model is drawn: the controller's record, what clients saw, and each broker with what it has
+sent.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ READS = {  # what is off its way after any other action was lost, or is of no us
     *("serve_fetch", "receive_fetch", "handle_out_of_range"),
     *("alter_partition", "ask_deposed_controller", "receive_isr_answer"),
 }
-AT = {"lose_fetch": "follower", "lose_isr_answer": "leader", "outlast_lag_time": "leader"}  # the parameter that says where it happens
+# the parameter that says where it happens
+AT = {"lose_fetch": "follower", "lose_isr_answer": "leader", "outlast_lag_time": "leader"}
 
 
 def draw(domain: Struct, partition: Partition) -> Picture:
@@ -57,7 +60,9 @@ def clients_lane(domain: Struct, partition: Partition) -> Lane:
         read = tuple(Block("-" if record is None else f"r{record}") for record in clients.consumed)
         logs.append(Log(read, room=len(read), name="read last"))
     sets = {"acked": clients.acked, "refused": clients.rejected}
-    chips = tuple(Chips(name, tuple(f"r{record}" for record in sorted(records))) for name, records in sets.items() if records)
+    chips = tuple(
+        Chips(name, tuple(f"r{record}" for record in sorted(records))) for name, records in sets.items() if records
+    )
     asked = clients.end_offset_epoch >= 0 or clients.end_offset > 0
     facts = (Fact("end offset", f"{clients.end_offset} in e{clients.end_offset_epoch}"),) if asked else ()
     return Lane(logs=tuple(logs), chips=chips, facts=facts)
@@ -69,7 +74,14 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
     badges = []
     if not replica.is_up:
         halted = replica.process is Process.HALTED
-        badges.append(Badge(replica.process.value, Tone.DOWN, "H" if halted else "x", "It has ended itself." if halted else "It is down."))
+        badges.append(
+            Badge(
+                replica.process.value,
+                Tone.DOWN,
+                "H" if halted else "x",
+                "It has ended itself." if halted else "It is down.",
+            )
+        )
     presumes = replica.leader == broker
     is_leader = quorum.leader == broker and replica.leader_epoch == partition.leader_epoch
     known = replica.leader_epoch if replica.leader_epoch >= 0 else None
@@ -78,13 +90,18 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
     if replica.truncating:
         badges.append(Badge("has to truncate", short="T", meaning="It asks where to cut its log before it may fetch."))
     if replica.fetch is not None and replica.fetch.stage is Stage.TRUNCATE:
-        badges.append(Badge("about to truncate", short="T", meaning="It was told where its log parts from the leader's."))
+        badges.append(
+            Badge("about to truncate", short="T", meaning="It was told where its log parts from the leader's.")
+        )
     chips, facts = (), []
     if replica.leadership is not None:
         leadership, truth = replica.leadership, names(quorum.isr)
         chips = (Chips("its ISR", names(leadership.isr), truth),)
         if leadership.pending is not None:
-            chips += (Chips("pending ISR", names(leadership.pending)), Chips("maximal ISR", names(leadership.isr | leadership.pending)))
+            chips += (
+                Chips("pending ISR", names(leadership.pending)),
+                Chips("maximal ISR", names(leadership.isr | leadership.pending)),
+            )
         if leadership.start_offset:
             facts.append(Fact("epoch began at", str(leadership.start_offset)))
         facts += known_of_followers(replica, broker)
@@ -133,8 +150,17 @@ def isr_message(broker: int, change: IsrChange, before: int) -> Message:
     """A leader's request for another ISR on its way, or the answer. `before` tells equal ones apart."""
     key, isr = ("change", broker, change, before), f"ISR {{{' '.join(names(change.isr))}}}"
     if change.answer is Answer.NONE:
-        return Message(key, "AlterPartition", f"{isr} on version {change.partition_epoch}", f"b{broker}", CONTROLLER, change.leader_epoch)
-    return Message(key, "AlterPartition answer", f"{change.answer.value}: {isr}", CONTROLLER, f"b{broker}", change.leader_epoch)
+        return Message(
+            key,
+            "AlterPartition",
+            f"{isr} on version {change.partition_epoch}",
+            f"b{broker}",
+            CONTROLLER,
+            change.leader_epoch,
+        )
+    return Message(
+        key, "AlterPartition answer", f"{change.answer.value}: {isr}", CONTROLLER, f"b{broker}", change.leader_epoch
+    )
 
 
 def received(action: Instance, before: Partition) -> Iterable[tuple[Hashable, str]]:

@@ -30,7 +30,10 @@ def draw_cluster(domain: Struct, cluster: Cluster) -> Picture:
         badge = role(leads, followed, known, zombie=leads and not cluster.is_true_leader(broker))
         belief = (Chips("its ISR", names(replica.isr), truth),) if leads else ()
         lanes[f"b{broker}"] = Lane((badge,), (log_of(log, replica.log, replica.high_watermark),), belief)
-    sent = tuple(Message(epoch, "LeaderAndIsr", str(request), CONTROLLER, epoch=epoch) for epoch, request in enumerate(cluster.requests))
+    sent = tuple(
+        Message(epoch, "LeaderAndIsr", str(request), CONTROLLER, epoch=epoch)
+        for epoch, request in enumerate(cluster.requests)
+    )
     return Picture(lanes, sent, max(0, epoch), leader)
 
 
@@ -92,7 +95,9 @@ def draw_agreement(domain: Struct, state: Agreement) -> Picture:
 
 
 def agreement_read(action: Instance, before: Agreement) -> Iterable[tuple[Hashable, str]]:
-    """The controller grants a request that it knows the ISR and version of; the leader learns an update by its version."""
+    """The controller grants a request that it knows the ISR and version of; the leader learns an update by its
+    version.
+    """
     from model.reference.async_isr import AlterIsr
 
     match action.of.name:

@@ -54,7 +54,11 @@ EXPRESSIONS: dict[str, Any] = {
             },
         },
     },
-    "record": {"type": "object", "propertyNames": {"not": {"pattern": "^#"}}, "additionalProperties": {"$ref": "#/$defs/expression"}},
+    "record": {
+        "type": "object",
+        "propertyNames": {"not": {"pattern": "^#"}},
+        "additionalProperties": {"$ref": "#/$defs/expression"},
+    },
 }
 ITF_SCHEMA = {
     "type": "object",
@@ -94,7 +98,10 @@ def hostile(toy_story: Story) -> Story:
     """A story whose title and witness mean something to every format."""
     text = 'a"b\\n; #35; -->>\nend\n<b> %% \x1b[31m } ]'
     return attrs.evolve(
-        toy_story, title=text, violation=attrs.evolve(toy_story.violation, witness=text), entry={**toy_story.entry, "file": text}
+        toy_story,
+        title=text,
+        violation=attrs.evolve(toy_story.violation, witness=text),
+        entry={**toy_story.entry, "file": text},
     )
 
 
@@ -127,7 +134,9 @@ def test_itf_says_what_the_states_are(kip_101: Story) -> None:
     assert last["next_record_id"] == state.next_record_id
     assert last["quorum"].isr == frozenset({"b0", "b1"})
     assert (last["quorum"].leader, last["replicas"]["b0"].high_watermark) == ("b0", 1)
-    assert [record.id for record in last["replicas"]["b0"].log] == [record["id"] for record in as_data(state)["replicas"][0]["log"]]
+    assert [record.id for record in last["replicas"]["b0"].log] == [
+        record["id"] for record in as_data(state)["replicas"][0]["log"]
+    ]
 
 
 def test_hostile_text_stays_text_in_itf(hostile: Story) -> None:
@@ -139,12 +148,14 @@ def test_hostile_text_stays_text_in_itf(hostile: Story) -> None:
 # --- Mermaid
 
 LINE = re.compile(
-    r"    (participant L\d+ as (?P<name>.+)|L\d+(->>|--x)L\d+: (?P<message>.+)|Note over L\d+(,L\d+)?: (?P<note>.+))"
-)  # fmt: skip
+    r"    (participant L\d+ as (?P<name>.+)|L\d+(->>|--x)L\d+: (?P<message>.+)|Note over L\d+(,L\d+)?: (?P<note>.+))",
+)
 
 
 @pytest.mark.parametrize("which", ["kip_101", "long_story", "any_story", "hostile"])
-def test_every_line_of_a_mermaid_diagram_is_a_participant_a_message_or_a_note(which: str, request: pytest.FixtureRequest) -> None:
+def test_every_line_of_a_mermaid_diagram_is_a_participant_a_message_or_a_note(
+    which: str, request: pytest.FixtureRequest
+) -> None:
     story = request.getfixturevalue(which)
     first, *rest = mermaid(story).splitlines()
     assert first == "sequenceDiagram"
@@ -219,4 +230,6 @@ def test_a_trace_without_steps_is_exported(make_spec: Callable[..., Any], kind: 
 
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_every_export_has_a_test_of_its_own(kind: str) -> None:
-    assert any(kind in name.split("_") for name in globals() if name.startswith("test_")), f"no test in this file is named after {kind}"
+    assert any(kind in name.split("_") for name in globals() if name.startswith("test_")), (
+        f"no test in this file is named after {kind}"
+    )

@@ -52,7 +52,15 @@ def test_it_opens_at_the_violation_and_keys_step_through(story: Story) -> None:
     async def script(app: Explorer, pilot: Any) -> None:
         assert app.selected == 11
         assert "strong_isr is false" in text_of(app, "#verdict")
-        for keys, step in ((["home"], 0), (["j", "j"], 2), (["down"], 3), (["k"], 2), (["up"], 1), (["end"], 11), (["j"], 11)):
+        for keys, step in (
+            (["home"], 0),
+            (["j", "j"], 2),
+            (["down"], 3),
+            (["k"], 2),
+            (["up"], 1),
+            (["end"], 11),
+            (["j"], 11),
+        ):
             await press(pilot, *keys)
             assert app.selected == step
 

@@ -1,4 +1,6 @@
-"""Pages as text: that they need nothing else, that they hold what there is to see, and that nothing in them is markup but theirs."""
+"""Pages as text: that they need nothing else, that they hold what there is to see, and that nothing in them is markup
+but theirs.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ def test_only_the_pages_own_script_may_run(pages: dict[str, str], which: str) ->
 
 def test_every_step_has_a_row_and_its_details(long_story: Story, pages: dict[str, str]) -> None:
     page = Reader(pages["long"])
-    assert [a["data-step"] for a in page.all("tr") if "data-step" in a] == [str(scene.number) for scene in long_story.scenes]
+    assert [a["data-step"] for a in page.all("tr") if "data-step" in a] == [
+        str(scene.number) for scene in long_story.scenes
+    ]
     assert [a["id"] for a in page.all("section") if (a.get("id") or "").startswith("detail-")] == [
         f"detail-{s.number}" for s in long_story.scenes
     ]
@@ -116,7 +120,9 @@ def test_links_to_steps_lead_to_steps_that_there_are(long_story: Story, pages: d
     assert len(steps) > 10
 
 
-def test_steps_of_no_consequence_are_dimmed_and_the_decisive_ones_marked(long_story: Story, pages: dict[str, str]) -> None:
+def test_steps_of_no_consequence_are_dimmed_and_the_decisive_ones_marked(
+    long_story: Story, pages: dict[str, str]
+) -> None:
     rows = {int(a["data-step"]): a["class"].split() for a in Reader(pages["long"]).all("tr") if "data-step" in a}
     for scene in long_story.scenes[1:]:
         assert ("idle" in rows[scene.number]) == (scene.distance is None)
@@ -151,7 +157,14 @@ def test_hostile_text_shows_as_text(toy: Callable[..., tuple[System, Violation]]
 
     from highwater.viewer.picture import Drawing
 
-    entry = {"name": text, "model": text, "protocol": {text: text}, "bounds": {text: text}, "file": text, "source": text}
+    entry = {
+        "name": text,
+        "model": text,
+        "protocol": {text: text},
+        "bounds": {text: text},
+        "file": text,
+        "source": text,
+    }
     hostile = attrs.evolve(violation, witness=text)
     page = trace_page(tell(entry, system, hostile, drawing=Drawing(draw)))
     reader = Reader(page)
@@ -160,24 +173,33 @@ def test_hostile_text_shows_as_text(toy: Callable[..., tuple[System, Violation]]
     assert visible(text).replace("_", " ") in "".join(reader.text).replace("_", " ")
     assert not set(page) & {"\x1b", "\x00", "\u202e", "\u2028"}
     assert (
-        index_page([IndexRow({**ROW, "name": text, "file": text, "property": text, "mismatches": [text]}, "x.html")]).count("<script") == 1
+        index_page(
+            [IndexRow({**ROW, "name": text, "file": text, "property": text, "mismatches": [text]}, "x.html")]
+        ).count("<script")
+        == 1
     )
 
 
 WORDS = """
-html head meta title link style body a header p h1 h2 h3 strong span div section ul ol li code dl dt dd b i label input output button
-details summary kbd main svg table thead tbody tr th td aside del ins footer script wbr
+html head meta title link style body a header p h1 h2 h3 strong span div section ul ol li code dl dt dd b i label input
+output button details summary kbd main svg table thead tbody tr th td aside del ins footer script wbr
 """
 TAGS = frozenset(WORDS.split())
 ROW = {
-    "name": "x", "file": "x.toml", "status": "unmet", "verdict": "violated", "reason": "", "property": "p", "trace_length": 3,
-    "distinct_states": 10, "depth": 3, "seconds": 0.1, "mismatches": [],
+    "name": "x", "file": "x.toml", "status": "unmet", "verdict": "violated", "reason": "", "property": "p",
+    "trace_length": 3, "distinct_states": 10, "depth": 3, "seconds": 0.1, "mismatches": [],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("a\nb", "a\\u000ab"), ("\x1b[1m", "\\u001b[1m"), ("\u202e", "\\u202e"), ("größe → ok", "größe → ok"), ("\U000e0041", "\\U000e0041")],
+    [
+        ("a\nb", "a\\u000ab"),
+        ("\x1b[1m", "\\u001b[1m"),
+        ("\u202e", "\\u202e"),
+        ("größe → ok", "größe → ok"),
+        ("\U000e0041", "\\U000e0041"),
+    ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
     assert visible(text) == shown
@@ -203,7 +225,9 @@ def test_pages_have_plain_names_of_their_own(name: str, taken: list[str], page: 
     assert page_name(name, taken) == page
 
 
-def test_a_gallery_has_a_page_per_counterexample_and_all_verdicts(tmp_path: Path, make_spec: Callable[..., Any]) -> None:
+def test_a_gallery_has_a_page_per_counterexample_and_all_verdicts(
+    tmp_path: Path, make_spec: Callable[..., Any]
+) -> None:
     results = [check_spec(make_spec("holds.toml")), check_spec(make_spec("fails.toml", check=["leader_in_isr"]))]
     write_gallery(tmp_path / "deep" / "pages", [entry_of(result) for result in results])
     folder = tmp_path / "deep" / "pages"

@@ -60,9 +60,15 @@ def test_what_the_property_looked_at_says_since_when(kip_101: Story) -> None:
 
 def test_truncated_records_are_gone_for_one_step(kip_101: Story) -> None:
     (strip,) = kip_101.scenes[11].cells["b1"].strips
-    assert [(slot.offset, slot.block.text, slot.change) for slot in strip.slots] == [(0, "r0", "gone"), (1, "r1", "gone")]
+    assert [(slot.offset, slot.block.text, slot.change) for slot in strip.slots] == [
+        (0, "r0", "gone"),
+        (1, "r1", "gone"),
+    ]
     (strip,) = kip_101.scenes[10].cells["b1"].strips
-    assert [(slot.block.text, slot.change, slot.committed) for slot in strip.slots] == [("r0", "", False), ("r1", "new", False)]
+    assert [(slot.block.text, slot.change, slot.committed) for slot in strip.slots] == [
+        ("r0", "", False),
+        ("r1", "new", False),
+    ]
 
 
 def test_the_high_watermark_parts_committed_from_open_records(kip_101: Story) -> None:
@@ -106,12 +112,22 @@ def test_an_action_means_what_its_docstring_says() -> None:
 def test_sections_of_several_lines_are_whole() -> None:
     from model.reference.fenced import fenced_expand_isr
 
-    assert meaning_of(fenced_expand_isr).sections["Enabled"].endswith("that high watermark has reached the leader's own epoch.")
+    assert (
+        meaning_of(fenced_expand_isr)
+        .sections["Enabled"]
+        .endswith("that high watermark has reached the leader's own epoch.")
+    )
 
 
 @pytest.mark.parametrize(
     ("part", "lane"),
-    [("b1.log", "b1"), ("leader.offsets[b2]", "b2"), ("quorum.isr", "controller"), ("b10.log", "b10"), ("b1.offsets[x]", "b1")],
+    [
+        ("b1.log", "b1"),
+        ("leader.offsets[b2]", "b2"),
+        ("quorum.isr", "controller"),
+        ("b10.log", "b10"),
+        ("b1.offsets[x]", "b1"),
+    ],
 )
 def test_a_part_of_the_state_belongs_to_the_lane_that_it_names(part: str, lane: str) -> None:
     assert lane_of_part(part, ("controller", "b0", "b1", "b2", "b10")) == lane
@@ -163,7 +179,9 @@ def test_a_model_without_a_drawing_gets_a_lane_per_broker_from_its_domains(any_s
     for broker, node in enumerate(states.nodes):
         (strip,) = last[f"b{broker}"].strips
         assert strip.log.high_watermark == node.high_watermark
-        assert [(block.text, block.epoch) for block in strip.log.blocks] == [(f"r{e.id}", e.leader_epoch) for e in node.log]
+        assert [(block.text, block.epoch) for block in strip.log.blocks] == [
+            (f"r{e.id}", e.leader_epoch) for e in node.log
+        ]
     assert [chips.members for chips in last["cluster"].lane.chips] == [("b0", "b1", "b2")]
 
 
@@ -184,7 +202,10 @@ def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> Non
     for _ in range(6):
         trace = [Step(None, dice.choice(system.initial))]
         for _ in range(25):
-            after = ((a, successor(a, trace[-1].state, system.domain)) for a in dice.sample(system.actions, len(system.actions)))
+            after = (
+                (a, successor(a, trace[-1].state, system.domain))
+                for a in dice.sample(system.actions, len(system.actions))
+            )
             found = next(((a, state) for a, state in after if isinstance(state, system.domain.cls)), None)
             if found is None:
                 break
@@ -193,7 +214,10 @@ def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> Non
         for scene, step in zip(telling.scenes, trace, strict=True):
             picture = drawing.draw(system.domain, step.state)
             assert tuple(picture.lanes) == telling.lanes
-            assert {m.sender for m in picture.messages} | {m.receiver for m in picture.messages} <= {*telling.lanes, None}
+            assert {m.sender for m in picture.messages} | {m.receiver for m in picture.messages} <= {
+                *telling.lanes,
+                None,
+            }
             assert len({message.key for message in picture.messages}) == len(picture.messages)
             assert scene.lane in (*telling.lanes, "")
             if scene.actor in telling.lanes:
@@ -221,7 +245,9 @@ def partition_story(tmp_path_factory: pytest.TempPathFactory) -> Story:
 
 def test_a_fetch_goes_to_the_leader_and_its_response_comes_back_however_late(partition_story: Story) -> None:
     arrows = [arrow for arrow in partition_story.arrows if arrow.message.kind in ("Fetch", "FetchResponse")]
-    assert [(a.message.kind, a.message.sender, a.message.receiver, a.message.epoch, a.delivery, a.newest) for a in arrows] == [
+    assert [
+        (a.message.kind, a.message.sender, a.message.receiver, a.message.epoch, a.delivery, a.newest) for a in arrows
+    ] == [
         ("Fetch", "b1", "b0", 0, Delivery.READ, None),
         ("FetchResponse", "b0", "b1", 0, Delivery.READ, 2),  # leadership has moved twice by then
         ("Fetch", "b1", "b0", 0, Delivery.READ, 2),
@@ -240,7 +266,9 @@ def test_an_election_is_a_message_to_all_that_each_reads_once(partition_story: S
 def test_what_clients_were_promised_stands_in_a_lane_of_its_own(partition_story: Story) -> None:
     (exposed,) = partition_story.scenes[-1].cells["clients"].strips
     state = partition_story.violation.trace[-1].state
-    assert [block.text for block in exposed.log.blocks] == [f"r{record.id}" for record in state.clients.exposed] == ["r0"]
+    assert (
+        [block.text for block in exposed.log.blocks] == [f"r{record.id}" for record in state.clients.exposed] == ["r0"]
+    )
 
 
 def test_a_protocol_is_told_by_the_preset_that_it_differs_least_from(partition_story: Story) -> None:
@@ -277,7 +305,9 @@ def test_a_story_of_a_deadlock_can_be_told(make_spec: Callable[..., Any]) -> Non
 
 def test_telling_uses_the_drawing_that_is_given(toy: Callable[..., tuple[System, Violation]]) -> None:
     system, violation = toy(20)
-    story = tell({"name": "x", "protocol": {}, "bounds": {}, "model": "toy"}, system, violation, drawing=of_any_model.DRAWING)
+    story = tell(
+        {"name": "x", "protocol": {}, "bounds": {}, "model": "toy"}, system, violation, drawing=of_any_model.DRAWING
+    )
     assert story.lanes[0] == "cluster"
 
 

@@ -1,4 +1,6 @@
-"""How a controller answers a leader that asks for another ISR, case by case as KafkaController#tryProcessAlterPartition (3.5) does."""
+"""How a controller answers a leader that asks for another ISR, case by case as KafkaController#tryProcessAlterPartition
+(3.5) does.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,19 @@ def answered(walk: Walk, controller: int = 0) -> Walk:
 
 def test_an_isr_that_is_asked_for_counts_only_once_it_is_granted() -> None:
     walk = asked(Walk(RULES))
-    assert (walk.leadership.isr, walk.cluster.brokers[0].isr, walk.cluster.brokers[0].maximal_isr) == ({0, 1}, {0, 1}, {0, 1})
+    assert (walk.leadership.isr, walk.cluster.brokers[0].isr, walk.cluster.brokers[0].maximal_isr) == (
+        {0, 1},
+        {0, 1},
+        {0, 1},
+    )
     answered(walk)
     leader = walk.cluster.brokers[0]
-    assert (walk.leadership.isr, walk.context.leadership, leader.isr, leader.change) == ({0}, walk.leadership, {0}, None)
+    assert (walk.leadership.isr, walk.context.leadership, leader.isr, leader.change) == (
+        {0},
+        walk.leadership,
+        {0},
+        None,
+    )
     assert (walk.leadership.leader_epoch, walk.leadership.partition_epoch, leader.partition_epoch) == (0, 1, 1)
 
 
@@ -70,7 +81,9 @@ def test_a_leader_with_another_broker_epoch_than_the_controller_knows_asks_again
 
 
 def test_a_controller_that_was_deposed_finds_out_by_the_write_and_the_leader_asks_again() -> None:
-    walk = asked(Walk(RULES, controllers=2, controller_epoch_max=2))("depose_controller", controller=0)("elect_controller", controller=1)
+    walk = asked(Walk(RULES, controllers=2, controller_epoch_max=2))("depose_controller", controller=0)(
+        "elect_controller", controller=1
+    )
     answered(walk, 0)
     assert not walk.cluster.controllers[0].active
     assert not walk.cluster.brokers[0].change.given_up
@@ -80,7 +93,9 @@ def test_a_controller_that_was_deposed_finds_out_by_the_write_and_the_leader_ask
 @pytest.mark.parametrize("rules", [RULES, FENCING], ids=["not-controller", "fenced"])
 def test_a_deposed_controller_that_is_asked_about_newer_epochs(rules: object) -> None:
     """testAlterPartitionErrors and KAFKA-14154: NOT_CONTROLLER, after which the leader looks for the controller."""
-    walk = Walk(rules, controllers=2, controller_epoch_max=2)("depose_controller", controller=0)("elect_controller", controller=1)
+    walk = Walk(rules, controllers=2, controller_epoch_max=2)("depose_controller", controller=0)(
+        "elect_controller", controller=1
+    )
     answered(asked(walk), 1)("expand_isr", leader=0, follower=1)
     late = walk.try_("answer_alter_partition", controller=0, leader=0)
     if rules is RULES:

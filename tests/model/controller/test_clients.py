@@ -6,7 +6,13 @@ import attrs
 import pytest
 
 from model.controller.brokers import Metadata
-from model.controller.clients import ClientError, coordinator_error, find_coordinator_error, metadata_error, produce_error
+from model.controller.clients import (
+    ClientError,
+    coordinator_error,
+    find_coordinator_error,
+    metadata_error,
+    produce_error,
+)
 from model.controller.protocol import REPAIRED
 from tests.model.controller.walk import Walk
 
@@ -21,14 +27,19 @@ from tests.model.controller.walk import Walk
         (Metadata(1, 1), {0, 1}, {0, 1}, ClientError.NONE),
     ],
 )
-def test_what_a_metadata_response_says(metadata: Metadata | None, live: set, assignment: set, error: ClientError) -> None:
+def test_what_a_metadata_response_says(
+    metadata: Metadata | None, live: set, assignment: set, error: ClientError
+) -> None:
     broker = attrs.evolve(Walk().cluster.brokers[0], metadata=metadata)
     assert metadata_error(broker, frozenset(live), frozenset(assignment)) is error
 
 
 def test_only_the_leader_takes_writes() -> None:
     walk = Walk(brokers=3)
-    assert [produce_error(broker) for broker in walk.cluster.brokers[:2]] == [ClientError.NONE, ClientError.NOT_LEADER_OR_FOLLOWER]
+    assert [produce_error(broker) for broker in walk.cluster.brokers[:2]] == [
+        ClientError.NONE,
+        ClientError.NOT_LEADER_OR_FOLLOWER,
+    ]
     stranger = attrs.evolve(walk.cluster.brokers[2], metadata=None)
     assert produce_error(stranger) is ClientError.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -42,7 +53,9 @@ def test_only_the_leader_takes_writes() -> None:
         (Metadata(0, 1), {0}, ClientError.NONE),
     ],
 )
-def test_who_looks_for_a_coordinator_is_sent_to_a_live_leader(metadata: Metadata | None, live: set, error: ClientError) -> None:
+def test_who_looks_for_a_coordinator_is_sent_to_a_live_leader(
+    metadata: Metadata | None, live: set, error: ClientError
+) -> None:
     broker = attrs.evolve(Walk().cluster.brokers[0], metadata=metadata)
     assert find_coordinator_error(broker, frozenset(live)) is error
 
@@ -63,7 +76,9 @@ def test_a_coordinator_moves_with_leadership() -> None:
 def test_a_coordinator_that_dies_coordinates_no_more_and_not_again_until_it_leads() -> None:
     walk = Walk()("crash_broker", broker=0)
     assert coordinators(walk) == [False, False]
-    walk("notice_brokers", controller=0).deliver_all()("start_broker", broker=0)("notice_brokers", controller=0).deliver_all()
+    walk("notice_brokers", controller=0).deliver_all()("start_broker", broker=0)(
+        "notice_brokers", controller=0
+    ).deliver_all()
     assert coordinators(walk) == [False, True]
 
 

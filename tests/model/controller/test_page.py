@@ -1,4 +1,5 @@
-"""What docs/controller.md shows of the model is the model: diagrams and tables from the edges, and a walk that was really taken.
+"""What docs/controller.md shows of the model is the model: diagrams and tables from the edges, and a walk that was
+really taken.
 
 HIGHWATER_WRITE_DOCS=1 writes the page's generated parts anew.
 """
@@ -49,9 +50,15 @@ def walkthrough() -> str:
         before, step = walk.cluster, walk.cluster.controllers[0].step
         walk(name, **arguments)
         title = (
-            f"{name} ({step.value})" if name == "take_next_step" else name + (f" b{arguments['broker']}" if "broker" in arguments else "")
+            f"{name} ({step.value})"
+            if name == "take_next_step"
+            else name + (f" b{arguments['broker']}" if "broker" in arguments else "")
         )
-        told = [str(change) for change in changes(domain, before, walk.cluster) if not change.path.startswith(("spent", "history"))]
+        told = [
+            str(change)
+            for change in changes(domain, before, walk.cluster)
+            if not change.path.startswith(("spent", "history"))
+        ]
         lines.append(title)
         lines.extend(f"    {each}" for each in told)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from invariants.controller.in_sync_replicas import reassignments_complete_with_the_target_assigned_and_in_sync as completes
+from invariants.controller.in_sync_replicas import (
+    reassignments_complete_with_the_target_assigned_and_in_sync as completes,
+)
 from model.controller.context import Step
 from model.controller.protocol import REPAIRED, ControllerProtocol, IsrPath, ReassignmentOrder
 from model.controller.reassignment import BEGINNING, END
@@ -45,7 +47,9 @@ def test_a_removed_replica_does_not_wait_for_its_broker() -> None:
 
 
 def test_a_reassignment_for_a_topic_that_is_being_deleted_is_refused() -> None:
-    walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("request_deletion")("notice_deletion", controller=0)
+    walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("request_deletion")(
+        "notice_deletion", controller=0
+    )
     walk("notice_reassignment", controller=0)
     assert walk.cluster.zk.reassignment is None
     assert walk.context.step is None
@@ -61,9 +65,13 @@ def joined(walk: Walk, controller: int) -> Walk:
 
 
 @pytest.mark.parametrize("protocol", [REPAIRED, ALTER_PARTITION], ids=["zookeeper", "alter-partition"])
-@pytest.mark.parametrize("crashing", [*BEGINNING, None, *END], ids=lambda step: step.value if step else "while it waits")
+@pytest.mark.parametrize(
+    "crashing", [*BEGINNING, None, *END], ids=lambda step: step.value if step else "while it waits"
+)
 def test_a_controller_may_crash_before_any_step(protocol: ControllerProtocol, crashing: Step | None) -> None:
-    """Its successor completes the reassignment: exactly the target is assigned and in the ISR, and has what was committed."""
+    """Its successor completes the reassignment: exactly the target is assigned and in the ISR, and has what was
+    committed.
+    """
     walk = Walk(protocol, replication_factor=1, controllers=2, controller_epoch_max=2)("commit", leader=0)
     walk("request_reassignment", target=(1,))("notice_reassignment", controller=0)
     for step in (*BEGINNING, None, *END):
@@ -89,7 +97,9 @@ def test_a_controller_may_crash_before_any_step(protocol: ControllerProtocol, cr
     assert not walk.cluster.history.illegal_edges
 
 
-@pytest.mark.parametrize(("order", "good"), [(ReassignmentOrder.PUBLISHED, True), (ReassignmentOrder.CLOSING_FIRST, False)])
+@pytest.mark.parametrize(
+    ("order", "good"), [(ReassignmentOrder.PUBLISHED, True), (ReassignmentOrder.CLOSING_FIRST, False)]
+)
 def test_a_reassignment_that_completes_too_early_is_seen(order: ReassignmentOrder, good: bool) -> None:
     walk = Walk(attrs.evolve(REPAIRED, reassignment_order=order), replication_factor=1)
     walk("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
@@ -101,7 +111,9 @@ def test_a_reassignment_that_completes_too_early_is_seen(order: ReassignmentOrde
 
 
 def test_a_broker_that_bounces_starts_no_deletion_between_two_steps_of_a_reassignment() -> None:
-    walk = Walk(brokers=3, target_size=2)("request_reassignment", target=(0, 2))("notice_reassignment", controller=0).steps()
+    walk = Walk(brokers=3, target_size=2)("request_reassignment", target=(0, 2))(
+        "notice_reassignment", controller=0
+    ).steps()
     walk("request_deletion")("notice_deletion", controller=0)("crash_broker", broker=2)("notice_brokers", controller=0)
     for broker in (2, 1):
         if walk.cluster.brokers[broker].running:

@@ -16,7 +16,13 @@ MOST = {field.name: 7 for field in attrs.fields(ControllerBounds) if field.defau
 
 
 def bounds(**given: int) -> ControllerBounds:
-    chosen = {"brokers": 2, "replication_factor": 2, "leader_epoch_max": 9, "partition_epoch_max": 20, "queue_length_max": 8}
+    chosen = {
+        "brokers": 2,
+        "replication_factor": 2,
+        "leader_epoch_max": 9,
+        "partition_epoch_max": 20,
+        "queue_length_max": 8,
+    }
     return ControllerBounds(**{**MOST, **chosen, **given})
 
 
