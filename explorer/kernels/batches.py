@@ -12,10 +12,8 @@ from explorer.compiler.decision_trees import NOTHING, PENDING, UNKNOWN
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.compiling import part
-<<<<<<< HEAD
-from explorer.kernels.trees import ask_for, first_of, follow, follow_wide, gather, inside, is_jump, is_node, is_wide, without_first
-=======
 from explorer.kernels.trees import (
+    ask_for,
     first_of,
     follow,
     follow_wide,
@@ -26,7 +24,6 @@ from explorer.kernels.trees import (
     is_wide,
     without_first,
 )
->>>>>>> main
 
 _UNKNOWN, _NOTHING, _PENDING = np.uint32(UNKNOWN), np.uint32(NOTHING), np.uint32(PENDING)
 _FIRST_EFFECT = np.uint32(FIRST_EFFECT)
