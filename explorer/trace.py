@@ -55,6 +55,25 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
     return Violation(invariant.of.name, dict(invariant.shown), sentence, facts, tuple(trace))
 
 
+def order_of(system: System, violation: Violation) -> tuple[int, ...]:
+    """What violations are sorted by: the shorter trace first, then by initial state and actions."""
+    first, *rest = violation.trace
+    place = (system.initial.index(first.state), *(system.actions.index(step.action) for step in rest))
+    return (violation.trace_length, *place)
+
+
+def broken_step(system: System, name: str, trace: Sequence[Step]) -> Violation | None:
+    """The violation of a step property by the first step from a trace's end that violates it, if there is one."""
+    before = trace[-1].state
+    wanted = [each for each in system.step_properties if each.of.name == name]
+    for action in system.actions if wanted else ():
+        after = successor(action, before, system.domain)
+        for each in wanted if isinstance(after, system.domain.cls) else ():
+            if not judge_end(system, each, before, after):
+                return violation_at(system, each, (*trace, Step(action, after)))
+    return None
+
+
 @attrs.frozen
 class Change:
     """One part of the state that a step changed: where, and what it was and is, as shown to people.

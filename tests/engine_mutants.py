@@ -316,11 +316,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "copies are joined that do not move together",
         "compiler/effects.py",
-        (
-            "        if (last[0], last[1] + last[4], last[2], last[3] + last[4]) == (target.word, target.shift, "
-            "source.word, source.shift):"
-        ),
-        "        if (last[0], last[1] + last[4], last[2]) == (target.word, target.shift, source.word):",
+        "        if ends == (target.word, target.shift, source.word, source.shift):",
+        "        if ends[:3] == (target.word, target.shift, source.word):",
         (LONG,),
     ),
     Defect(

@@ -126,12 +126,8 @@ def _joined(copies: Iterable[tuple[Leaf, Leaf]]) -> list[list[int]]:
     joined: list[list[int]] = []
     for target, source in sorted(copies, key=lambda copy: (copy[0].word, copy[0].shift)):
         last = joined[-1] if joined else [-1] * 5
-        if (last[0], last[1] + last[4], last[2], last[3] + last[4]) == (
-            target.word,
-            target.shift,
-            source.word,
-            source.shift,
-        ):
+        ends = (last[0], last[1] + last[4], last[2], last[3] + last[4])
+        if ends == (target.word, target.shift, source.word, source.shift):
             last[4] += target.width
         else:
             joined.append([target.word, target.shift, source.word, source.shift, target.width])

@@ -147,7 +147,6 @@ class CasConflict(Enum):
 
     SKIP = "skip"
     REREAD = "reread"
-    REFRESH = "refresh"
 
 
 class HighWatermarkSet(Enum):

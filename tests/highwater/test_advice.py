@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import highwater as api
+from highwater import api
 from highwater.claims import advice
 
 Run = Callable[..., Result]

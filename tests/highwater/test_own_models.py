@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.search import breadth_first
-from highwater import SpecError
+from highwater import SpecError, Status, Verdict, api
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
@@ -394,13 +393,13 @@ def test_two_properties_of_one_name_are_refused() -> None:
 def test_check_takes_a_file_or_a_claim(root: Path) -> None:
     path = root / "specs" / "fencing" / "kip_320_keeps_committed_records_on_two_brokers.toml"
     result = api.check(str(path))
-    assert (result.ok, result.verdict, result.outcome.distinct_states) == (True, api.Verdict.HOLDS, 957)
+    assert (result.ok, result.verdict, result.outcome.distinct_states) == (True, Verdict.HOLDS, 957)
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
     violated = api.check(api.claim(check=[logs_are_empty], **keys))
-    assert violated.status is api.Status.UNMET
+    assert violated.status is Status.UNMET
     assert violated.violation is not None
     assert violated.violation.witness == "b0 has a record"
-    assert api.check(api.claim(check=["weak_isr"], **keys), max_states=5).status is api.Status.UNDECIDED
+    assert api.check(api.claim(check=["weak_isr"], **keys), max_states=5).status is Status.UNDECIDED
     assert api.check(api.claim(check=["weak_isr"], **keys), engine="python").outcome.distinct_states == 277
 
 

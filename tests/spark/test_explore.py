@@ -17,7 +17,6 @@ from explorer.search import breadth_first, plain_python
 from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
-from spark.driver import explore as search
 from spark.driver.explore import explore
 from spark.driver.session import ClusterError
 
@@ -29,7 +28,7 @@ KIP_101 = functools.partial(
 @pytest.fixture
 def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """No level is small enough for the driver."""
-    monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 0)
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 0)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     spark: Any, told: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a violation at the end, whose trace leads back through both."""
-    monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 300)
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 300)
     seen: list[Progress] = []
     outcome = explore(KIP_101, spark=spark, partitions=2, on_progress=seen.append)
     expected = breadth_first.explore(KIP_101())
