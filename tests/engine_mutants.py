@@ -256,7 +256,7 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "a path is not compared with plain Python",
-        "compiler/decision_trees.py",
+        "compiler/programs.py",
         "        if result != self.meant(reference, words):",
         "        if False:",
         (REFUSED,),

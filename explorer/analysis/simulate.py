@@ -18,10 +18,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.decision_trees import Program
 from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
 from explorer.compiler.prefilter import Filter
+from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import not_widened
 from explorer.kernels import entry_points, walk_arrays
 from explorer.kernels.arrays import Trees

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from explorer.compiler.decision_trees import NODE, NOTHING, Program, tested_sizes
+from explorer.compiler.decision_trees import NODE, NOTHING, DecisionTrees, tested_sizes
 
 MOST_BITS = 10
 MOST_CHUNKS = 14
@@ -54,7 +54,7 @@ def gathering(fields: Iterable[Field]) -> tuple[int, int, int]:
 class Filter:
     """The arrays that the kernel reads; see `explorer.kernels.arrays.Trees`."""
 
-    def __init__(self, program: Program, sample: Sequence[Sequence[int]] = ()) -> None:
+    def __init__(self, program: DecisionTrees, sample: Sequence[Sequence[int]] = ()) -> None:
         self._program = program
         self._cells = program.branches.cells
         self._sizes = tested_sizes(program.layout)
@@ -110,7 +110,7 @@ class Filter:
     def _leads_to_nothing(self, position: int, known: Mapping[Field, int]) -> bool:
         branch = self._cells[position]
         while branch >= NODE:
-            field, first = Program.node(branch)
+            field, first = DecisionTrees.node(branch)
             if field not in known:
                 return all(self._leads_to_nothing(below, known) for below in range(first, first + self._sizes[field]))
             branch = self._cells[first + known[field]]
@@ -136,7 +136,7 @@ class Filter:
             branch = self._cells[position]
             if branch < NODE:
                 return everything if branch == NOTHING else 0
-            field, first = Program.node(branch)
+            field, first = DecisionTrees.node(branch)
             if field in values:
                 possible = range(self._sizes[field])
                 out = sum(mask for value, mask in enumerate(values[field]) if value not in possible)

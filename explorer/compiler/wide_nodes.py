@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.decision_trees import BRANCHES_FIELD, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, Program
+from explorer.compiler.decision_trees import BRANCHES_FIELD, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, DecisionTrees
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.prefilter import Field, fits, gathering
 
@@ -53,12 +53,12 @@ def not_widened(trees: int) -> Widened:
     )
 
 
-def widened(program: Program, states: np.ndarray) -> Widened:
+def widened(program: DecisionTrees, states: np.ndarray) -> Widened:
     """Wide nodes for the walks that lead to something from a sample of states, rows of words."""
     return _Widening(program, _visits(program, states)).result()
 
 
-def _visits(program: Program, states: np.ndarray) -> Counter[int]:
+def _visits(program: DecisionTrees, states: np.ndarray) -> Counter[int]:
     """How many walks come by each position, of those that lead to something."""
     branches = program.branches.array
     found: Counter[int] = Counter()
@@ -82,7 +82,7 @@ def _visits(program: Program, states: np.ndarray) -> Counter[int]:
 class _Widening:
     """Builds the tables."""
 
-    def __init__(self, program: Program, visits: Counter[int]) -> None:
+    def __init__(self, program: DecisionTrees, visits: Counter[int]) -> None:
         self._cells = program.branches.cells
         self._trees = len(program.instances)
         self._visits = {position: count for position, count in visits.items() if count >= FEWEST_VISITS}
@@ -122,7 +122,7 @@ class _Widening:
         while ahead:
             at, index = ahead.pop()
             branch = self._cells[at]
-            tested, first = Program.node(branch) if branch >= NODE else (None, 0)
+            tested, first = DecisionTrees.node(branch) if branch >= NODE else (None, 0)
             axis = axes.get(tested)
             if axis is None:
                 table[index] = self._entry(at)
@@ -141,10 +141,10 @@ class _Widening:
         ahead = [position]
         while ahead:
             at = ahead.pop()
-            tested, first = Program.node(self._cells[at])
+            tested, first = DecisionTrees.node(self._cells[at])
             weights[tested] += self._visits[at]
             ahead += [below for below in range(first, first + (1 << tested[2])) if below in self._visits]
-        chosen = {Program.node(self._cells[position])[0]}
+        chosen = {DecisionTrees.node(self._cells[position])[0]}
         for field, _ in weights.most_common():
             if fits(chosen | {field}):
                 chosen.add(field)

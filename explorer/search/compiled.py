@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from explorer.compiler.decision_trees import ActionProgram, InvariantProgram, Program
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
+from explorer.compiler.programs import ActionProgram, InvariantProgram, Program
 from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees

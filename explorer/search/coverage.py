@@ -20,7 +20,7 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.decision_trees import Program
+from explorer.compiler.programs import Program
 from explorer.system import is_machinery
 from explorer.verdict import Unreached
 from model.language.declarations import Action, Instance, Witness

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import Program
 from explorer.compiler.layout import Layout
 from explorer.compiler.prefilter import Filter
+from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import not_widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, STOP, Trees

@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.decision_trees import NODE, NOTHING, ActionProgram, InvariantProgram
+from explorer.compiler.decision_trees import NODE, NOTHING
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
 from explorer.compiler.permutations import Image, permuted
 from explorer.compiler.prefilter import GATHER_FIELD, Filter
+from explorer.compiler.programs import ActionProgram, InvariantProgram
 from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE
