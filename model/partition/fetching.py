@@ -143,7 +143,8 @@ def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:
     """What is left of a fetch once its follower has learned of another leader epoch. A request will still be served.
 
     Until KAFKA-18991 a follower compares no epochs: see `is_expected` for records, and `may_cut` for where to truncate.
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.0 to 4.0.0; 4.0.1 and 4.1.0, KAFKA-18991).
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.0 to 4.0.0; with KAFKA-18991: 3.9.1, 4.0.1,
+    4.1.0).
     """
     if (
         fetch is None
