@@ -26,8 +26,8 @@ def metadata_error(broker: Broker, live: frozenset[int], assignment: frozenset[i
         live: the live brokers, as far as the broker knows.
         assignment: the partition's replicas, as far as it knows.
 
-    Source: kafka.server.metadata.ZkMetadataCache#getPartitionMetadata (3.5), for versions of the request that report
-        replicas.
+    Source: kafka.server.metadata.ZkMetadataCache#getPartitionMetadata (3.5), for version 0 of the request, to which
+        alone replicas that are not live are an error: kafka.server.KafkaApis#handleTopicMetadataRequest (3.5).
     """
     if broker.metadata is None:
         return ClientError.UNKNOWN_TOPIC_OR_PARTITION

@@ -13,7 +13,7 @@ from model.controller.clients import (
     metadata_error,
     produce_error,
 )
-from model.controller.protocol import REPAIRED
+from model.controller.releases import REPAIRED
 from tests.model.controller.walk import Walk
 
 
