@@ -28,7 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import attrs
-import rivals_on_spark as rivals
+import rivals_on_spark
 from usage import Usage
 
 from explorer.partitioned.worker import PartitionWorker
@@ -104,12 +104,12 @@ class Bench:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.how = arguments
         self.spark = session(arguments.master, **{"spark.ui.enabled": "false"})
-        self.spark.sparkContext.addPyFile(rivals.__file__)
+        self.spark.sparkContext.addPyFile(rivals_on_spark.__file__)
 
     def search(self, sizes: tuple[int, ...], columns: bool = False) -> Run:
         spark, seen = session(), list[Progress]()
         units = len(PartitionWorker(recipe(sizes)(), self.how.symmetry).units)
-        exchanging = rivals.exchanging_columns(spark, units) if columns else nullcontext()
+        exchanging = rivals_on_spark.exchanging_columns(spark, units) if columns else nullcontext()
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage, exchanging:
             how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "on_progress": seen.append}
             outcome = explore(recipe(sizes), spark=spark, checkpoint=f"{folder}/levels", **how)
@@ -128,7 +128,7 @@ class Bench:
     def plain(self, sizes: tuple[int, ...]) -> Run:
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage:
             started = time.perf_counter()
-            rows, levels = rivals.plain(self.spark.newSession(), recipe(sizes), self.how.symmetry, folder)
+            rows, levels = rivals_on_spark.plain(self.spark.newSession(), recipe(sizes), self.how.symmetry, folder)
             seconds = time.perf_counter() - started
         assert self.how.symmetry or 1 + sum(rows) == DISTINCT[sizes], rows
         return Run("plain anti-join", seconds, [1, *rows], [0.0, *levels], usage.processor, usage.most)

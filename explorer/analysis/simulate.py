@@ -25,6 +25,7 @@ from explorer.compiler.prefilter import Filter
 from explorer.compiler.wide_nodes import not_widened
 from explorer.kernels import entry_points, walk_arrays
 from explorer.kernels.arrays import Trees
+from explorer.kernels.statuses import BROKEN_STEP, DEADLOCK, DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP
 from explorer.kernels.walk_arrays import Walker
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.counterexamples import not_replayed
@@ -160,7 +161,7 @@ class _Walks(Compiled):
                     begin = end
                     for walker, status in found:
                         done.append((walker, status))
-                        if status != walk_arrays.DONE:
+                        if status != DONE:
                             return self._simulation(done, paths_at)
                     paths_at.append((begin, self.paths))
                     elapsed = time.perf_counter() - self.started
@@ -168,7 +169,7 @@ class _Walks(Compiled):
                     if begin >= 4 * filtered_at:
                         self.filter = Filter(self.actions, done[-1][0].ends.tolist())
                         filtered_at = begin
-                    done = [(_added(done), walk_arrays.DONE)]
+                    done = [(_added(done), DONE)]
                     if seconds is not None and elapsed >= seconds:
                         break
         except KeyboardInterrupt:
@@ -188,9 +189,9 @@ class _Walks(Compiled):
                 (0,) * self.layout.units,
             )  # fmt: skip
             missed = {
-                walk_arrays.MISSED_ACTION: (self.actions, walker.words),
-                walk_arrays.MISSED_INVARIANT: (self.invariants, walker.words),
-                walk_arrays.MISSED_STEP: (self.steps, walker.pair),
+                MISSED_ACTION: (self.actions, walker.words),
+                MISSED_INVARIANT: (self.invariants, walker.words),
+                MISSED_STEP: (self.steps, walker.pair),
             }.get(status)
             if missed is None:
                 return walker, status
@@ -221,9 +222,9 @@ class _Walks(Compiled):
         return as_arrays(program, found, not_widened(len(program.instances)))
 
     def _simulation(self, done: Sequence[tuple[Walker, int]], paths_at: Sequence[tuple[int, int]]) -> Simulation:
-        last, status = done[-1] if done else (self._walker(), walk_arrays.DONE)
+        last, status = done[-1] if done else (self._walker(), DONE)
         walker = _added(done) if done else last
-        violated = status != walk_arrays.DONE
+        violated = status != DONE
         made = int(last.place[walk_arrays.WALK]) + violated
         half = next(paths for walks, paths in reversed(paths_at) if 2 * walks <= made)
         bounds_cut: Counter[str] = Counter()
@@ -280,9 +281,9 @@ class _Walks(Compiled):
         for tree in walker.path[:length].tolist():
             action = self.system.actions[tree]
             steps.append(Step(action, successor(action, steps[-1].state, domain)))
-        if status == walk_arrays.DEADLOCK:
+        if status == DEADLOCK:
             return violation_at(self.system, None, steps)
-        of = self.system.step_properties if status == walk_arrays.BROKEN_STEP else self.system.invariants
+        of = self.system.step_properties if status == BROKEN_STEP else self.system.invariants
         return violation_at(self.system, of[number], steps)
 
     def _leads_here(self, state: Any, path: Sequence[int], walker: Walker) -> bool:

@@ -4,6 +4,7 @@ bounds cut.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from explorer.compiler.layout import Leaf
 from explorer.compiler.tracing import OutOfBounds, Update
-from explorer.memory import reserve
+from explorer.memory import address_space, reserve
 from explorer.system import ModelError
 
 MOST_ENTRIES, MOST_CUTS = 1 << 24, 1024
+FEWEST_ENTRIES, SHARES = 1 << 12, 64  # a column takes one of so many shares of an address space that is limited
 
 COPY_FIELD = 7  # bits for each part of a copy: a width may be 64
 
@@ -31,6 +33,9 @@ class Column:
     """
 
     def __init__(self, dtype: Any, *row: int, most: int = MOST_ENTRIES) -> None:
+        room = address_space()
+        if room is not None:
+            most = min(most, max(FEWEST_ENTRIES, room // SHARES // (math.prod(row) * np.dtype(dtype).itemsize)))
         self.array = reserve((most, *row), dtype)
         self.cells = memoryview(self.array)
         self.length = 0
@@ -126,12 +131,8 @@ def _joined(copies: Iterable[tuple[Leaf, Leaf]]) -> list[list[int]]:
     joined: list[list[int]] = []
     for target, source in sorted(copies, key=lambda copy: (copy[0].word, copy[0].shift)):
         last = joined[-1] if joined else [-1] * 5
-        if (last[0], last[1] + last[4], last[2], last[3] + last[4]) == (
-            target.word,
-            target.shift,
-            source.word,
-            source.shift,
-        ):
+        ends = (last[0], last[1] + last[4], last[2], last[3] + last[4])
+        if ends == (target.word, target.shift, source.word, source.shift):
             last[4] += target.width
         else:
             joined.append([target.word, target.shift, source.word, source.shift, target.width])

@@ -1,12 +1,8 @@
-"""What kernels and their callers share: the arrays that go in, positions in them, and the numbers that come out.
-Without machine code.
-"""
+"""What kernels and their callers share: the arrays that go in, and positions in them. Without machine code."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
-
-DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
 
 # Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many
 # slots of the visited set the batches at hand may take.

@@ -13,6 +13,7 @@ from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.compiling import part
 from explorer.kernels.trees import (
+    ask_for,
     first_of,
     follow,
     follow_wide,
@@ -131,8 +132,7 @@ def _list_misses(first: int, listed: int, alone: bool, trees: Any, work: Any) ->
     for number in range(listed):
         if not is_known(work.branch[number]) and missed < len(work.misses):
             position = work.position[number]
-            if alone or trees.branches[position] == np.uint64(UNKNOWN):
-                trees.branches[position] = np.uint64(PENDING)
+            if ask_for(trees.branches, position) or alone:
                 work.misses[missed, 0] = first + work.hit_state[number]
                 work.misses[missed, 1] = work.hit_tree[number]
                 missed += 1

@@ -11,7 +11,7 @@ from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.batches import filter_all
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.rows import read_row
-from explorer.kernels.trees import candidates_of, first_of, walk, without_first
+from explorer.kernels.trees import ask_for, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
@@ -57,11 +57,12 @@ def check(
                         violations[tree] += 1
                     elif branch == _PENDING:
                         waiting = True
-                    elif missed < len(misses):
-                        trees.branches[position] = _PENDING
+                    elif missed < len(misses) and ask_for(trees.branches, position):
                         misses[missed, 0] = first + at
                         misses[missed, 1] = tree
                         missed += 1
+                    else:
+                        waiting = True  # another thread has asked meanwhile, or has its answer
     return -1 if waiting and missed == 0 else missed
 
 

@@ -21,20 +21,14 @@ from explorer.kernels.arrays import (
     AT_REST,
     CLAIMED,
     CURSOR,
-    DONE,
     FIRST,
     LAST,
     LAST_ROW,
-    MISSED,
-    MISSED_STEPS,
     MISSES,
     NEXT_ROW,
-    PAUSED,
     ROWS,
-    ROWS_FULL,
     STOP,
     STOPPED_AT_BOUND,
-    TABLE_FULL,
 )
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative, orbit_size
@@ -54,6 +48,7 @@ from explorer.kernels.rows import (
     row_bits,
     write_row,
 )
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.kernels.steps import check_steps
 from explorer.kernels.trees import apply
 
@@ -87,6 +82,33 @@ def apply_hits(hits: int, effects: Any, symmetry: Any, work: Any, units: Any) ->
         make_representative(work.made, hit, symmetry, units)
     for hit in range(hits):
         work.hashes[hit] = hash_of(work.made, hit, units)
+
+
+@part
+def take_steps(states: int, hits: int, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
+    """Count the steps of a batch, and make the successors that no bound cuts; how many."""
+    work.moves[:states] = 0
+    for at in range(states):
+        work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
+    happened = count_steps(hits, effects, work)
+    apply_hits(happened, effects, symmetry, work, units)
+    return happened
+
+
+@part
+def count_moves(states: int, work: Any) -> int:
+    """Count the states of a batch without a successor, and those that only a bound stops; the first of the former, or
+    -1.
+    """
+    first = -1
+    for at in range(states):
+        if work.moves[at] == 0:
+            work.counts[AT_REST] += work.orbits[at]
+            if first < 0:
+                first = at
+        elif work.moves[at] == 1:
+            work.counts[STOPPED_AT_BOUND] += work.orbits[at]
+    return first
 
 
 @part
@@ -176,11 +198,7 @@ def expand(
             fetch_add(shared, _STOP, 1)
             return TABLE_FULL
 
-        work.moves[: last - first] = 0
-        for at in range(last - first):
-            work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
-        happened = count_steps(hits, effects, work)
-        apply_hits(happened, effects, symmetry, work, units)
+        happened = take_steps(last - first, hits, effects, symmetry, work, units)
         successors = drop_recent(happened, work, units)
         ask_for_slots(successors, table, work)
         ask_for_rows(successors, rows, table, work, units)
@@ -192,9 +210,5 @@ def expand(
             fetch_add(shared, _STOP, 1)
             return ROWS_FULL
 
-        for at in range(last - first):
-            if work.moves[at] == 0:
-                counts[AT_REST] += work.orbits[at]
-            elif work.moves[at] == 1:
-                counts[STOPPED_AT_BOUND] += work.orbits[at]
+        count_moves(last - first, work)
         counts[FIRST] = last

@@ -13,24 +13,15 @@ from typing import Any
 import numpy as np
 
 from explorer.compiler.effects import FIRST_EFFECT
-from explorer.kernels.arrays import (
-    AT_REST,
-    DONE,
-    FIRST,
-    MISSED,
-    MISSED_STEPS,
-    MISSES,
-    RECORD_EXTRA,
-    ROWS_FULL,
-    STOPPED_AT_BOUND,
-)
+from explorer.kernels.arrays import FIRST, MISSES, RECORD_EXTRA
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import orbit_size
 from explorer.kernels.check import violates
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.expand import apply_hits, count_steps
+from explorer.kernels.expand import count_moves, take_steps
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import is_row, next_slot, read_row, write_row
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
 from explorer.kernels.steps import breaks, check_steps
 
 _FREE, _FIRST_EFFECT = np.uint32(0), np.uint64(FIRST_EFFECT)
@@ -103,11 +94,7 @@ def successors(
             if missed:
                 counts[MISSES] = missed
                 return MISSED_STEPS, taken
-        work.moves[: last - first] = 0
-        for at in range(last - first):
-            work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
-        count = count_steps(hits, effects, work)
-        apply_hits(count, effects, symmetry, work, units)
+        count = take_steps(last - first, hits, effects, symmetry, work, units)
         for number in range(count):
             work.slots[number] = slot_of(owner_hash(work.made, number, units), len(table))
             prefetch(table, work.slots[number])
@@ -119,13 +106,9 @@ def successors(
                 actions[taken] = work.hit_tree[number]
                 taken += 1
                 table[slot] = np.uint32(taken)
-        for at in range(last - first):
-            if work.moves[at] == 0:
-                counts[AT_REST] += work.orbits[at]
-                if rest[0] < 0:
-                    rest[0] = first + at
-            elif work.moves[at] == 1:
-                counts[STOPPED_AT_BOUND] += work.orbits[at]
+        at_rest = count_moves(last - first, work)
+        if at_rest >= 0 and rest[0] < 0:
+            rest[0] = first + at_rest
     return DONE, taken
 
 

@@ -9,10 +9,18 @@ from typing import Any
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative, representative
-from explorer.kernels.compiling import kernel
+from explorer.kernels.compiling import kernel, part
 from explorer.kernels.rows import find_row, read_row
 from explorer.kernels.steps import breaks
 from explorer.kernels.trees import apply
+
+
+@part
+def row_after(at: int, effect: int, rows: Any, table: Any, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
+    """The row that stands for a successor of a state of the batch, or -1."""
+    apply(work.words, at, effect, effects, work.made, 0, units)
+    representative(work.made, symmetry, units)
+    return find_row(rows, table, work.made, 0, units)
 
 
 @kernel
@@ -45,9 +53,7 @@ def mark_predecessors(
             effect, at = work.hit_effect[hit], work.hit_state[hit]
             if effects.cut[effect] or marks[first + at]:
                 continue
-            apply(work.words, at, effect, effects, work.made, 0, units)
-            representative(work.made, symmetry, units)
-            found = find_row(rows, table, work.made, 0, units)
+            found = row_after(at, effect, rows, table, effects, symmetry, work, units)
             if end <= found < next_end and marks[found]:
                 marks[first + at] = 1
     return 0
@@ -78,9 +84,7 @@ def note_parents(
             effect, at = work.hit_effect[hit], work.hit_state[hit]
             if effects.cut[effect] or (among and not marks[first + at]):
                 continue
-            apply(work.words, at, effect, effects, work.made, 0, units)
-            representative(work.made, symmetry, units)
-            found = find_row(rows, table, work.made, 0, units)
+            found = row_after(at, effect, rows, table, effects, symmetry, work, units)
             if end <= found < next_end and marks[found] and parents[found] < 0:
                 parents[found] = first + at
     return 0

@@ -9,7 +9,7 @@ import numpy as np
 from explorer.compiler.decision_trees import NOTHING, PENDING
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.compiling import part
-from explorer.kernels.trees import ANY_LENGTH, apply, candidates_of, first_of, walk, without_first
+from explorer.kernels.trees import ANY_LENGTH, apply, ask_for, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
@@ -50,12 +50,13 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
                     work.broken[tree] = 1
                 elif branch == _PENDING:
                     waiting = True
-                elif missed < len(work.misses):
-                    trees.branches[position] = _PENDING
+                elif missed < len(work.misses) and ask_for(trees.branches, position):
                     work.misses[missed, 0] = first + at
                     work.misses[missed, 1] = work.hit_tree[hit]
                     work.misses[missed, 2] = tree
                     missed += 1
+                else:
+                    waiting = True  # another thread has asked meanwhile, or has its answer
     return -1 if waiting and missed == 0 else missed
 
 

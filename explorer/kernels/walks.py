@@ -14,11 +14,7 @@ import numpy as np
 from explorer.compiler.decision_trees import NOTHING
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
-from explorer.kernels.walk_arrays import (
-    AT_BOUND,
-    AT_DEPTH,
-    AT_REST,
+from explorer.kernels.statuses import (
     BROKEN_INVARIANT,
     BROKEN_STEP,
     DEADLOCK,
@@ -26,12 +22,9 @@ from explorer.kernels.walk_arrays import (
     MISSED_ACTION,
     MISSED_INVARIANT,
     MISSED_STEP,
-    STEP,
-    STEPS,
-    TREE,
-    UNWEIGHTED,
-    WALK,
 )
+from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
+from explorer.kernels.walk_arrays import AT_BOUND, AT_DEPTH, AT_REST, STEP, STEPS, TREE, UNWEIGHTED, WALK
 
 _NOTHING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(FIRST_EFFECT)
 _GAMMA, _ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)

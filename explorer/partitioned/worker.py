@@ -16,18 +16,15 @@ import numpy as np
 from explorer.compiler.effects import Column
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import SPARE
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS
 from explorer.memory import reserve
 from explorer.search.counts import Counts
 from explorer.search.engine import Engine, mask_of
 from explorer.search.fingerprint import Fingerprint, fingerprint
 from explorer.system import System
-from explorer.verdict import Budget
 
 PROGRAMS = ("actions", "invariants", "steps")
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
-
-
-NO_STORE = Budget(max_states=1)  # rows come from outside, and go there
 
 
 class PartitionWorker:
@@ -40,7 +37,7 @@ class PartitionWorker:
 
     def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
         self.system = system
-        self.engine = Engine(system, NO_STORE, audit, workers=1, symmetry=symmetry, families=False)
+        self.engine = Engine(system, None, audit, workers=1, symmetry=symmetry, families=False)
         self.layout = self.engine.layout
         self.units = self.engine.store.units
         self._work = self.engine.works[0]
@@ -152,13 +149,13 @@ class PartitionWorker:
                 engine.symmetry, work, self.units,
             )  # fmt: skip
             first = int(work.counts[arrays.FIRST])
-            if status == arrays.MISSED:
+            if status == MISSED:
                 engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
-            elif status == arrays.MISSED_STEPS:
+            elif status == MISSED_STEPS:
                 engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
             else:
                 yield from self._sorted_by_owner(taken, owners)
-                if status == arrays.DONE:
+                if status == DONE:
                     return
                 taken = 0
                 self._table[:] = 0
@@ -176,10 +173,7 @@ class PartitionWorker:
 
     def _use(self, rows: np.ndarray) -> None:
         """Make rows those of the engine, for misses and filters."""
-        store = self.engine.store
-        store.use(rows)
-        store.shared[arrays.ROWS] = self._count(rows)
-        store.level_ends = [0, 0, self._count(rows)]
+        self.engine.store.use(rows)
         self.engine.renew_filters()
 
     def _make_room(self) -> None:

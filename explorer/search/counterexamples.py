@@ -14,8 +14,8 @@ import numpy as np
 
 from explorer.kernels import entry_points
 from explorer.search.engine import Engine, mask_of
-from explorer.system import ModelError, judge_end, successor
-from explorer.trace import violation_at
+from explorer.system import Contradiction, successor
+from explorer.trace import broken_step, order_of, violation_at
 from explorer.verdict import Step, Violation
 
 
@@ -45,8 +45,8 @@ def broken_steps_in(engine: Engine, level: int, known: Container[str]) -> list[V
 
 
 def in_order(engine: Engine, violations: Iterable[Violation]) -> list[Violation]:
-    """Violations in the order of their traces: shorter ones first, then by initial state and actions."""
-    return sorted(violations, key=lambda violation: (violation.trace_length, *_order(engine, violation)))
+    """Violations in the order of their traces."""
+    return sorted(violations, key=lambda violation: order_of(engine.system, violation))
 
 
 def deadlock_in(engine: Engine, level: int) -> Violation | None:
@@ -88,19 +88,10 @@ def _broken_step(engine: Engine, name: str, level: int) -> Violation:
         engine.effect_arrays(), engine.works[0], store.units,
     )  # fmt: skip
     trace = first_trace(engine, marks, level)
-    before = trace[-1].state
-    for action in system.actions:
-        after = successor(action, before, system.domain)
-        for each in system.step_properties if isinstance(after, system.domain.cls) else ():
-            if each.of.name == name and not judge_end(system, each, before, after):
-                return violation_at(system, each, (*trace, Step(action, after)))
-    raise not_replayed(f"no step from there violates {name}", trace)
-
-
-def _order(engine: Engine, violation: Violation) -> tuple[int, ...]:
-    """What makes one of two equally long traces the first: its initial state, then its actions."""
-    first, *rest = violation.trace
-    return (engine.system.initial.index(first.state), *(engine.system.actions.index(step.action) for step in rest))
+    found = broken_step(system, name, trace)
+    if found is None:
+        raise not_replayed(f"no step from there violates {name}", trace)
+    return found
 
 
 def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ...]:
@@ -138,11 +129,7 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
     return tuple(trace)
 
 
-def not_replayed(why: str, trace: Sequence[Step]) -> ModelError:
+def not_replayed(why: str, trace: Sequence[Step]) -> Contradiction:
     """What to say of a counterexample that the trees have and plain Python has not."""
     at = f"\n  in the state {trace[-1].state}" if trace else ""
-    return ModelError(
-        f"a counterexample was found that plain Python does not replay: {why}{at}\n"
-        "  does a function of the model depend on anything but its arguments? if not, this is a defect of Highwater:\n"
-        "  please report it with the model; `--engine python` explores without the compiler"
-    )
+    return Contradiction(f"a counterexample was found that plain Python does not replay: {why}{at}")

@@ -18,7 +18,7 @@ from explorer.compiler.wide_nodes import not_widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, STOP, Trees
 from explorer.search.compiled import Compiled, as_arrays
-from explorer.search.store import Store, make_work, spread
+from explorer.search.store import Rows, Store, make_work, spread
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget
@@ -40,14 +40,15 @@ class Engine(Compiled):
     """
 
     def __init__(
-        self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True
+        self, system: System, budget: Budget | None, audit: int, workers: int, symmetry: bool, families: bool = True
     ) -> None:
+        """An engine whose store keeps all states within a budget; without one, rows come from outside."""
         layout = Layout(system.domain)
         self.permutations = permutations_of(system, layout) if symmetry else []
         super().__init__(system, layout, audit, self.permutations, families)
         self.symmetry = tabulate(layout, self.images) if len(self.permutations) > 1 else no_symmetry(layout)
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        self.store = Store(layout, budget, self.pool)
+        self.store = Rows(layout) if budget is None else Store(layout, budget, self.pool)
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self._filters = {program: Filter(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))

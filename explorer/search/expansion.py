@@ -9,6 +9,7 @@ from concurrent.futures import Future, wait
 
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import Work
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.search.checkpoint import Inside
 from explorer.search.engine import Engine
 from explorer.search.progress import Pace
@@ -45,13 +46,13 @@ class Expansion:
             statuses = self._run_all(works, end, begin if self.pending else pause_at)
             self.inside = False  # while rows move
             self._store.close_holes(self._engine.works)
-            if all(status == arrays.DONE for status in statuses):
+            if all(status == DONE for status in statuses):
                 return
-            if arrays.ROWS_FULL in statuses:
+            if ROWS_FULL in statuses:
                 self._fill_up(works, end)
-            if arrays.TABLE_FULL in statuses:
+            if TABLE_FULL in statuses:
                 self._store.grow_table()
-            if arrays.PAUSED in statuses and self._store.shared[arrays.CURSOR] >= pause_at:
+            if PAUSED in statuses and self._store.shared[arrays.CURSOR] >= pause_at:
                 self._pace.adapt()
                 pause_at += self._pace.rows_between_reports
                 self.inside = True
@@ -88,17 +89,17 @@ class Expansion:
                     engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry,
                     work, store.units,
                 )  # fmt: skip
-                if status == arrays.MISSED:
+                if status == MISSED:
                     engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
-                elif status == arrays.MISSED_STEPS:
+                elif status == MISSED_STEPS:
                     engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
-                elif status == arrays.ROWS_FULL:
+                elif status == ROWS_FULL:
                     self.inside = False  # some successors of this batch are counted, and not all are rows
                     return status
                 else:
                     return status
                 if store.shared[arrays.STOP]:  # what this thread waits for may never be learned
-                    return arrays.PAUSED
+                    return PAUSED
         except BaseException:
             store.shared[arrays.STOP] = 1
             raise

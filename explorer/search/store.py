@@ -39,30 +39,68 @@ def spread(pool: Executor | None, function: Callable[[int, int], Any], begin: in
     return list(each(lambda part: function(*part), parts))
 
 
-class Store:
-    """Rows of states, the visited set over them, and the ends of levels.
+class Rows:
+    """Rows of states that come from outside.
+
+    Attributes:
+        rows: all rows, flat.
+        units: a tuple as long as a row, whose length the kernels know when they are compiled.
+        shared: what threads share, see `explorer.kernels.arrays`.
+        level_ends: the number of rows at the end of each level, after a first 0.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.units = (0,) * layout.units
+        self.shared = np.zeros(SHARED, np.int64)
+        self.level_ends = [0]
+        self.hold(np.zeros(0, np.uint32))
+
+    def hold(self, rows: np.ndarray) -> None:
+        """Make rows those of the store."""
+        self.rows, self._cells = rows, memoryview(rows)
+
+    def use(self, rows: np.ndarray) -> None:
+        """Make rows those of the store, all of them one level."""
+        self.hold(rows)
+        self.shared[ROWS] = len(rows) // len(self.units)
+        self.level_ends = [0, 0, self.count]
+
+    @property
+    def count(self) -> int:
+        """How many states there are. Between levels there are no holes among their rows."""
+        return int(self.shared[ROWS])
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest whole level."""
+        return len(self.level_ends) - 2
+
+    def words(self, row: int) -> tuple[int, ...]:
+        """The words of a row."""
+        units = self._cells[row * len(self.units) : (row + 1) * len(self.units)].tolist()
+        return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
+
+
+class Store(Rows):
+    """All states found so far, within a budget, and the visited set over them.
 
     Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing.
     The visited set is made anew from the rows when it grows, after the old one was given back.
 
     Attributes:
-        rows: all rows, flat.
-        units: a tuple as long as a row, whose length the kernels know when they are compiled.
         table: the visited set.
-        shared: what threads share, see `explorer.kernels.arrays`.
         capacity: how many rows the budget allows.
-        level_ends: the number of rows at the end of each level, after a first 0.
         pool: the threads that make the visited set anew, if there is more than one.
     """
 
     def __init__(self, layout: Layout, budget: Budget, pool: Executor | None) -> None:
-        self.units = (0,) * layout.units
+        super().__init__(layout)
         self._layout = layout
         self._row = 4 * layout.units
         self._budget = budget
         self.pool = pool
         self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
-        entry_points.elsewhere = budget.memory is not None
+        entry_points.elsewhere = budget.memory is not None or address_space() is not None
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
             least = self._other + SMALLEST_BUDGET
@@ -71,13 +109,9 @@ class Store:
                 f"{least:,}"
             )
         most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
-        most = self._reserve(most)
-        self._cells = memoryview(self.rows)
-        self._most = most
+        self._most = self._reserve(most)
         self.table = reserve((0,), np.uint32)
-        self.shared = np.zeros(SHARED, np.int64)
         self.capacity = 0
-        self.level_ends = [0]
         self._room = np.zeros((1, layout.words), np.uint64)
 
     def _reserve(self, most: int) -> int:
@@ -89,7 +123,7 @@ class Store:
         most = most if left is None else min(most, left // 2 // self._row)
         while True:
             try:
-                self.rows = reserve(((max(1, most) + RESERVED_ROWS) * len(self.units),), np.uint32)
+                self.hold(reserve(((max(1, most) + RESERVED_ROWS) * len(self.units),), np.uint32))
                 return max(1, most)
             except MemoryError as error:
                 if most * self._row < SMALLEST_BUDGET:
@@ -105,16 +139,6 @@ class Store:
     def room(self) -> int:
         """Bytes that the budget leaves beside what is known."""
         return max(0, self._memory - self.bytes_taken)
-
-    @property
-    def count(self) -> int:
-        """How many states are known. Between levels there are no holes among their rows."""
-        return int(self.shared[ROWS])
-
-    @property
-    def depth(self) -> int:
-        """The depth of the deepest whole level."""
-        return len(self.level_ends) - 2
 
     @property
     def bytes_taken(self) -> int:
@@ -151,15 +175,6 @@ class Store:
         self.level_ends = list(level_ends)
         self.shared[ROWS] = rows
         self.grow_table()
-
-    def use(self, rows: np.ndarray) -> None:
-        """Make other rows those of the store."""
-        self.rows, self._cells = rows, memoryview(rows)
-
-    def words(self, row: int) -> tuple[int, ...]:
-        """The words of a row."""
-        units = self._cells[row * len(self.units) : (row + 1) * len(self.units)].tolist()
-        return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
 
     def find(self, words: Sequence[int]) -> int:
         """The row of a representative, or -1."""

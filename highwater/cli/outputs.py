@@ -108,9 +108,9 @@ class Outputs:
 
             yield lambda: write_sarif(paths["sarif"], results, problems, incomplete)
         if FOLDER in paths:
-            from highwater.viewer.index import write_gallery  # imports jinja2
+            from highwater.viewer.index import write_pages  # imports jinja2
 
-            yield lambda: write_gallery(paths[FOLDER], data["results"], incomplete)
+            yield lambda: write_pages(paths[FOLDER], data["results"], incomplete)
 
     def _tell_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
         from highwater.reports import github

@@ -166,45 +166,47 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     from rich.text import Text
 
     from highwater.reports.terminal import make_console, show_state, show_trace, show_witness
-    from highwater.viewer.index import story_of
+    from highwater.viewer.index import counterexample_in
     from highwater.viewer.lanes import show_lanes
     from highwater.visible import visible
 
-    story, console = story_of(entry), make_console()
-    violation, steps = story.violation, story.violation.trace
+    counterexample, console = counterexample_in(entry), make_console()
+    violation, steps = counterexample.violation, counterexample.violation.trace
     _refuse_step(entry, step, len(steps))
     console.print(_headline(entry, violation))
     if changes:
-        show_trace(console, story.system, *((steps, violation.back_to) if step is None else (steps[: step + 1], None)))
+        show_trace(
+            console, counterexample.system, *((steps, violation.back_to) if step is None else (steps[: step + 1], None))
+        )
     else:
-        show_lanes(console, story, step)
+        show_lanes(console, counterexample, step)
     if step is None:
         show_witness(console, violation)
-        for found in story.told:
+        for found in counterexample.worth_showing:
             since = f"since step {found.since}" if found.since else "from the start"
             console.print(Text(f"      {visible(f'{found.part} is {found.value}')} {since}", "dim"))
-        if steady := len(story.looked_at) - len(story.told):
+        if steady := len(counterexample.looked_at) - len(counterexample.worth_showing):
             console.print(Text(f"      {steady} parts of the state that no step changed", "dim"))
-        if story.unexplained:
-            console.print(Text(f"      which steps it depends on cannot be told: {story.unexplained}", "dim"))
+        if counterexample.unexplained:
+            console.print(Text(f"      which steps it depends on cannot be told: {counterexample.unexplained}", "dim"))
     else:
-        meaning = story.scenes[step].meaning
+        meaning = counterexample.steps[step].meaning
         if step:
             console.print(Text(f"\n    {meaning.line}"))
             console.print(Text(f"    {meaning.source}", "dim"))
         console.print(f"\n    the state after step {step}")
-        show_state(console, story.system.domain, steps[step].state)
+        show_state(console, counterexample.system.domain, steps[step].state)
     console.print()
 
 
 def _write(entry: dict[str, Any], files: dict[str, Path]) -> None:
     from highwater.viewer.exports import EXPORTS
-    from highwater.viewer.index import story_of
+    from highwater.viewer.index import counterexample_in
     from highwater.viewer.pages import trace_page
 
-    story = story_of(entry)
+    counterexample = counterexample_in(entry)
     for kind, out in files.items():
-        _put(out, trace_page(story) if kind == "html" else EXPORTS[kind](story))
+        _put(out, trace_page(counterexample) if kind == "html" else EXPORTS[kind](counterexample))
 
 
 def _put(out: Path, text: str) -> None:
@@ -231,7 +233,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
         _put(out, compare_page(comparison))
         return
     console = make_console()
-    console.print(_headline(entry, comparison.story.violation))
+    console.print(_headline(entry, comparison.counterexample.violation))
     console.print(Text(f"    {comparison.summary}"))
     for number, row in enumerate(comparison.rows):
         if step is not None and number != step:
@@ -248,7 +250,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
 
 def _explore(entry: dict[str, Any]) -> None:
     from highwater.files import ReportError
-    from highwater.viewer.index import story_of
+    from highwater.viewer.index import counterexample_in
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise ReportError("--interactive needs a terminal")
@@ -260,4 +262,4 @@ def _explore(entry: dict[str, Any]) -> None:
         raise ReportError(
             "--interactive needs the library textual; install it with: pip install 'highwater[tui]'"
         ) from None
-    Explorer(story_of(entry)).run()
+    Explorer(counterexample_in(entry)).run()

@@ -21,8 +21,9 @@ from highwater.reports.replaying import Subject, replay, subject_of
 from highwater.reports.results import as_data
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
-from highwater.viewer.story import Scene, Story
-from highwater.viewer.telling import in_words, other_properties, protocol_in_words, tell, tell_steps
+from highwater.viewer.showing import counterexample_of, other_properties, shown_trace
+from highwater.viewer.shown import Counterexample, ShownStep
+from highwater.viewer.wording import in_words, protocol_in_words
 from model.language.declarations import Instance
 
 MOST_NAMED = 3  # toggles that differ; where more do, the protocol's name says it better
@@ -51,8 +52,8 @@ class Row:
     """
 
     outcome: StepOutcome
-    ours: Scene
-    theirs: Scene
+    ours: ShownStep
+    theirs: ShownStep
     action: str
     differences: tuple[str, ...]
 
@@ -62,13 +63,13 @@ class Comparison:
     """A counterexample and its schedule under another protocol.
 
     Attributes:
-        story: the counterexample.
+        counterexample: the counterexample.
         protocol: the other protocol in words, and what of it is different.
         rows: a step each, the initial states first.
         first: the first step that is not the same; None where all are.
     """
 
-    story: Story
+    counterexample: Counterexample
     protocol: str
     difference: str
     rows: tuple[Row, ...]
@@ -77,7 +78,7 @@ class Comparison:
     @property
     def summary(self) -> str:
         """The result in one sentence."""
-        name = self.story.violation.property
+        name = self.counterexample.violation.property
         broken = name in self.rows[-1].theirs.violated
         ever = next((row.theirs.number for row in self.rows if name in row.theirs.violated), None)
         end = f"{name} holds after every step"
@@ -108,7 +109,7 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
     """
     system, violation = replay(entry)
     subject = subject_of(entry)
-    story = tell(entry, system, violation, subject=subject)
+    counterexample = counterexample_of(entry, system, violation, subject=subject)
     other, toggles = _other(entry, subject, against)
     if other.definition.state is not subject.definition.state:
         raise ReportError(
@@ -117,7 +118,7 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
         )
     drawing = drawing_of(system.domain.cls)
     trace, outcomes = _schedule(other.system, drawing, violation.trace)
-    telling = tell_steps(other.system, trace, drawing, violation.property, other_properties(other))
+    shown = shown_trace(other.system, trace, drawing, violation.property, other_properties(other))
     rows = tuple(
         Row(
             outcome,
@@ -127,7 +128,7 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
             _differences(system, a.state, b.state),
         )
         for outcome, ours, theirs, a, b in zip(
-            outcomes, story.scenes, telling.scenes, violation.trace, trace, strict=True
+            outcomes, counterexample.steps, shown.steps, violation.trace, trace, strict=True
         )
     )
     first = next((number for number, row in enumerate(rows) if row.outcome is not StepOutcome.SAME), None)
@@ -136,7 +137,7 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
     named = next((text.partition("=")[2].strip() for text in against if text.startswith("preset")), entry.get("preset"))
     words = protocol_in_words(other.model, other.protocol, named)
     shown = words if len(difference) > MOST_NAMED else in_words(difference) or "the same protocol"
-    return Comparison(story, words, shown, rows, first)
+    return Comparison(counterexample, words, shown, rows, first)
 
 
 def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -> tuple[Subject, dict[str, Any]]:

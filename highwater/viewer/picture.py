@@ -80,7 +80,7 @@ class Log:
 
 
 @attrs.frozen
-class Chips:
+class NameSet:
     """A set of names, such as an ISR.
 
     Attributes:
@@ -113,7 +113,7 @@ class Lane:
 
     badges: tuple[Badge, ...] = ()
     logs: tuple[Log, ...] = ()
-    chips: tuple[Chips, ...] = ()
+    name_sets: tuple[NameSet, ...] = ()
     facts: tuple[Fact, ...] = ()
 
 

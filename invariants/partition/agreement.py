@@ -39,8 +39,11 @@ def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
     """S9: no two running brokers presume leadership in the same leader epoch.
 
     The controller publishes each epoch once, with one leader; a deposed leader can only undo that by a write to
-    ZooKeeper that names no version. Kind: state. When false: two brokers write records of one epoch. Source: KAFKA-428;
-    the leader epoch of kafka.controller.KafkaController (0.8 to 3.8).
+    ZooKeeper that names no version.
+
+    Kind: state.
+    When false: two brokers write records of one epoch.
+    Source: KAFKA-428; the leader epoch of kafka.controller.KafkaController (0.8 to 3.8).
     """
     if one >= other or not partition.leads(one) or not partition.leads(other):
         return True

@@ -46,9 +46,11 @@ def refused_records_are_not_exposed(
     """S25: a record that was refused after the append is not exposed as long as the ISR is too small.
 
     It is refused when the producer has waited too long, or when it is committed by fewer than min.insync.replicas. What
-    is exposed once the ISR is large enough again was not promised to be gone. Kind: step. When false: a consumer reads
-    what the producer was told has failed. Source: KAFKA-15583; kafka.cluster.Partition#checkEnoughReplicasReachOffset
-    (3.5; 3.7).
+    is exposed once the ISR is large enough again was not promised to be gone.
+
+    Kind: step.
+    When false: a consumer reads what the producer was told has failed.
+    Source: KAFKA-15583; kafka.cluster.Partition#checkEnoughReplicasReachOffset (3.5; 3.7).
     """
     if record not in after.clients.rejected or len(after.clients.exposed) == len(before.clients.exposed):
         return True

@@ -170,8 +170,11 @@ def followers_do_not_diverge(
     """S7: a follower in its leader's epoch that is done with truncating has its leader's records.
 
     Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may
-    fetch. Kind: state. When false: the follower fetches on behind records that its leader does not have. Source:
-    KIP-279; KAFKA-6361.
+    fetch.
+
+    Kind: state.
+    When false: the follower fetches on behind records that its leader does not have.
+    Source: KIP-279; KAFKA-6361.
     """
     ours, theirs = partition.replicas[leader], partition.replicas[follower]
     if not ours.has_offset(offset) or not theirs.has_offset(offset) or ours.log[offset] == theirs.log[offset]:

@@ -7,13 +7,14 @@ from model.language.domain import Integers, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_elr
+from model.partition.disturbing import failing, stopping
 from model.partition.logs import stopped, without_epochs_from
 from model.partition.protocol import CheckpointCovers, PartitionProtocol
 from model.partition.state import Partition, Process, Replica, Standing
 
 
 @action(actor="broker", needs=lambda bounds: bounds.process_crashes, broker=brokers)
-def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
+def crash(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
     """A broker's process is killed; what it has written is safe with the operating system.
 
     Actor: the broker.
@@ -25,7 +26,8 @@ def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Par
     if not partition.replicas[broker].is_up:
         return None
     after = partition.with_replica(broker, stopped(partition.replicas[broker], protocol, Process.DOWN))
-    return evolve(after, used=partition.spent("process_crashes"))
+    used = stopping(partition, broker, "process_crashes", bounds)
+    return evolve(after, used=failing(partition, used, broker, bounds))
 
 
 @action(
@@ -34,7 +36,9 @@ def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Par
     broker=brokers,
     kept=lambda bounds: Integers(0, bounds.log_length_max),
 )
-def crash_with_loss(partition: Partition, broker: int, kept: int, protocol: PartitionProtocol) -> Partition | None:
+def crash_with_loss(
+    partition: Partition, broker: int, kept: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A broker's machine fails, and what was not flushed is gone.
 
     Actor: the broker.
@@ -51,9 +55,9 @@ def crash_with_loss(partition: Partition, broker: int, kept: int, protocol: Part
         without_epochs_from(evolve(replica, log=replica.log[:kept]), kept) if kept < replica.log_end_offset else replica
     )
     cut = evolve(cut, high_watermark=min(replica.high_watermark, kept))
-    return evolve(
-        partition.with_replica(broker, stopped(cut, protocol, Process.DOWN)), used=partition.spent("lossy_crashes")
-    )
+    used = stopping(partition, broker, "lossy_crashes", bounds)
+    after = partition.with_replica(broker, stopped(cut, protocol, Process.DOWN))
+    return evolve(after, used=failing(partition, used, broker, bounds))
 
 
 @action(actor="broker", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers)
@@ -80,11 +84,12 @@ def restart(
     Actor: the broker.
     Enabled: it is down, and the controller has noticed; or its session has expired, and the controller is about to
         fence it. Where registering takes it out of the ISR, the second is the first in one step.
-    Effect: it runs, and knows its log, and of its high watermark what the checkpoint says; it has a new broker epoch
-        and is fenced until it has caught up with the metadata. Registered before it was fenced, it is still in the ISR,
-        and leads if it led. Where the protocol has it so, a broker that was not shut down in order loses its place in
-        ISR and ELR, because it may have lost data.
-    Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2);
+    Effect: it runs, and knows its log, the leader epochs that have records there, and of its high watermark what the
+        checkpoint says; it has a new broker epoch and is fenced until it has caught up with the metadata. Registered
+        before it was fenced, it is still in the ISR, and leads if it led. Where the protocol has it so, a broker that
+        was not shut down in order loses its place in ISR and ELR, because it may have lost data.
+    Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2); kafka.log.Log,
+        whose loading cuts the epoch cache at the log end offset (0.11 to 2.8), kafka.log.LogLoader#load (3.0 to 3.8);
         org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
@@ -107,7 +112,8 @@ def restart(
         changed = with_elr(
             evolve(changed, partition_epoch=quorum.partition_epoch + 1), quorum.isr - gone, gone, protocol, bounds
         )
-    return evolve(partition, quorum=changed).with_replica(broker, evolve(replica, process=Process.UP, clean=False))
+    loaded = without_epochs_from(replica, replica.log_end_offset)
+    return evolve(partition, quorum=changed).with_replica(broker, evolve(loaded, process=Process.UP, clean=False))
 
 
 def with_checkpoint(replica: Replica) -> Replica:

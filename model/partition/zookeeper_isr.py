@@ -39,16 +39,14 @@ def recorded(partition: Partition, leader: int, isr: Set[int]) -> Partition:
 def refreshed(
     partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """What a leader makes of a conditional write that failed: nothing, or it learns the version where that is safe.
+    """What a leader makes of a conditional write that failed: nothing, or it learns the version if that is safe.
 
     Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382) takes a version whose data is what
         it wanted to write.
     """
     replica, quorum = partition.replicas[leader], partition.quorum
     same_epoch = quorum.leader == leader and replica.leader_epoch == partition.leader_epoch
-    if protocol.cas_conflict is CasConflict.SKIP or not same_epoch:
-        return None
-    if protocol.cas_conflict is CasConflict.REREAD and quorum.isr != isr:
+    if protocol.cas_conflict is CasConflict.SKIP or not same_epoch or quorum.isr != isr:
         return None
     return committed(partition, leader, quorum.isr, quorum.partition_epoch, protocol, bounds, replica)
 

@@ -226,7 +226,7 @@ def admit_task(
         partition = TaskContext.get().partitionId()
         blocks: list[Block] = []
         for batch in batches:
-            for owner, source, number, block in zip(*(column for column in batch.columns), strict=True):
+            for owner, source, number, block in zip(*batch.columns, strict=True):
                 if number.as_py() == REPORT:
                     yield _report(block.as_py().decode())
                 else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from explorer.compiler.effects import COPY_FIELD
+from explorer.compiler.decision_trees import UNKNOWN
+from explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
 from explorer.kernels import entry_points, intrinsics, recent, rows, trees
 from explorer.kernels.arrays import EffectArrays
 
@@ -49,6 +51,40 @@ def test_a_swap_happens_only_where_the_expected_value_stands() -> None:
     array = np.array([7, 7, 7], np.uint32)
     assert (swapped(array, 5, 9), array.tolist()) == (7, [7, 7, 7])
     assert (swapped(array, 7, 9), array.tolist()) == (7, [7, 9, 7])
+
+
+@njit(nogil=True)
+def asks(branches: Any) -> None:
+    """Ask for the first branch until the second one is set."""
+    while intrinsics.load(branches, np.uint64(1)) == np.uint64(0):
+        trees.ask_for(branches, np.uint64(0))
+
+
+@njit(nogil=True)
+def answers_lost(branches: Any, rounds: int) -> int:
+    """Forget the first branch, and answer some moments later, again and again: how often the answer does not stay."""
+    lost = 0
+    for answer in range(rounds):
+        branches[0] = np.uint64(UNKNOWN)
+        for _ in range(answer % 64):
+            intrinsics.load(branches, np.uint64(0))
+        branches[0] = np.uint64(FIRST_EFFECT + answer)
+        for _ in range(64):
+            lost += intrinsics.load(branches, np.uint64(0)) != np.uint64(FIRST_EFFECT + answer)
+    branches[1] = np.uint64(1)
+    return lost
+
+
+def test_asking_for_a_branch_never_takes_away_what_was_learned_meanwhile() -> None:
+    branches = np.array([UNKNOWN, 1], np.uint64)
+    asks(branches)  # compiled before the two threads begin
+    answers_lost(branches, 0)
+    branches[1] = 0
+    thread = threading.Thread(target=asks, args=(branches,))
+    thread.start()
+    lost = answers_lost(branches, 4_000_000)
+    thread.join()
+    assert lost == 0
 
 
 @njit

@@ -16,11 +16,10 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.analysis import simulate as walks_of
-from explorer.analysis.simulate import simulate
+from explorer.analysis import simulate
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first, counterexamples, plain_python
-from explorer.system import ModelError, System
+from explorer.system import Contradiction, ModelError, System
 from explorer.verdict import Verdict
 from model.language.declarations import Action, Invariant, action, invariant
 from model.language.domain import (
@@ -252,7 +251,7 @@ def test_every_path_is_compared_in_random_walks_and_on_parts_of_levels_too(syste
     function, why = REFUSED["an exact type by another name, late"]
     system = system_of([attrs.evolve(START, number=40)], [as_action(function)])
     with pytest.raises(ModelError, match=why):
-        simulate(system, walks=10, depth=3, seed=1, audit=0)
+        simulate.simulate(system, walks=10, depth=3, seed=1, audit=0)
     engine = PartitionWorker(system, symmetry=True, audit=0)
     with pytest.raises(ModelError, match=why):
         list(engine.expand(engine.representative_rows(system.initial), owners=1))
@@ -451,9 +450,9 @@ def test_a_counterexample_that_plain_python_does_not_replay_is_an_error(
     system_of: SystemOf, monkeypatch: pytest.MonkeyPatch, walks: bool
 ) -> None:
     system = system_of([START], [count], [as_invariant(lambda state: state.number == 3)])
-    for module in (counterexamples, walks_of):
+    for module in (counterexamples, simulate):
         monkeypatch.setattr(module, "successor", lambda action, state, domain: None)
-    with pytest.raises(ModelError) as error:
-        simulate(system, walks=1, depth=5, seed=1) if walks else breadth_first.explore(system)
+    with pytest.raises(Contradiction) as error:
+        simulate.simulate(system, walks=1, depth=5, seed=1) if walks else breadth_first.explore(system)
     assert "does not replay" in str(error.value)
-    assert "a defect of Highwater" in str(error.value)
+    assert "this is a defect\n  of Highwater" in str(error.value)

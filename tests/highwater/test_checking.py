@@ -15,14 +15,14 @@ import attrs
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.verdict import Verdict, Violation
+from highwater import api, prospect
 from highwater.claims.checking import Status, check_spec, judge_claim
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
 from highwater.reports.terminal import make_console, show_state, show_witness, verdict_line
-from model.language.declarations import prospect
+from model.language import declarations
 from model.language.domain import Struct
 from model.reference.state import Cluster
 from tests.highwater.conftest import QUICK
@@ -321,7 +321,7 @@ def test_a_prospect_of_ones_own_can_be_checked() -> None:
     )
     assert result.verdict is Verdict.VIOLATED
     assert result.violation.property == "somebody_leads"
-    assert api.prospect is prospect
+    assert prospect is declarations.prospect
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -114,6 +115,44 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
     assert "of our own" in text
     assert text.startswith("highwater ")
     assert kept.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_a_counterexample_that_plain_python_does_not_replay_exits_70(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for module in ("explorer.search.counterexamples", "explorer.analysis.simulate"):
+        monkeypatch.setattr(f"{module}.successor", lambda action, state, domain: None)
+    bounds = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
+    protocol = {"variant": "truncate-to-high-watermark"}
+    spec = write_spec(protocol=protocol, bounds=bounds, check=["strong_isr"], expect={"verdict": "violated"})
+    result = highwater(command, spec, may_fail=True)
+    assert (result.exit_code, result.stdout) == (70, "")
+    first, *_, last = result.stderr.splitlines()
+    assert first.startswith("highwater: a counterexample was found that plain Python does not replay: ")
+    assert "of Highwater: please report it with the model" in last
+
+
+def within_address_space(size: int, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    return run(*arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+
+
+def test_too_little_address_space_to_load_anything_is_told_in_one_line(write_spec: Write) -> None:
+    ended = within_address_space(100 << 20, "check", write_spec())
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert one_line(ended.stderr) == "highwater: needs 256 MiB of address space; `ulimit -v` allows 100 MiB"
+
+
+@pytest.mark.parametrize("size", [260, 280, 300, 330, 400, 500])
+def test_little_address_space_is_enough_or_ends_with_one_line(write_spec: Write, size: int) -> None:
+    ended = within_address_space(size << 20, "check", write_spec())
+    assert ended.returncode in (0, 3)
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 0 or "budget" in ended.stdout or "out of memory" in one_line(ended.stderr)
+
+
+def test_a_gibibyte_of_address_space_is_enough_for_a_small_search(write_spec: Write) -> None:
+    assert within_address_space(1 << 30, "check", write_spec()).returncode == 0
 
 
 def test_every_command_is_among_those_that_were_made_to_fail() -> None:

@@ -10,8 +10,8 @@ import networkx
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.analysis import graph
+from highwater import api
 from highwater.reports import terminal
 
 Run = Callable[..., Result]

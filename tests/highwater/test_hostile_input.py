@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.verdict import Progress
-from highwater import SpecError
+from highwater import SpecError, api
 from highwater.claims.positions import line_of_key
 from highwater.limits import LARGEST_SPEC
 from highwater.reports.terminal import time_left

@@ -18,7 +18,7 @@ from highwater.reports.replaying import replay
 from highwater.reports.results import entry_of, report, write_json
 from highwater.reports.terminal import plain_text
 from highwater.viewer.exports import EXPORTS
-from highwater.viewer.index import story_of
+from highwater.viewer.index import counterexample_in
 from highwater.viewer.pages import trace_page
 
 SPECS = Path(__file__).parents[2] / "specs" / "partition" / "liveness"
@@ -69,15 +69,15 @@ def test_a_lasso_that_is_not_what_it_says_is_refused(
 
 def test_the_property_is_false_from_where_it_waits_for_ever(lasso: dict[str, Any]) -> None:
     """The follower learns at step 9 whom it follows; but the leader was ahead of it before, and stays so."""
-    story = story_of(lasso)
-    false = [scene.number for scene in story.scenes if "followers_reach_the_log_end" in scene.violated]
+    trace = counterexample_in(lasso)
+    false = [step.number for step in trace.steps if "followers_reach_the_log_end" in step.violated]
     assert false == list(range(false[0], 12))
-    assert [scene.number for scene in story.scenes if story.repeats(scene)] == [10, 11]
-    assert not any("followers_reach_the_log_end" in scene.unjudged for scene in story.scenes)
+    assert [step.number for step in trace.steps if trace.repeats(step)] == [10, 11]
+    assert not any("followers_reach_the_log_end" in step.unjudged for step in trace.steps)
 
 
 def test_a_page_draws_the_way_back(lasso: dict[str, Any], end: dict[str, Any]) -> None:
-    page, other = trace_page(story_of(lasso)), trace_page(story_of(end))
+    page, other = trace_page(counterexample_in(lasso)), trace_page(counterexample_in(end))
     assert '"back_to": 9' in page
     assert '<a href="#step=10">step 10 again</a>, and so on for ever' in page
     assert page.count("is on the cycle") == 2
@@ -86,18 +86,18 @@ def test_a_page_draws_the_way_back(lasso: dict[str, Any], end: dict[str, Any]) -
 
 
 def test_exports_have_the_cycle(lasso: dict[str, Any], end: dict[str, Any]) -> None:
-    story = story_of(lasso)
-    assert json.loads(EXPORTS["itf"](story))["loop"] == 9
-    assert json.loads(EXPORTS["itf"](story_of(end)))["loop"] == 6
-    mermaid = EXPORTS["mermaid"](story)
+    trace = counterexample_in(lasso)
+    assert json.loads(EXPORTS["itf"](trace))["loop"] == 9
+    assert json.loads(EXPORTS["itf"](counterexample_in(end)))["loop"] == 6
+    mermaid = EXPORTS["mermaid"](trace)
     assert (
         mermaid.index("    loop for ever\n")
         < mermaid.index("10 fetch")
         < mermaid.index("11 receive")
         < mermaid.index("    end\n")
     )
-    assert 's11 -> s10 [color=red, style=bold, label="for ever"' in EXPORTS["dot"](story)
-    assert [line.endswith(",for ever") for line in EXPORTS["csv"](story).splitlines()].count(True) == 2
+    assert 's11 -> s10 [color=red, style=bold, label="for ever"' in EXPORTS["dot"](trace)
+    assert [line.endswith(",for ever") for line in EXPORTS["csv"](trace).splitlines()].count(True) == 2
 
 
 def test_the_terminal_says_how_it_goes_on(lasso: dict[str, Any], tmp_path: Path) -> None:

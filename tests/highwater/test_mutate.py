@@ -11,9 +11,8 @@ import attrs
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.verdict import Budget
-from highwater import SpecError
+from highwater import SpecError, Verdict, api
 from highwater.claims.mutation import Fate, Mutation, mutate
 from model.language.declarations import action, invariant
 from model.language.definition import Definition, Model, NoToggles
@@ -227,9 +226,9 @@ def test_a_spec_that_does_not_hold_is_refused(highwater: Run, write_spec: Write)
 def test_an_interrupt_ends_it_with_what_was_found(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from highwater.claims import mutation as module
+    from highwater.claims import mutation
 
-    real, report, calls = module.check_spec, tmp_path / "mutations.json", []
+    real, report, calls = mutation.check_spec, tmp_path / "mutations.json", []
 
     def interrupted(*arguments: object, **options: object) -> object:
         result = real(*arguments, **options)
@@ -238,10 +237,10 @@ def test_an_interrupt_ends_it_with_what_was_found(
             return result
         return attrs.evolve(
             result,
-            outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=api.Verdict.UNKNOWN, violations=()),
+            outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=Verdict.UNKNOWN, violations=()),
         )
 
-    monkeypatch.setattr(module, "check_spec", interrupted)
+    monkeypatch.setattr(mutation, "check_spec", interrupted)
     result = highwater("mutate", write_spec(), "--json", report)
     assert (result.exit_code, result.stderr) == (130, "interrupted\n")
     assert "1 of 1 mutations caught; 4 not tried" in result.stdout

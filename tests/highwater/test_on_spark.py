@@ -67,7 +67,7 @@ def test_spark_without_pyspark_is_explained_in_one_line(
 def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     highwater: Callable[..., Result], write_spec: Callable[..., Path], tmp_path: Path, spark: Any
 ) -> None:
-    """All commands of one story, in order, since each needs the one before."""
+    """All commands in order, because each needs the one before."""
     spec, levels, report = write_spec(), tmp_path / "levels [1] of {all}", tmp_path / "report.json"
     whole = highwater("check", spec, "--json", report)
     expected = json.loads(report.read_text())["results"][0]

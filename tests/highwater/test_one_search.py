@@ -25,7 +25,7 @@ from explorer.search.durable import CheckpointError
 from explorer.search.fingerprint import Fingerprint, described, differences, fingerprint
 from explorer.system import System
 from explorer.verdict import Budget
-from highwater.claims import own as model_path
+from highwater.claims import own
 from highwater.claims.resolving import build_system, resolve_model, toggles_of
 from highwater.claims.spec import load_spec
 from highwater.claims.tables import Wrong
@@ -228,7 +228,7 @@ SPEC = 'model = "counter:COUNTER"\nbounds = { most = 60 }\ncheck = ["small"]\n'
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     for name, text in {**FILES, "claim.toml": SPEC}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -243,45 +243,45 @@ def check(folder: Path, *options: Any, **environment: str) -> subprocess.Complet
 
 
 @pytest.fixture
-def forget(own: Path) -> Iterator[None]:
+def forget(folder: Path) -> Iterator[None]:
     """Forget the modules from there."""
     path = list(sys.path)
     yield
     for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(str(own)):
+        if (getattr(module, "__file__", None) or "").startswith(str(folder)):
             del sys.modules[name]
     sys.path[:] = path
 
 
 @pytest.mark.usefixtures("forget")
-def test_every_module_beside_a_model_of_ones_own_is_part_of_its_search(own: Path) -> None:
+def test_every_module_beside_a_model_of_ones_own_is_part_of_its_search(folder: Path) -> None:
     """Also those that only other modules import, and those that only a function imports."""
-    model_path.search([own])
-    system = load_spec(own / "claim.toml").system()
+    own.search([folder])
+    system = load_spec(folder / "claim.toml").system()
     before = prints_of(system)
     for name, text in FILES.items():
-        (own / name).write_text(text + "# changed\n", encoding="utf-8")
+        (folder / name).write_text(text + "# changed\n", encoding="utf-8")
         module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
         assert differences(before, prints_of(system)) == (
             [] if module == "unused" else [f"the module {module} differs"]
         )
-        (own / name).write_text(text, encoding="utf-8")
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_a_check_does_not_go_on_after_a_module_was_edited(own: Path) -> None:
-    assert check(own, "--max-depth", 5, EXTRA="1").returncode == 3
-    text = (own / "rules.py").read_text(encoding="utf-8")
-    (own / "rules.py").write_text(text.replace("limits.END", "limits.END + 2"), encoding="utf-8")
-    result = check(own, "--resume", EXTRA="1")
+def test_a_check_does_not_go_on_after_a_module_was_edited(folder: Path) -> None:
+    assert check(folder, "--max-depth", 5, EXTRA="1").returncode == 3
+    text = (folder / "rules.py").read_text(encoding="utf-8")
+    (folder / "rules.py").write_text(text.replace("limits.END", "limits.END + 2"), encoding="utf-8")
+    result = check(folder, "--resume", EXTRA="1")
     assert result.returncode == 2
     assert "is a checkpoint of another search: the module rules differs\n" in result.stderr
-    (own / "rules.py").write_text(text, encoding="utf-8")
-    result = check(own, "--resume")
+    (folder / "rules.py").write_text(text, encoding="utf-8")
+    result = check(folder, "--resume")
     assert result.returncode == 2
     # what comes from elsewhere than the source
     assert "the constant rules.EXTRA is 1 there and 0 here\n" in result.stderr
-    assert "states  48 distinct" in check(own, "--resume", EXTRA="1").stdout
+    assert "states  48 distinct" in check(folder, "--resume", EXTRA="1").stdout
 
 
 # --- Properties with parameters, and what is in a fingerprint

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.search import breadth_first
-from highwater import SpecError
+from highwater import SpecError, Status, Verdict, api
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
@@ -314,6 +313,21 @@ def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwate
         assert f"at {source}:" in result.stderr
 
 
+def test_a_field_that_the_constructor_does_not_take_is_refused(highwater: Run, lock: Path) -> None:
+    source = lock / "lock_service.py"
+    hidden = "newest: int = attrs.field(init=False, default=0, metadata={'domain': tokens})"
+    text = source.read_text(encoding="utf-8").replace("newest: int = within(tokens)", hidden)
+    source.write_text(text, encoding="utf-8")
+    spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
+    for command in (("check",), ("check", "--engine", "python"), ("simulate",), ("graph",), ("mutate",)):
+        result = highwater(command[0], spec, *command[1:], "--model-path", lock)
+        assert (result.exit_code, result.stdout) == (2, ""), command
+        assert result.stderr.splitlines() == [
+            f"highwater: {spec}: World.newest has init=False: a record of a state is made from all its fields; make it "
+            "a property instead"
+        ]
+
+
 def test_an_error_of_the_checker_is_not_blamed_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it would be told if the checker's own code failed while a model is explored."""
     monkeypatch.setattr(breadth_first, "violations_in", None)
@@ -394,13 +408,13 @@ def test_two_properties_of_one_name_are_refused() -> None:
 def test_check_takes_a_file_or_a_claim(root: Path) -> None:
     path = root / "specs" / "fencing" / "kip_320_keeps_committed_records_on_two_brokers.toml"
     result = api.check(str(path))
-    assert (result.ok, result.verdict, result.outcome.distinct_states) == (True, api.Verdict.HOLDS, 957)
+    assert (result.ok, result.verdict, result.outcome.distinct_states) == (True, Verdict.HOLDS, 957)
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
     violated = api.check(api.claim(check=[logs_are_empty], **keys))
-    assert violated.status is api.Status.UNMET
+    assert violated.status is Status.UNMET
     assert violated.violation is not None
     assert violated.violation.witness == "b0 has a record"
-    assert api.check(api.claim(check=["weak_isr"], **keys), max_states=5).status is api.Status.UNDECIDED
+    assert api.check(api.claim(check=["weak_isr"], **keys), max_states=5).status is Status.UNDECIDED
     assert api.check(api.claim(check=["weak_isr"], **keys), engine="python").outcome.distinct_states == 277
 
 

@@ -128,16 +128,16 @@ DRIVER = """
 import functools, json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 import toys
-from spark.driver import explore as search
+from spark.driver import explore
 from spark.driver.session import session
-search.ROWS_WORTH_A_JOB = 0
+explore.ROWS_WORTH_A_JOB = 0
 url, folder, resume, make, partitions = json.loads(sys.argv[2])
 make = functools.partial(getattr(toys, make[0]), *make[1:])
 print("begin", flush=True)
 here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 spark = session(url, **here, **{"spark.ui.enabled": "false", "spark.executor.memory": "512m"})
 tell = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
-outcome = search.explore(make, spark=spark, checkpoint=folder, resume=resume, partitions=partitions, on_progress=tell)
+outcome = explore.explore(make, spark=spark, checkpoint=folder, resume=resume, partitions=partitions, on_progress=tell)
 counts = [outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]
 print("found", json.dumps(counts), flush=True)
 spark.stop()

@@ -17,7 +17,6 @@ from explorer.search import breadth_first, plain_python
 from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
-from spark.driver import explore as search
 from spark.driver.explore import explore
 from spark.driver.session import ClusterError
 
@@ -29,7 +28,7 @@ KIP_101 = functools.partial(
 @pytest.fixture
 def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """No level is small enough for the driver."""
-    monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 0)
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 0)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +47,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     spark: Any, told: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a violation at the end, whose trace leads back through both."""
-    monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 300)
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 300)
     seen: list[Progress] = []
     outcome = explore(KIP_101, spark=spark, partitions=2, on_progress=seen.append)
     expected = breadth_first.explore(KIP_101())
@@ -115,6 +114,13 @@ def test_a_model_that_raises_on_an_executor_is_reported_as_on_one_machine(spark:
         explore(toys.raises, spark=spark, partitions=2)
     assert str(raised.value) == str(expected.value)
     assert "ZeroDivisionError" in str(raised.value)
+
+
+def test_a_property_that_treats_a_name_in_its_own_way_is_refused_on_executors(
+    spark: Any, all_on_the_cluster: None
+) -> None:
+    with pytest.raises(ModelError, match=r"the_first_broker_has_no_record .* apart, which the model declares"):
+        explore(toys.tells_brokers_apart, spark=spark, partitions=2)
 
 
 def test_executors_with_another_model_are_refused(spark: Any, all_on_the_cluster: None, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from highwater.viewer.picture import Badge, Chips, Drawing, Fact, Lane, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Drawing, Fact, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import names, role
 from model.controller.brokers import Role
 from model.controller.context import Answer, Context
@@ -38,12 +38,14 @@ def zookeeper_lane(cluster: Cluster) -> Lane:
             short=f"{'-' if zk.controller is None else f'c{zk.controller}'} e{zk.controller_epoch}",
         )
     ]
-    chips = [Chips("registered", names(broker for broker, epoch in enumerate(zk.registrations) if epoch is not None))]
+    name_sets = [
+        NameSet("registered", names(broker for broker, epoch in enumerate(zk.registrations) if epoch is not None))
+    ]
     facts = [Fact("replicas", listed(zk.assignment))] if zk.assignment else []
     if zk.leadership is not None:
         who = "no leader" if zk.leadership.leader is None else f"b{zk.leadership.leader} leads"
         badges.append(Badge(f"{who} e{zk.leadership.leader_epoch}", short=who))
-        chips.insert(0, Chips("ISR", names(zk.leadership.isr)))
+        name_sets.insert(0, NameSet("ISR", names(zk.leadership.isr)))
         facts.append(Fact("version", str(zk.leadership.partition_epoch)))
     if zk.reassignment is not None:
         facts.append(Fact("reassignment", str(zk.reassignment)))
@@ -54,7 +56,7 @@ def zookeeper_lane(cluster: Cluster) -> Lane:
         "isr_changed": "noted",
     }
     facts += [Fact(name.replace("_", " "), text) for name, text in asked.items() if getattr(zk, name)]
-    return Lane(tuple(badges), chips=tuple(chips), facts=tuple(facts))
+    return Lane(tuple(badges), name_sets=tuple(name_sets), facts=tuple(facts))
 
 
 def controller_lane(cluster: Cluster, number: int) -> Lane:
@@ -76,15 +78,17 @@ def controller_lane(cluster: Cluster, number: int) -> Lane:
     if context.step is not None:
         badges.append(Badge(f"next: {context.step.value}", short=context.step.value))
     registered = names(broker for broker, epoch in enumerate(zk.registrations) if epoch is not None)
-    chips = [Chips("live", names(broker for broker, epoch in enumerate(context.live) if epoch is not None), registered)]
+    name_sets = [
+        NameSet("live", names(broker for broker, epoch in enumerate(context.live) if epoch is not None), registered)
+    ]
     facts = [Fact("partition", context.partition.value), *replica_states(context)]
     if context.leadership is not None:
         truth = names(zk.leadership.isr) if zk.leadership else None
-        chips.append(Chips("ISR", names(context.leadership.isr), truth))
+        name_sets.append(NameSet("ISR", names(context.leadership.isr), truth))
         leader = "nobody" if context.leadership.leader is None else f"b{context.leadership.leader}"
         facts.insert(0, Fact("leader", f"{leader} e{context.leadership.leader_epoch}"))
     if context.shutting_down:
-        chips.append(Chips("shutting down", names(context.shutting_down)))
+        name_sets.append(NameSet("shutting down", names(context.shutting_down)))
     if context.reassignment is not None:
         facts.append(Fact("reassignment", str(context.reassignment)))
     if context.deleting:
@@ -93,7 +97,7 @@ def controller_lane(cluster: Cluster, number: int) -> Lane:
         facts.append(
             Fact("deletion", "halted" if context.deletion_halted else "begun" if context.deletion_begun else "queued")
         )
-    return Lane(tuple(badges), chips=tuple(chips), facts=tuple(facts))
+    return Lane(tuple(badges), name_sets=tuple(name_sets), facts=tuple(facts))
 
 
 def replica_states(context: Context) -> list[Fact]:
@@ -108,7 +112,7 @@ def replica_states(context: Context) -> list[Fact]:
 def broker_lane(cluster: Cluster, broker: int) -> Lane:
     """A broker, its role and what it tells clients."""
     this, leadership = cluster.brokers[broker], cluster.zk.leadership
-    badges, chips, facts = [], (), []
+    badges, name_sets, facts = [], (), []
     if not this.running:
         badges.append(Badge("down", Tone.DOWN, "x"))
     leads = this.role is Role.LEADER
@@ -129,7 +133,7 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
     if this.coordinates != leads:
         facts.append(Fact("coordinates", "still" if this.coordinates else "not any more"))
     if leads:
-        chips = (Chips("its ISR", names(this.isr), names(leadership.isr) if leadership else ()),)
+        name_sets = (NameSet("its ISR", names(this.isr), names(leadership.isr) if leadership else ()),)
     if this.log is not None:
         facts.append(Fact("log", f"of t{this.log}, {'complete' if this.complete else 'incomplete'}"))
     if this.metadata is not None:
@@ -137,7 +141,7 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
         facts.append(Fact("tells clients", f"{told} leads e{this.metadata.leader_epoch}"))
     if this.epoch:
         facts.append(Fact("broker epoch", str(this.epoch)))
-    return Lane(tuple(badges), chips=chips, facts=tuple(facts))
+    return Lane(tuple(badges), name_sets=name_sets, facts=tuple(facts))
 
 
 def messages(cluster: Cluster) -> Iterable[Message]:

@@ -1,8 +1,8 @@
 """Pictures from domains alone, for models that say nothing of how they look.
 
-An array `by` broker gives a lane per broker. In a lane, sequences named like logs are logs, sets of brokers are chips,
-a `leader` is a role, and the rest are facts, unless they are blank or zero; all else is the `cluster` lane. Collections
-of records with a sender or a receiver are messages.
+An array `by` broker gives a lane per broker. In a lane, sequences named like logs are logs, sets of brokers are sets of
+names, a `leader` is a role, and the rest are facts, unless they are blank or zero; all else is the `cluster` lane.
+Collections of records with a sender or a receiver are messages.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from highwater.viewer.picture import Badge, Block, Chips, Drawing, Fact, Lane, Log, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 CLUSTER = "cluster"
@@ -64,7 +64,7 @@ def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
     values = {name: value for name, _, value in parts}
     badges: list[Badge] = []
     logs: list[Log] = []
-    chips: list[Chips] = []
+    name_sets: list[NameSet] = []
     facts: list[Fact] = []
     high_watermark = next((values[name] for name in HIGH_WATERMARKS if isinstance(values.get(name), int)), None)
     for name, of, value in parts:
@@ -81,14 +81,14 @@ def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
             epoch = next((values[key] for key in EPOCHS if isinstance(values.get(key), int) and values[key] >= 0), None)
             badges.append(role(leads, inner.show(value), epoch))
         elif isinstance(inner, SetOf) and isinstance(inner.of, Integers) and inner.of.names:
-            chips.append(Chips(_words(name), tuple(inner.of.show(member) for member in sorted(value))))
+            name_sets.append(NameSet(_words(name), tuple(inner.of.show(member) for member in sorted(value))))
         elif isinstance(inner, OneOf) and (isinstance(value, Enum) or value is True):
             badges.append(Badge(_words(name) if value is True else inner.show(value)))
         elif (
             value is not False and value not in ((), frozenset()) and not (isinstance(of, Integers) and value == of.low)
         ):
             facts.append(Fact(_words(name), inner.show(value)))
-    return Lane(tuple(badges), tuple(logs), tuple(chips), tuple(facts))
+    return Lane(tuple(badges), tuple(logs), tuple(name_sets), tuple(facts))
 
 
 def names(brokers: Iterable[int]) -> tuple[str, ...]:

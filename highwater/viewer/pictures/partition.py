@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from highwater.viewer.picture import Badge, Block, Chips, Drawing, Fact, Lane, Log, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, names, role
 from model.language.declarations import Instance
 from model.language.domain import SequenceOf, Struct
@@ -48,8 +48,11 @@ def controller_lane(partition: Partition) -> Lane:
     sets = {"ELR": names(quorum.elr), "last known leader": names({quorum.last_known_leader} - {None}), **by_standing}
     if len(assigned) < len(partition.replicas):
         sets["assigned"] = assigned
-    chips = (Chips("ISR", names(quorum.isr)), *(Chips(name, members) for name, members in sets.items() if members))
-    return Lane((elected,), chips=chips, facts=(Fact("version", str(quorum.partition_epoch)),))
+    name_sets = (
+        NameSet("ISR", names(quorum.isr)),
+        *(NameSet(name, members) for name, members in sets.items() if members),
+    )
+    return Lane((elected,), name_sets=name_sets, facts=(Fact("version", str(quorum.partition_epoch)),))
 
 
 def clients_lane(domain: Struct, partition: Partition) -> Lane:
@@ -60,12 +63,12 @@ def clients_lane(domain: Struct, partition: Partition) -> Lane:
         read = tuple(Block("-" if record is None else f"r{record}") for record in clients.consumed)
         logs.append(Log(read, room=len(read), name="read last"))
     sets = {"acked": clients.acked, "refused": clients.rejected}
-    chips = tuple(
-        Chips(name, tuple(f"r{record}" for record in sorted(records))) for name, records in sets.items() if records
+    name_sets = tuple(
+        NameSet(name, tuple(f"r{record}" for record in sorted(records))) for name, records in sets.items() if records
     )
     asked = clients.end_offset_epoch >= 0 or clients.end_offset > 0
     facts = (Fact("end offset", f"{clients.end_offset} in e{clients.end_offset_epoch}"),) if asked else ()
-    return Lane(logs=tuple(logs), chips=chips, facts=facts)
+    return Lane(logs=tuple(logs), name_sets=name_sets, facts=facts)
 
 
 def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
@@ -93,14 +96,14 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
         badges.append(
             Badge("about to truncate", short="T", meaning="It was told where its log parts from the leader's.")
         )
-    chips, facts = (), []
+    name_sets, facts = (), []
     if replica.leadership is not None:
         leadership, truth = replica.leadership, names(quorum.isr)
-        chips = (Chips("its ISR", names(leadership.isr), truth),)
+        name_sets = (NameSet("its ISR", names(leadership.isr), truth),)
         if leadership.pending is not None:
-            chips += (
-                Chips("pending ISR", names(leadership.pending)),
-                Chips("maximal ISR", names(leadership.isr | leadership.pending)),
+            name_sets += (
+                NameSet("pending ISR", names(leadership.pending)),
+                NameSet("maximal ISR", names(leadership.isr | leadership.pending)),
             )
         if leadership.start_offset:
             facts.append(Fact("epoch began at", str(leadership.start_offset)))
@@ -112,7 +115,7 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
     if epoch := quorum.registrations[broker].broker_epoch:
         facts.append(Fact("broker epoch", str(epoch)))
     kept = log_of(log, replica.log[replica.log_start :], replica.high_watermark, replica.log_start)
-    return Lane(tuple(badges), (kept,), chips, tuple(facts))
+    return Lane(tuple(badges), (kept,), name_sets, tuple(facts))
 
 
 def known_of_followers(replica: Replica, broker: int) -> list[Fact]:

@@ -1,4 +1,4 @@
-"""A toy cluster whose messages are slots in the state, and stories of it and of the reference family."""
+"""A toy cluster whose messages are slots in the state, and traces of it and of the reference family."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from explorer.search.plain_python import explore
 from explorer.system import Cut, System, judge, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
-from highwater.viewer.picture import Badge, Chips, Drawing, Lane, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Drawing, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, role
-from highwater.viewer.story import Story
-from highwater.viewer.telling import tell
+from highwater.viewer.showing import counterexample_of
+from highwater.viewer.shown import Counterexample
 from model.language.declarations import Witness, action, invariant
 from model.language.domain import (
     BOOLEAN,
@@ -212,7 +212,7 @@ def system_of(size: Size, *properties: Any) -> System:
 def draw(domain: Struct, net: Net) -> Picture:
     """As a model would declare it: lanes, and slots as messages."""
     controller = Badge(f"b{net.leader} leads e{net.epoch}" if net.leader is not None else "no leader", short="-")
-    lanes = {"controller": Lane((controller,), chips=(Chips("ISR", tuple(f"b{b}" for b in sorted(net.isr))),))}
+    lanes = {"controller": Lane((controller,), name_sets=(NameSet("ISR", tuple(f"b{b}" for b in sorted(net.isr))),))}
     log = domain.fields["nodes"].of.fields["log"]
     for broker, node in enumerate(net.nodes):
         leads = node.leader == broker
@@ -275,11 +275,11 @@ def walk(system: System, steps: int, seed: int) -> Violation:
 
 
 @pytest.fixture(scope="session")
-def toy_story() -> Story:
+def toy_trace() -> Counterexample:
     """The shortest way to two records at one offset, drawn as a model declares."""
     system = system_of(Size(2, 1, 1, 3), committed_records_are_everywhere)
     (violation,) = explore(system).violations
-    return tell(ENTRY, system, violation, drawing=DRAWING)
+    return counterexample_of(ENTRY, system, violation, drawing=DRAWING)
 
 
 @pytest.fixture(scope="session")
@@ -294,14 +294,14 @@ def toy() -> Callable[..., tuple[System, Violation]]:
 
 
 @pytest.fixture(scope="session")
-def long_story(toy: Callable[..., tuple[System, Violation]]) -> Story:
+def long_trace(toy: Callable[..., tuple[System, Violation]]) -> Counterexample:
     """Sixty steps of five brokers."""
     system, violation = toy(60, brokers=5)
-    return tell({**ENTRY, "name": "sixty_steps_of_five_brokers"}, system, violation, drawing=DRAWING)
+    return counterexample_of({**ENTRY, "name": "sixty_steps_of_five_brokers"}, system, violation, drawing=DRAWING)
 
 
 @pytest.fixture(scope="session")
-def any_story(toy: Callable[..., tuple[System, Violation]]) -> Story:
+def any_trace(toy: Callable[..., tuple[System, Violation]]) -> Counterexample:
     """Drawn from the domains alone."""
     system, violation = toy(20)
-    return tell({**ENTRY, "name": "drawn_from_domains"}, system, violation)
+    return counterexample_of({**ENTRY, "name": "drawn_from_domains"}, system, violation)

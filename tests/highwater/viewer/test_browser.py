@@ -20,9 +20,9 @@ from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.reports.results import entry_of
 from highwater.viewer.comparison import compare
-from highwater.viewer.index import write_gallery
+from highwater.viewer.index import write_pages
 from highwater.viewer.pages import compare_page, trace_page
-from highwater.viewer.story import Story
+from highwater.viewer.shown import Counterexample
 
 SPECS = Path(__file__).parents[3] / "specs"
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
@@ -58,14 +58,17 @@ def entry() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def files(
-    tmp_path_factory: pytest.TempPathFactory, entry: dict[str, Any], long_story: Story, toy_story: Story
+    tmp_path_factory: pytest.TempPathFactory,
+    entry: dict[str, Any],
+    long_trace: Counterexample,
+    toy_trace: Counterexample,
 ) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    write_gallery(folder, [entry])
+    write_pages(folder, [entry])
     found = {"index": folder / "index.html", "kip_101": folder / f"{entry['name']}.html"}
     texts = {
-        "long": trace_page(long_story),
-        "toy": trace_page(toy_story),
+        "long": trace_page(long_trace),
+        "toy": trace_page(toy_trace),
         "compare": compare_page(compare(entry, ["protocol.variant=kip-279"])),
     }
     for name, text in texts.items():
@@ -351,10 +354,10 @@ def test_a_comparison_marks_its_first_difference(page: Page) -> None:
     assert "b1.log: [] here, [r0@e0] there" in details.text
 
 
-def test_a_page_of_sixty_steps_and_five_brokers_shows_all_of_it(page: Page, long_story: Story) -> None:
+def test_a_page_of_sixty_steps_and_five_brokers_shows_all_of_it(page: Page, long_trace: Counterexample) -> None:
     browser = page("long")
     rows = browser.find_elements(By.CSS_SELECTOR, "tr[data-step]")
-    assert len(rows) == len(long_story.scenes) > 60
+    assert len(rows) == len(long_trace.steps) > 60
     press(browser, Keys.HOME)
     heads = [th.text for th in browser.find_elements(By.CSS_SELECTOR, "thead th") if th.is_displayed()]
     assert heads[:7] == ["step", "controller", "b0", "b1", "b2", "b3", "b4"]

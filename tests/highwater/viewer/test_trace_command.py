@@ -18,9 +18,9 @@ from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.reports.replaying import read_report
 from highwater.reports.results import entry_of
-from highwater.viewer.index import story_of
+from highwater.viewer.index import counterexample_in
 from highwater.viewer.lanes import show_lanes
-from highwater.viewer.story import Story
+from highwater.viewer.shown import Counterexample
 
 ROOT = Path(__file__).parents[3]
 VIOLATED = ROOT / "specs" / "truncation" / "kip_101_fails_on_two_brokers.toml"
@@ -67,7 +67,7 @@ def test_states_of_the_controller_take_one_line_each_and_their_marks_are_told(co
     system = "truecolor" if colour else None
     show_lanes(
         Console(file=out, width=200, soft_wrap=True, force_terminal=colour, color_system=system),
-        story_of(entry_of(check_spec(load_spec(path)))),
+        counterexample_in(entry_of(check_spec(load_spec(path)))),
     )
     lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
     assert max(map(len, lines)) <= 100
@@ -97,7 +97,7 @@ def test_the_steps_that_wrote_what_the_property_looked_at_are_marked(highwater: 
     assert "b0.high_watermark is 1 since step 8" in text
 
 
-def test_sixty_steps_of_five_brokers_fit_in_a_hundred_columns(long_story: Story) -> None:
+def test_sixty_steps_of_five_brokers_fit_in_a_hundred_columns(long_trace: Counterexample) -> None:
     from io import StringIO
 
     from rich.console import Console
@@ -112,11 +112,11 @@ def test_sixty_steps_of_five_brokers_fit_in_a_hundred_columns(long_story: Story)
                 force_terminal=coloured,
                 color_system="truecolor" if coloured else None,
             ),
-            long_story,
+            long_trace,
         )
         lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
         assert max(map(len, lines)) <= 100
-        assert sum(bool(re.match(r" ?\d+ [* ] ", line)) for line in lines) == len(long_story.scenes)
+        assert sum(bool(re.match(r" ?\d+ [* ] ", line)) for line in lines) == len(long_trace.steps)
         assert ("\x1b[" in out.getvalue()) is coloured
 
 
@@ -282,10 +282,10 @@ def test_hostile_file_names_show_as_text(
 
 
 def test_the_page_says_what_the_terminal_says(highwater: Run, report: Path) -> None:
-    story: Story = story_of(read_report(report)[0])
+    trace: Counterexample = counterexample_in(read_report(report)[0])
     page, terminal = highwater("trace", report, "--html", "-").stdout, highwater("trace", report).stdout
-    assert story.violation.witness in page
-    assert story.violation.witness in terminal
+    assert trace.violation.witness in page
+    assert trace.violation.witness in terminal
 
 
 def entries(path: Path) -> list[dict[str, Any]]:
