@@ -61,8 +61,8 @@ def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str],
             yield model.name, names if len(alike) > 1 else [], definition
 
 
-def _first_line(documented: Any) -> str:
-    return (inspect.getdoc(documented) or "").partition("\n")[0]
+def _first_paragraph(documented: Any) -> str:
+    return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].split())
 
 
 def _line(console: Console, indent: int, name: str, rest: str) -> None:
@@ -142,7 +142,7 @@ def show_actions(console: Console) -> None:
     for model, names, definition in grouped(lambda definition: definition.actions):
         _line(console, 0, model, ", ".join(names))
         for action in definition.actions:
-            _line(console, 2, f"{action.name}({', '.join(action.parameters)})", _first_line(action))
+            _line(console, 2, f"{action.name}({', '.join(action.parameters)})", _first_paragraph(action))
 
 
 def show_properties(console: Console) -> None:
@@ -150,7 +150,7 @@ def show_properties(console: Console) -> None:
     for model, names, definition in grouped(lambda definition: definition.known_properties):
         console.print(Text(f"for {', '.join(names) or model}"))
         for found in definition.known_properties:
-            _line(console, 2, found.name, _first_line(found))
+            _line(console, 2, found.name, _first_paragraph(found))
 
 
 def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
