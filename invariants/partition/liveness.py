@@ -97,8 +97,9 @@ def high_watermark_reaches_the_log_end(
 ) -> Truth:
     """L1: all that the leader has written is committed sooner or later, unless its ISR is too small for that.
 
-    Kind: always eventually. When violated: consumers do not see new records, and producers with acks=all time out,
-    though nothing is wrong with the leader.
+    Kind: always eventually.
+    When violated: consumers do not see new records, and producers with acks=all time out, though nothing is wrong with
+        the leader.
     Abstracts: a leader that proposes a fenced broker, which Kafka tells it of and this model may not.
     Source: KAFKA-13091.
     """
@@ -131,7 +132,7 @@ def isr_changes_are_resolved(partition: Partition) -> Truth:
     """
     for leader, replica in _leaders(partition):
         if replica.leadership.pending is not None and not _waits_for_news(partition, replica):
-            return Witness("b{leader} waits for an answer to its proposal, which nobody will give", leader=leader)
+            return Witness("b{leader} waits for an answer to its proposal that never comes", leader=leader)
     return True
 
 
@@ -172,7 +173,7 @@ def a_leader_is_elected(partition: Partition) -> Truth:
     """L5: the partition has a leader sooner or later if anybody may be elected.
 
     Kind: always eventually.
-    When violated: nobody can read or write, though a broker that has all committed records runs.
+    When violated: the partition is offline, though a broker that has all committed records runs.
     Source: KIP-966; kafka.controller.PartitionStateMachine (2.8).
     """
     quorum = partition.quorum

@@ -48,7 +48,7 @@ def exposed_records_survive(partition: Partition, leader: int, offset: int) -> T
 
 @invariant(leader=brokers, record=record_numbers)
 def acknowledged_records_survive(partition: Partition, leader: int, record: int) -> Truth:
-    """S2: the leader has every record that a producer was told is written.
+    """S2: the leader has every acknowledged record.
 
     Kind: state.
     When false: an acknowledged write is lost.
@@ -89,10 +89,10 @@ def candidates_are_complete(partition: Partition, broker: int, offset: int) -> T
 
 @invariant(leader=brokers, member=brokers, offset=offsets)
 def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: int) -> Truth:
-    """S4: every running member of a presumed leader's own ISR has what is below that leader's high watermark.
+    """S4: every running member of a presumed leader's own ISR has the records below that leader's high watermark.
 
     Kind: state.
-    When false: the leader's idea of what is replicated is wrong.
+    When false: the leader counts records as replicated that are not.
     Source: WeakIsr in github.com/hachikuji/kafka-specification.
     """
     replica, other = partition.replicas[leader], partition.replicas[member]
@@ -170,8 +170,10 @@ def followers_do_not_diverge(
     """S7: a follower in its leader's epoch that is done with truncating has its leader's records.
 
     Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may
-    fetch. Kind: state. When false: the follower fetches on behind records that its leader does not have. Source:
-    KIP-279; KAFKA-6361.
+    fetch.
+    Kind: state.
+    When false: the follower fetches on behind records that its leader does not have.
+    Source: KIP-279; KAFKA-6361.
     """
     ours, theirs = partition.replicas[leader], partition.replicas[follower]
     if not ours.has_offset(offset) or not theirs.has_offset(offset) or ours.log[offset] == theirs.log[offset]:

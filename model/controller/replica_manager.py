@@ -69,7 +69,8 @@ def _took_role(
     """The broker as leader or follower, or None where it refuses.
 
     Coordinators move with leadership: a new leader loads the state of groups or transactions, a new follower forgets
-    it. Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, kafka.cluster.Partition#makeLeader, #makeFollower,
+    it.
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, kafka.cluster.Partition#makeLeader, #makeFollower,
         kafka.server.RequestHandlerHelper#onLeadershipChange (3.5).
     """
     if protocol.leader_and_isr_needs_newer_epoch and request.leader_epoch <= broker.leader_epoch:
@@ -101,8 +102,8 @@ def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> 
     """The broker without its replica, or with one that fetches no more, or None where it refuses.
 
     A leader that is told to stop without deleting stays leader: only its fetchers would be stopped. One that deletes
-    its replica will get no LeaderAndIsr to tell it that it coordinates no more, so that StopReplica has to. Source:
-    kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2);
+    its replica will get no LeaderAndIsr to tell it that it coordinates no more, so that StopReplica has to.
+    Source: kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2);
         kafka.server.KafkaApis#handleStopReplicaRequest (3.5).
     """
     epoch, known = request.leader_epoch, broker.leader_epoch

@@ -322,7 +322,7 @@ def _first(found: list[tuple[int, dict[str, int]]]) -> dict[str, tuple[int, int]
 
 
 def _layout(engine: PartitionWorker) -> list[dict[str, Any]]:
-    """The layout, for whoever reads the manifest."""
+    """The layout, for readers of the manifest."""
     return [
         {"path": leaf.path, "word": leaf.word, "shift": leaf.shift, "width": leaf.width, "domain": str(leaf.domain)}
         for leaf in engine.layout.root.leaves()
