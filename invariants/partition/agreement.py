@@ -40,6 +40,7 @@ def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
 
     The controller publishes each epoch once, with one leader; a deposed leader can only undo that by a write to
     ZooKeeper that names no version.
+
     Kind: state.
     When false: two brokers write records of one epoch.
     Source: KAFKA-428; the leader epoch of kafka.controller.KafkaController (0.8 to 3.8).

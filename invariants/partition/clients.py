@@ -47,6 +47,7 @@ def refused_records_are_not_exposed(
 
     It is refused when the producer has waited too long, or when it is committed by fewer than min.insync.replicas. What
     is exposed once the ISR is large enough again was not promised to be gone.
+
     Kind: step.
     When false: a consumer reads a record whose produce request failed.
     Source: KAFKA-15583; kafka.cluster.Partition#checkEnoughReplicasReachOffset (3.5; 3.7).

@@ -98,8 +98,8 @@ def high_watermark_reaches_the_log_end(
     """L1: all that the leader has written is committed sooner or later, unless its ISR is too small for that.
 
     Kind: always eventually.
-    When violated: consumers do not see new records, and producers with acks=all time out, though nothing is wrong with
-        the leader.
+    When violated: consumers do not see new records, and producers with acks=all time out,
+    though nothing is wrong with the leader.
     Abstracts: a leader that proposes a fenced broker, which Kafka tells it of and this model may not.
     Source: KAFKA-13091.
     """

@@ -171,6 +171,7 @@ def followers_do_not_diverge(
 
     Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may
     fetch.
+
     Kind: state.
     When false: the follower fetches on behind records that its leader does not have.
     Source: KIP-279; KAFKA-6361.

@@ -94,7 +94,14 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         changes=(),
     )
     leadership = Leadership(
-        isr=isr, assignment=everyone, pending=None, partition_epoch=0, start_offset=0, waiting_from=0, candidate=None
+        isr=isr,
+        assignment=everyone,
+        pending=None,
+        partition_epoch=0,
+        ahead_of_metadata=False,
+        start_offset=0,
+        waiting_from=0,
+        candidate=None,
     )
     leader = with_epoch_of_election(evolve(follower, leadership=leadership), 0, protocol)
     quorum = Quorum(

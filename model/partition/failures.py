@@ -80,11 +80,12 @@ def restart(
     Actor: the broker.
     Enabled: it is down, and the controller has noticed; or its session has expired, and the controller is about to
         fence it. Where registering takes it out of the ISR, the second is the first in one step.
-    Effect: it runs, and knows its log, and of its high watermark what the checkpoint says; it has a new broker epoch
-        and is fenced until it has caught up with the metadata. Registered before it was fenced, it is still in the ISR,
-        and leads if it led. Where the protocol has it so, a broker that was not shut down in order loses its place in
-        ISR and ELR, because it may have lost data.
-    Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2);
+    Effect: it runs, and knows its log, the leader epochs that have records there, and of its high watermark what the
+        checkpoint says; it has a new broker epoch and is fenced until it has caught up with the metadata. Registered
+        before it was fenced, it is still in the ISR, and leads if it led. Where the protocol has it so, a broker that
+        was not shut down in order loses its place in ISR and ELR, because it may have lost data.
+    Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2); kafka.log.Log,
+        whose loading cuts the epoch cache at the log end offset (0.11 to 2.8), kafka.log.LogLoader#load (3.0 to 3.8);
         org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
@@ -107,7 +108,8 @@ def restart(
         changed = with_elr(
             evolve(changed, partition_epoch=quorum.partition_epoch + 1), quorum.isr - gone, gone, protocol, bounds
         )
-    return evolve(partition, quorum=changed).with_replica(broker, evolve(replica, process=Process.UP, clean=False))
+    loaded = without_epochs_from(replica, replica.log_end_offset)
+    return evolve(partition, quorum=changed).with_replica(broker, evolve(loaded, process=Process.UP, clean=False))
 
 
 def with_checkpoint(replica: Replica) -> Replica:

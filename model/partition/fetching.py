@@ -76,8 +76,12 @@ def served(
     if noted and response.stage is not Stage.OUT_OF_RANGE and (for_high_watermark or for_isr):
         known = caught_up_to(partition, replica, follower, request.offset, bounds)
         known = evolve(known, for_high_watermark=for_high_watermark, for_isr=for_isr)
+        moved = known.log_end_offset != replica.followers[follower].log_end_offset
         replica = evolve(replica, followers=replaced(replica.followers, follower, known))
-        partition = with_leader(partition, leader, replica, protocol, bounds)
+        if moved or protocol.high_watermark_recheck_on_every_fetch:
+            partition = with_leader(partition, leader, replica, protocol, bounds)
+        else:
+            partition = partition.with_replica(leader, replica)
         if response.stage is Stage.NOTHING_NEW:
             response = evolve(response, high_watermark=partition.replicas[leader].high_watermark)
     return partition, response if in_epoch or not protocol.fence_fetch else None
@@ -86,16 +90,24 @@ def served(
 def caught_up_to(
     partition: Partition, replica: Replica, follower: int, offset: int, bounds: PartitionBounds
 ) -> Follower:
-    """What a leader knows of a follower that fetches from an offset. Source: kafka.cluster.Replica#updateFetchState
-    (3.5).
+    """What a leader knows of a follower that fetches from an offset.
+
+    It has caught up if it has all of the log, or all that the leader had when it fetched last. Source:
+    kafka.cluster.Replica#updateLogReadResult (0.10.2 to 2.3), #updateFetchState (2.4 to 3.5).
     """
     known = replica.followers[follower]
+    if not bounds.caught_up_times:
+        caught_up, leader_end = False, None
+    else:
+        caught_up = offset >= replica.log_end_offset or (known.leader_end is not None and offset >= known.leader_end)
+        caught_up, leader_end = caught_up or known.caught_up, replica.log_end_offset
     return Follower(
         log_end_offset=offset,
         for_high_watermark=True,
         for_isr=True,
         since_change=True,
-        caught_up=bool(bounds.caught_up_times) and (known.caught_up or offset >= replica.log_end_offset),
+        caught_up=caught_up,
+        leader_end=leader_end,
         broker_epoch=partition.quorum.registrations[follower].broker_epoch,
     )
 
@@ -158,6 +170,22 @@ def is_expected(replica: Replica, response: Fetch) -> bool:
     return replica.leader == response.leader and response.offset == replica.log_end_offset and not replica.truncating
 
 
+def must_cut_first(replica: Replica, fetch: Fetch | None, protocol: PartitionProtocol) -> bool:
+    """Whether a follower in a new leader epoch has to find where to cut its log before it acts on a response.
+
+    One without any epoch in its cache cuts at its high watermark, which changes nothing, as its log is empty. But until
+    its thread has done that, it drops the response that the thread waits for. Source:
+    kafka.server.AbstractFetcherThread#partitionFetchState (2.8 to 3.8), #maybeTruncate (2.0 to 3.8).
+    """
+    rules = protocol.truncation_rules
+    return rules.asks or (rules.fetches_name_epochs and fetch is not None and latest_epoch(replica) == NO_EPOCH)
+
+
+def without_fetch(replica: Replica, protocol: PartitionProtocol) -> Replica:
+    """A follower whose fetch has ended, whichever way: what it need not ask for it has cut."""
+    return evolve(replica, fetch=None, truncating=replica.truncating and protocol.truncation_rules.asks)
+
+
 def may_cut(replica: Replica, response: Fetch, protocol: PartitionProtocol) -> bool:
     """Whether a follower that has read where to truncate still does so: it looks for divergence first, and truncates
     under the lock again.
@@ -176,12 +204,13 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8 to 3.8),
         ReplicaFetcherThread#processPartitionData.
     """
-    replica = evolve(partition.replicas[follower], fetch=None)
+    expected = is_expected(partition.replicas[follower], response)
+    replica = without_fetch(partition.replicas[follower], protocol)
     high_watermark = bounded(response.high_watermark, replica)
     cuts = response.stage is Stage.TRUNCATE or (
         response.stage is Stage.DIVERGING and not protocol.high_watermark_before_truncation
     )
-    if not (may_cut(replica, response, protocol) if cuts else is_expected(replica, response)):
+    if not (may_cut(replica, response, protocol) if cuts else expected):
         return partition.with_replica(follower, replica)
     if response.stage is Stage.RECORD:
         replica = appended(replica, response.record, protocol)
@@ -294,7 +323,9 @@ def serve_fetch(
     after, response = served(partition, follower, request, protocol, bounds)
     if request.leader_epoch != partition.replicas[follower].leader_epoch:
         response = late(response, protocol)
-    return after.with_replica(follower, evolve(after.replicas[follower], fetch=response))
+    asker = after.replicas[follower]
+    asker = without_fetch(asker, protocol) if response is None else evolve(asker, fetch=response)
+    return after.with_replica(follower, asker)
 
 
 @action(actor="follower", needs=lambda bounds: bounds.fetch_steps > 1, follower=brokers)
@@ -315,7 +346,7 @@ def receive_fetch(partition: Partition, follower: int, protocol: PartitionProtoc
 
 
 @action(actor="network", needs=lambda bounds: bounds.fetch_steps > 1, follower=brokers)
-def lose_fetch(partition: Partition, follower: int) -> Partition | None:
+def lose_fetch(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
     """A fetch or its response is lost, or comes too late to matter.
 
     Actor: the network.
@@ -326,4 +357,4 @@ def lose_fetch(partition: Partition, follower: int) -> Partition | None:
     replica = partition.replicas[follower]
     if replica.fetch is None or replica.fetch.stage is Stage.TRUNCATE:
         return None
-    return partition.with_replica(follower, evolve(replica, fetch=None))
+    return partition.with_replica(follower, without_fetch(replica, protocol))

@@ -12,10 +12,16 @@ from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_isr
 from model.partition.high_watermark import with_leader
-from model.partition.membership import committed, is_outdated, may_join, shrinkable
+from model.partition.membership import (
+    commits_move_high_watermark,
+    committed,
+    is_outdated,
+    may_join,
+    shrinkable,
+)
 from model.partition.messages import Answer, IsrChange
 from model.partition.protocol import AheadOfController, AlterError, LeaderChecks, PartitionProtocol, PendingPolicy
-from model.partition.state import Partition, Replica, Standing
+from model.partition.state import Leadership, Partition, Replica, Standing
 
 
 def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:
@@ -24,16 +30,29 @@ def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -
 
     Source: kafka.cluster.Partition#canAddReplicaToIsr, #needsShrinkIsr (2.7 to 3.7), AsyncIsr for the union.
     """
-    pending = replica.leadership.pending
-    if protocol.pending_policy is PendingPolicy.OVERWRITE:
+    pending, policy = replica.leadership.pending, pending_policy(protocol)
+    if policy is PendingPolicy.OVERWRITE:
         return isr
-    if protocol.pending_policy is PendingPolicy.UNION:
+    if policy is PendingPolicy.UNION:
         return isr if pending is None else isr | pending
     if pending is not None:
         return None
     if protocol.inflight_cleared_by_leader_and_isr:
         return None if any(change.leader_epoch == replica.leader_epoch for change in replica.changes) else isr
     return None if replica.changes else isr
+
+
+def pending_policy(protocol: PartitionProtocol) -> PendingPolicy:
+    """How many ISR changes of one leader may be on their way."""
+    return protocol.pending_policy
+
+
+def is_superseded(leadership: Leadership, change: IsrChange, protocol: PartitionProtocol) -> bool:
+    """Whether a leader has given up a proposal before its answer came: it ignores the answer then.
+
+    Source: kafka.cluster.Partition#sendAlterIsrRequest (2.7; 3.0), #submitAlterPartition (3.5.1).
+    """
+    return pending_policy(protocol) is PendingPolicy.SINGLE_INFLIGHT and leadership.pending != change.isr
 
 
 def takes_back(answer: Answer, protocol: PartitionProtocol) -> bool:
@@ -71,6 +90,8 @@ def proposed(
     replica = evolve(
         replica, leadership=evolve(leadership, pending=pending, candidate=None), changes=replica.changes + (change,)
     )
+    if commits_move_high_watermark(protocol):
+        return partition.with_replica(leader, replica)
     return with_leader(partition, leader, replica, protocol, bounds)
 
 
@@ -231,9 +252,9 @@ def receive_isr_answer(
 
     Actor: the leader, if it still is.
     Enabled: the answer is on its way, and the broker runs.
-    Effect: an answer from another leader epoch, or older than what it knows, is dropped. Success commits the ISR, and
-        the high watermark may move. INELIGIBLE_REPLICA takes the proposal back; after any other refusal the proposal
-        stays open until newer metadata arrive.
+    Effect: an answer from another leader epoch, older than what it knows, or to what it has given up, is dropped.
+        Success commits the ISR, and the high watermark may move. INELIGIBLE_REPLICA takes the proposal back; after any
+        other refusal the proposal stays open until newer metadata arrive.
     Source: kafka.cluster.Partition#handleAlterIsrResponse (2.7 to 3.0), #handleAlterPartitionUpdate and
         #handleAlterPartitionError (3.2 to 3.8).
     """
@@ -246,6 +267,8 @@ def receive_isr_answer(
     leadership = replica.leadership
     after = partition.with_replica(leader, replica)
     if leadership is None or change.leader_epoch != replica.leader_epoch:
+        return after
+    if is_superseded(leadership, change, protocol):
         return after
     if change.answer is Answer.SUCCESS:
         if change.partition_epoch < leadership.partition_epoch:

@@ -68,10 +68,30 @@ def committed(
     kafka.cluster.Partition#handleAlterPartitionUpdate (3.5).
     """
     leadership = evolve(replica.leadership, isr=isr, pending=None, partition_epoch=partition_epoch, candidate=None)
+    leadership = evolve(leadership, ahead_of_metadata=metadata_end_proposals(protocol))
     replica = evolve(replica, leadership=leadership)
-    if protocol.high_watermark_recheck_on_isr_commit:
+    if commits_move_high_watermark(protocol):
         return with_leader(partition, leader, replica, protocol, bounds)
     return partition.with_replica(leader, replica)
+
+
+def commits_move_high_watermark(protocol: PartitionProtocol) -> bool:
+    """Whether a leader looks at its high watermark once an ISR change is committed; otherwise it looks when it proposes
+    one, which is too early.
+
+    Source: kafka.cluster.Partition#maybeShrinkIsr (2.7 to 3.0), #submitAlterIsr (3.1, KAFKA-13091).
+    """
+    return protocol.high_watermark_recheck_on_isr_commit
+
+
+def metadata_end_proposals(protocol: PartitionProtocol) -> bool:
+    """Whether metadata that tell a leader the ISR that it knows already, from the controller's answer, end what it has
+    proposed since.
+
+    Source: kafka.cluster.Partition#makeLeader (3.0; 3.3 to 3.8), which takes over an equal partition epoch
+    (KAFKA-13790), and the committed ISR with it.
+    """
+    return protocol.metadata_end_proposals
 
 
 @action(actor="time", needs=lambda bounds: bounds.caught_up_times, leader=brokers, follower=brokers)

@@ -280,6 +280,9 @@ class PartitionProtocol:
     pending_policy: PendingPolicy = toggle("how many ISR changes may be on their way: KIP-497")
     on_alter_error: AlterError = toggle("which failures undo a proposal: KIP-497")
     inflight_cleared_by_leader_and_isr: bool = toggle("a LeaderAndIsr frees the way for a second request: KAFKA-12686")
+    metadata_end_proposals: bool = toggle(
+        "metadata that repeat the ISR that the leader knows end its open proposal: KAFKA-13790"
+    )
     duplicate_update_completes: bool = toggle("an answer without a newer version completes a change: KAFKA-12751")
     repeated_change_succeeds: bool = toggle(
         "the controller grants an ISR that it has already, at any partition epoch: KIP-497"
@@ -287,6 +290,9 @@ class PartitionProtocol:
     ahead_of_controller_error: AheadOfController = toggle("how a deposed controller fails a request: KAFKA-14154")
 
     high_watermark_recheck_on_isr_commit: bool = toggle("a committed ISR change moves the high watermark: KAFKA-13091")
+    high_watermark_recheck_on_every_fetch: bool = toggle(
+        "a fetch moves the high watermark, also from the offset of the one before: KAFKA-8841"
+    )
     high_watermark_waits_for_non_isr: WaitsForNonIsr = toggle(
         "who outside the ISR holds it back: KAFKA-4485, KAFKA-15021"
     )

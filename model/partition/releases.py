@@ -76,10 +76,12 @@ KAFKA_0_8_0 = PartitionProtocol(
     pending_policy=PendingPolicy.SINGLE_INFLIGHT,
     on_alter_error=AlterError.DEFINITE_ONLY,
     inflight_cleared_by_leader_and_isr=False,
+    metadata_end_proposals=False,
     duplicate_update_completes=True,
     repeated_change_succeeds=False,
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
     high_watermark_recheck_on_isr_commit=True,
+    high_watermark_recheck_on_every_fetch=True,
     high_watermark_waits_for_non_isr=WaitsForNonIsr.NO,
     list_offsets_guard=False,
     effective_min_isr=False,
@@ -122,7 +124,7 @@ KAFKA_2_1 = attrs.evolve(
     shrink_spares_caught_up=True,
 )
 KAFKA_2_2 = attrs.evolve(KAFKA_2_1, list_offsets_guard=True)
-KAFKA_2_4 = attrs.evolve(KAFKA_2_2, truncation_lowers_high_watermark=True)
+KAFKA_2_4 = attrs.evolve(KAFKA_2_2, truncation_lowers_high_watermark=True, high_watermark_recheck_on_every_fetch=False)
 KAFKA_2_5 = attrs.evolve(KAFKA_2_4, fetch_sessions_keep_epochs=True)
 KAFKA_2_7 = attrs.evolve(
     KAFKA_2_5,
@@ -145,12 +147,14 @@ WITH_KRAFT = {
     "isr_path": IsrPath.ALTER_PARTITION,
     "repeated_change_succeeds": False,
     "registering_again_fences": False,
+    "metadata_end_proposals": True,
 }
 WITH_ZOOKEEPER = {
     "isr_path": IsrPath.ZK_ALTER_PARTITION,
     "repeated_change_succeeds": True,
     "registering_again_fences": True,
     "newer_isr_restarts_epoch": False,
+    "metadata_end_proposals": False,
     "leader_checks": LeaderChecks.NOTHING,
     "controller_checks_broker_epoch": False,
     "ahead_of_controller_error": AheadOfController.NOT_CONTROLLER,
@@ -200,7 +204,7 @@ KAFKA_4_1 = attrs.evolve(
     last_known_leader=LastKnownLeader.ACTIVE,
 )
 
-REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH)
+REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH, metadata_end_proposals=False)
 
 
 def in_zookeeper_mode(protocol: PartitionProtocol) -> PartitionProtocol:

@@ -70,6 +70,7 @@ class Follower:
         for_high_watermark, for_isr: whether it counts there; a fetch in another leader epoch may not.
         since_change: whether it came after the last change of leadership.
         caught_up: whether it has reached the leader's log end lately.
+        leader_end: where the leader's log ended at its last fetch: who has reached that has caught up as of then.
         broker_epoch: of the incarnation that fetched; -1 if none has.
     """
 
@@ -78,10 +79,13 @@ class Follower:
     for_isr: bool = within(BOOLEAN)
     since_change: bool = within(BOOLEAN)
     caught_up: bool = within(lambda bounds: OneOf((False, True) if bounds.caught_up_times else (False,)))
+    leader_end: int | None = within(
+        lambda bounds: Maybe(log_offsets(bounds)) if bounds.caught_up_times else OneOf((None,))
+    )
     broker_epoch: int = within(fetched_broker_epochs)
 
 
-UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, NO_EPOCH)
+UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, None, NO_EPOCH)
 
 
 @attrs.frozen
@@ -93,6 +97,8 @@ class Leadership:
         assignment: who hosts the partition, as far as it knows.
         pending: the ISR that it has proposed, until it learns what became of it.
         partition_epoch: the version of the ISR.
+        ahead_of_metadata: whether it knows that version from the controller's answer, and the metadata log has yet to
+            tell of it; noted where that makes a difference.
         start_offset: where its leader epoch began.
         waiting_from: where its leadership began, over all epochs that it led without a break: who has written behind
             that waits here.
@@ -103,6 +109,7 @@ class Leadership:
     assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     pending: frozenset[int] | None = within(lambda bounds: Maybe(SetOf(brokers(bounds))))
     partition_epoch: int = within(partition_epochs)
+    ahead_of_metadata: bool = within(BOOLEAN)
     start_offset: int = within(log_offsets)
     waiting_from: int = within(log_offsets)
     candidate: int | None = within(lambda bounds: Maybe(brokers(bounds)))

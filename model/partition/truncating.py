@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.language.declarations import action
 from model.language.domain import evolve
 from model.log import brokers
-from model.partition.fetching import is_expected
+from model.partition.fetching import is_expected, without_fetch
 from model.partition.logs import end_of_epoch, latest_epoch, restarted_at, stopped, truncated, truncation_point
 from model.partition.messages import Stage
 from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
@@ -33,7 +33,7 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
     if replica.leader is None or replica.leader == follower or not partition.leads(replica.leader):
         return None
     leader, late = partition.replicas[replica.leader], not is_expected(replica, replica.fetch)
-    replica = evolve(replica, fetch=None)
+    replica = without_fetch(replica, protocol)
     if late or (protocol.fence_offset_lookups and leader.leader_epoch != replica.leader_epoch):
         return partition.with_replica(follower, replica)
     if leader.log_end_offset < replica.log_end_offset:

@@ -70,6 +70,10 @@ MATTERS: dict[str, tuple[str, Any]] = {
         "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up",
         WaitsForNonIsr.NO,
     ),
+    "high_watermark_recheck_on_every_fetch": (
+        "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up",
+        True,
+    ),
     "inflight_cleared_by_leader_and_isr": ("isr_agreement/a_second_request_in_a_newer_epoch_loses_nothing", False),
     "isr_may_be_empty": ("durability/two_copies_survive_one_power_failure", False),
     "isr_path": ("durability/a_refused_record_stays_hidden", IsrPath.ZK_CAS),

@@ -59,12 +59,16 @@ high_watermark_set      both  committed 2.7.0=maximal | Partition#maybeIncrement
 pending_policy          both  single-inflight | Partition#maybeExpandIsr
 on_alter_error          both  definite-only | Partition#handleAlterIsrResponse
 inflight_cleared_by_leader_and_isr both False 2.7.0=True 3.0.0=False | AlterIsrManager#clearPending
+metadata_end_proposals zookeeper False \
+    | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower
+metadata_end_proposals kraft True | Partition#makeLeader
 duplicate_update_completes both True 2.7.0=False 3.0.0=True | Partition#handleAlterIsrResponse
 repeated_change_succeeds zookeeper False 2.7.0=True | KafkaController#processAlterIsr
 repeated_change_succeeds kraft False | ReplicationControlManager#alterIsr
 ahead_of_controller_error zookeeper not-controller | KafkaController#tryProcessAlterPartition
 ahead_of_controller_error kraft fenced 3.3.0=not-controller | ReplicationControlManager#validateAlterPartitionData
 high_watermark_recheck_on_isr_commit both True 2.7.0=False 3.1.0=True | Partition#handleAlterPartitionUpdate
+high_watermark_recheck_on_every_fetch both True 2.4.0=False | Partition#updateFollowerFetchState
 high_watermark_waits_for_non_isr both no 0.10.2.0=any-recent 3.6.0=eligible-only | Partition#maybeIncrementLeaderHW
 list_offsets_guard      both  False 2.2.0=True | Partition#fetchOffsetForTimestamp
 effective_min_isr       both  False 3.7.0=True | Partition#effectiveMinIsr
@@ -164,6 +168,9 @@ def test_what_is_no_release_number_is_refused(wrong: str) -> None:
         PARTITION.presets_for(wrong)
 
 
-def test_the_repaired_protocol_is_the_newest_release_but_for_one_rule() -> None:
+def test_the_repaired_protocol_is_the_newest_release_but_for_two_rules() -> None:
     newest, repaired = rules(PRESETS[list(RELEASES)[-1]]), rules(REPAIRED)
-    assert {name for name in newest if newest[name] != repaired[name]} == {"reset_follower_state"}
+    assert {name for name in newest if newest[name] != repaired[name]} == {
+        "reset_follower_state",
+        "metadata_end_proposals",
+    }

@@ -139,6 +139,7 @@ UNDEFENDED = {
     "flush",  # the environment
     "high_watermark_checkpoint",  # where epochs decide what is cut, a high watermark that is too low costs time only
     "high_watermark_waits_for_non_isr",  # the same
+    "high_watermark_recheck_on_every_fetch",  # otherwise it moves a fetch or an append later
     "inflight_cleared_by_leader_and_isr",  # otherwise a second request can be on its way: liveness
     "isr_path",  # two ways to the same end
     "isr_shrink_bumps_leader_epoch",  # an epoch more than needed
