@@ -44,6 +44,21 @@ class ModelError(Exception):
     """A model, property or bound is wrong in itself: no verdict is possible."""
 
 
+class Contradiction(Exception):
+    """What a search has found and what plain Python says are not the same: no verdict is possible.
+
+    Every learned path was compared with plain Python. So either this is a defect of Highwater, or a function of the
+    model is no pure function of the state.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}\n"
+            "  does a function of the model depend on anything but its arguments? if not, this is a defect\n"
+            "  of Highwater: please report it with the model; `--engine python` explores without the compiler"
+        )
+
+
 @attrs.frozen
 class System:
     """A transition system over states of one struct.

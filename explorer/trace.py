@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from explorer.system import RAISED, ModelError, System, judge_end, successor, where
+from explorer.system import RAISED, Contradiction, ModelError, System, judge_end, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.language.declarations import Instance, Witness
 from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
@@ -19,17 +19,15 @@ def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
     state.
 
     Raises:
-        ModelError: the first state is not an initial one, or no action leads from one state to the next.
+        Contradiction: the first state is not an initial one, or no action leads from one state to the next.
     """
     if states[0] not in system.initial:
-        raise ModelError("the trace does not begin in an initial state")
+        raise Contradiction("the trace does not begin in an initial state")
     steps = [Step(None, states[0])]
     for number, (before, after) in enumerate(itertools.pairwise(states), 1):
         action = next((action for action in system.actions if successor(action, before, system.domain) == after), None)
         if action is None:
-            raise ModelError(
-                f"step {number} of the trace cannot be replayed: no action leads from the state before to it"
-            )
+            raise Contradiction(f"no action leads to step {number} of the trace")
         steps.append(Step(action, after))
     return tuple(steps)
 
@@ -38,13 +36,14 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
     """The violation in the last state or step of a trace, judged again in plain Python. No property means a deadlock.
 
     Raises:
-        ModelError: plain evaluation does not find the invariant violated.
+        Contradiction: plain evaluation does not find the invariant violated.
+        ModelError: its witness cannot be put in words.
     """
     if invariant is None:
         return Violation(DEADLOCK, {}, "no action is enabled, and no bound is to blame", {}, tuple(trace))
     why = judge_end(system, invariant, trace[-2].state if len(trace) > 1 else None, trace[-1].state)
     if why:
-        raise ModelError(f"{invariant} was found violated, but plain evaluation of the trace's end does not agree")
+        raise Contradiction(f"{invariant} was found violated, but plain evaluation of the trace's end does not agree")
     facts = why.facts if isinstance(why, Witness) else {}
     try:
         sentence = str(why) if isinstance(why, Witness) else ""

@@ -10,6 +10,7 @@ Trees are caches of pure functions: they may be grown in any order, anywhere, an
 
 from __future__ import annotations
 
+import functools
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NoReturn
@@ -175,7 +176,8 @@ class Program:
             return self.run(number, lambda: words)
         first, image = self._first[number]
         base = Recorder(self.layout, words, (lambda leaf: image.origin_of_leaf(leaf, words)) if image else None)
-        reference = self._equivariance.run(first, base, lambda: tuple(image.origin_of(words)) if image else words)
+        origin = functools.cache(lambda: tuple(image.origin_of(words)) if image else words)
+        reference = self._equivariance.run(first, base, origin)
         return base.path, reference
 
     def run(

@@ -10,6 +10,7 @@ and no others.
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
@@ -90,7 +91,7 @@ class Equivariance:
                 source, codes = sources[leaf]
                 return codes[base.raw(source)]
 
-            found = self._follow(exchange.goes_to[number], read, lambda image=exchange.image: image.of_state(words()))
+            found = self._follow(exchange.goes_to[number], read, functools.partial(exchange.of_state, words))
             if found != self._program.image_of(reference, exchange.image) and not self._equal(
                 reference, found, exchange, base
             ):
@@ -217,6 +218,10 @@ class Exchange:
                 f"  there is {instance}, and none for the other name\n{WHAT_TO_DO}"
             )
         return cls(image, {target: (leaf, codes) for leaf, (target, codes) in image.moves.items()}, goes_to)
+
+    def of_state(self, words: Callable[[], Sequence[int]]) -> Sequence[int]:
+        """The words of a state's image."""
+        return self.image.of_state(words())
 
     @property
     def moved(self) -> int:

@@ -82,6 +82,7 @@ def _meaning(node: ast.expr, names: dict[str, Any]) -> Any:
 def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
     """The model's functions that can be reached by name."""
     seen: set[int] = set()
+    of_the_model: dict[str, bool] = {}
     ahead = list(begin)
     while ahead:
         found = ahead.pop()
@@ -89,9 +90,13 @@ def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
         if id(found) in seen:
             continue
         seen.add(id(found))
-        if isinstance(found, FunctionType) and not is_machinery(Path(found.__code__.co_filename)):
-            yield found
-            ahead += _named(found)
+        if isinstance(found, FunctionType):
+            file = found.__code__.co_filename
+            if file not in of_the_model:
+                of_the_model[file] = not is_machinery(Path(file))
+            if of_the_model[file]:
+                yield found
+                ahead += _named(found)
         elif isinstance(found, type) and found.__module__ != "builtins":
             ahead += [
                 getattr(part, "fget", None) or getattr(part, "func", None) or getattr(part, "__func__", part)

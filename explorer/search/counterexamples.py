@@ -14,7 +14,7 @@ import numpy as np
 
 from explorer.kernels import entry_points
 from explorer.search.engine import Engine, mask_of
-from explorer.system import ModelError, successor
+from explorer.system import Contradiction, successor
 from explorer.trace import broken_step, order_of, violation_at
 from explorer.verdict import Step, Violation
 
@@ -129,11 +129,7 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
     return tuple(trace)
 
 
-def not_replayed(why: str, trace: Sequence[Step]) -> ModelError:
+def not_replayed(why: str, trace: Sequence[Step]) -> Contradiction:
     """What to say of a counterexample that the trees have and plain Python has not."""
     at = f"\n  in the state {trace[-1].state}" if trace else ""
-    return ModelError(
-        f"a counterexample was found that plain Python does not replay: {why}{at}\n"
-        "  does a function of the model depend on anything but its arguments? if not, this is a defect of Highwater:\n"
-        "  please report it with the model; `--engine python` explores without the compiler"
-    )
+    return Contradiction(f"a counterexample was found that plain Python does not replay: {why}{at}")

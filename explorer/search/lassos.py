@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from explorer.search.fairness import Demand, demands_of
-from explorer.system import RAISED, Cut, ModelError, System, judge, successor, where
+from explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
 from explorer.verdict import Step, Violation
 from model.language.declarations import Form, Instance, Witness
 
@@ -131,10 +131,10 @@ def lasso_at(system: System, of: Instance, trace: Sequence[Step], back_to: int) 
         trace: a path that replays, and whose last state is the one after step `back_to`.
 
     Raises:
-        ModelError: the trace is no lasso, is unfair, or does not violate the property.
+        Contradiction: the trace is no lasso, is unfair, or does not violate the property.
     """
     for wrong in _wrongs(system, of, trace, back_to):
-        raise ModelError(f"{of} was found violated, but plain evaluation of the lasso does not agree: {wrong}")
+        raise Contradiction(f"{of} was found violated, but plain evaluation of the lasso does not agree: {wrong}")
     around = [step.state for step in trace[back_to:]]
     lacking = next(state for state in reversed(around) if not judge(of, state, system.domain))
     why = judge(of, lacking, system.domain)

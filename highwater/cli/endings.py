@@ -134,6 +134,11 @@ def _run(run: Callable[[], Any]) -> int:
         _say("highwater: out of memory; lower a bound, or give it more")
         return UNKNOWN
     except Exception as error:
+        from explorer.system import Contradiction
+
+        if isinstance(error, Contradiction):
+            complain(error)
+            return DEFECT
         if _is_out_of_memory(error):
             _say("highwater: out of memory; lower a bound, or give it more")
             return UNKNOWN

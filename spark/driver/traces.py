@@ -10,7 +10,7 @@ import numpy as np
 
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.durable import CheckpointError
-from explorer.system import ModelError, judge, successor
+from explorer.system import Contradiction, judge, successor
 from explorer.trace import broken_step, order_of, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
 from spark.levels import Found, Level, Levels
@@ -21,7 +21,7 @@ class Traces:
 
     Raises:
         CheckpointError: levels are damaged, or their trace does not replay. So do all methods.
-        ModelError: plain evaluation does not find violated what the kernels did. So do all methods.
+        Contradiction: plain evaluation does not find violated what the kernels did. So do all methods.
     """
 
     def __init__(self, engine: PartitionWorker, store: Levels) -> None:
@@ -47,7 +47,9 @@ class Traces:
                 return violation_at(system, instance, trace)
         broken = broken_step(system, found.property, trace)
         if broken is None:
-            raise ModelError(f"{found.property} was found violated; plain evaluation of the trace's end does not agree")
+            raise Contradiction(
+                f"{found.property} was found violated, but plain evaluation of the trace's end does not agree"
+            )
         return broken
 
     def _ancestors(self, found: Found, levels: Sequence[Level]) -> list[tuple[int, ...]]:

@@ -14,7 +14,7 @@ import pytest
 from explorer.search import breadth_first, plain_python
 from explorer.search.lassos import lasso_at
 from explorer.search.store import Store
-from explorer.system import ModelError
+from explorer.system import Contradiction
 from explorer.verdict import Budget, Verdict
 from model.language.declarations import (
     Action,
@@ -438,11 +438,11 @@ def test_a_lasso_that_is_none_is_refused(system_of: Callable[..., Any]) -> None:
     (violation,) = breadth_first.explore(system).violations
     of, trace = system.liveness[0], violation.trace
     assert lasso_at(system, of, trace, 1) == violation
-    with pytest.raises(ModelError, match="the last state is not the one after step 0"):
+    with pytest.raises(Contradiction, match="the last state is not the one after step 0"):
         lasso_at(system, of, trace, 0)
-    with pytest.raises(ModelError, match=r"it is unfair to ask\(process p1\)"):
+    with pytest.raises(Contradiction, match=r"it is unfair to ask\(process p1\)"):
         lasso_at(system, of, trace[:2], 1)
-    with pytest.raises(ModelError, match="after every state in which the premise is true, it is true once more"):
+    with pytest.raises(Contradiction, match="after every state in which the premise is true, it is true once more"):
         lasso_at(system, system.liveness[1], trace[:1], 0)
 
 

@@ -19,7 +19,7 @@ import pytest
 from explorer.analysis import simulate
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first, counterexamples, plain_python
-from explorer.system import ModelError, System
+from explorer.system import Contradiction, ModelError, System
 from explorer.verdict import Verdict
 from model.language.declarations import Action, Invariant, action, invariant
 from model.language.domain import (
@@ -452,7 +452,7 @@ def test_a_counterexample_that_plain_python_does_not_replay_is_an_error(
     system = system_of([START], [count], [as_invariant(lambda state: state.number == 3)])
     for module in (counterexamples, simulate):
         monkeypatch.setattr(module, "successor", lambda action, state, domain: None)
-    with pytest.raises(ModelError) as error:
+    with pytest.raises(Contradiction) as error:
         simulate.simulate(system, walks=1, depth=5, seed=1) if walks else breadth_first.explore(system)
     assert "does not replay" in str(error.value)
-    assert "a defect of Highwater" in str(error.value)
+    assert "this is a defect\n  of Highwater" in str(error.value)

@@ -116,6 +116,22 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
     assert kept.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_a_counterexample_that_plain_python_does_not_replay_exits_70(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for module in ("explorer.search.counterexamples", "explorer.analysis.simulate"):
+        monkeypatch.setattr(f"{module}.successor", lambda action, state, domain: None)
+    bounds = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
+    protocol = {"variant": "truncate-to-high-watermark"}
+    spec = write_spec(protocol=protocol, bounds=bounds, check=["strong_isr"], expect={"verdict": "violated"})
+    result = highwater(command, spec, may_fail=True)
+    assert (result.exit_code, result.stdout) == (70, "")
+    first, *_, last = result.stderr.splitlines()
+    assert first.startswith("highwater: a counterexample was found that plain Python does not replay: ")
+    assert "of Highwater: please report it with the model" in last
+
+
 def test_every_command_is_among_those_that_were_made_to_fail() -> None:
     assert set(main.commands) == set(COMMANDS)
 

@@ -313,6 +313,21 @@ def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwate
         assert f"at {source}:" in result.stderr
 
 
+def test_a_field_that_the_constructor_does_not_take_is_refused(highwater: Run, lock: Path) -> None:
+    source = lock / "lock_service.py"
+    hidden = "newest: int = attrs.field(init=False, default=0, metadata={'domain': tokens})"
+    text = source.read_text(encoding="utf-8").replace("newest: int = within(tokens)", hidden)
+    source.write_text(text, encoding="utf-8")
+    spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
+    for command in (("check",), ("check", "--engine", "python"), ("simulate",), ("graph",), ("mutate",)):
+        result = highwater(command[0], spec, *command[1:], "--model-path", lock)
+        assert (result.exit_code, result.stdout) == (2, ""), command
+        assert result.stderr.splitlines() == [
+            f"highwater: {spec}: World.newest has init=False: a record of a state is made from all its fields; make it "
+            "a property instead"
+        ]
+
+
 def test_an_error_of_the_checker_is_not_blamed_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it would be told if the checker's own code failed while a model is explored."""
     monkeypatch.setattr(breadth_first, "violations_in", None)

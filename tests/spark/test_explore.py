@@ -116,6 +116,13 @@ def test_a_model_that_raises_on_an_executor_is_reported_as_on_one_machine(spark:
     assert "ZeroDivisionError" in str(raised.value)
 
 
+def test_a_property_that_treats_a_name_in_its_own_way_is_refused_on_executors(
+    spark: Any, all_on_the_cluster: None
+) -> None:
+    with pytest.raises(ModelError, match=r"the_first_broker_has_no_record .* apart, which the model declares"):
+        explore(toys.tells_brokers_apart, spark=spark, partitions=2)
+
+
 def test_executors_with_another_model_are_refused(spark: Any, all_on_the_cluster: None, tmp_path: Path) -> None:
     """The driver makes a system once, then one with fewer properties is what executors make."""
     with pytest.raises(ModelError, match="another version of highwater or of the model than the driver: the property "):

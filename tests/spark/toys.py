@@ -9,6 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -83,6 +84,17 @@ class Raising:
 @action(actor="someone")
 def divide(raising: Raising) -> Raising:
     return Raising(raising.count + 1 + 1 // (3 - raising.count) // 9)
+
+
+@invariant()
+def the_first_broker_has_no_record(state: Any) -> bool:
+    """Treats a broker in its own way."""
+    return not state.replicas[0].log
+
+
+def tells_brokers_apart() -> System:
+    """The reference model with a property that treats a broker in its own way."""
+    return attrs.evolve(reference("kip-279"), invariants=tuple(the_first_broker_has_no_record.instances(None)))
 
 
 def raises() -> System:
