@@ -4,6 +4,7 @@ bounds cut.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -11,10 +12,11 @@ import numpy as np
 
 from explorer.compiler.layout import Leaf
 from explorer.compiler.tracing import OutOfBounds, Update
-from explorer.memory import reserve
+from explorer.memory import address_space, reserve
 from explorer.system import ModelError
 
 MOST_ENTRIES, MOST_CUTS = 1 << 24, 1024
+FEWEST_ENTRIES, SHARES = 1 << 12, 64  # a column takes one of so many shares of an address space that is limited
 
 COPY_FIELD = 7  # bits for each part of a copy: a width may be 64
 
@@ -31,6 +33,9 @@ class Column:
     """
 
     def __init__(self, dtype: Any, *row: int, most: int = MOST_ENTRIES) -> None:
+        room = address_space()
+        if room is not None:
+            most = min(most, max(FEWEST_ENTRIES, room // SHARES // (math.prod(row) * np.dtype(dtype).itemsize)))
         self.array = reserve((most, *row), dtype)
         self.cells = memoryview(self.array)
         self.length = 0

@@ -24,6 +24,7 @@ from numpy import empty, ndarray
 
 from explorer.kernels import code_cache
 from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
+from explorer.memory import address_space, in_bytes
 
 _WORD = (1 << 64) - 1
 _opening = threading.Lock()
@@ -70,6 +71,8 @@ class Door:
                 door = code_cache.linked(name, *made)
                 code_cache.keep(name, *made)
                 return door
+        if elsewhere and address_space() is not None:  # there LLVM ends the process in which it finds no memory
+            raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(address_space() or 0)} of address space")
         from explorer.kernels import compiling  # imports numba
 
         kernel = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)

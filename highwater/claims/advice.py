@@ -96,12 +96,12 @@ def advise(
     least = max([outcome.distinct_states, *(growth.least for growth in growths)])
     between = statistics.geometric_mean(estimates) if estimates else 0.0
     stored = max(1, outcome.stored_states)
-    stand_for = outcome.distinct_states / stored
+    stand_for = max(1, outcome.distinct_states) / stored
     memory = between / stand_for * outcome.memory / stored
     return Advice(
         growths=tuple(growths),
         estimates=(min(least, estimates[0]), between, estimates[-1]) if estimates else None,
-        seconds=between / max(probes.pace, outcome.distinct_states / max(outcome.seconds, 1e-9)),
+        seconds=between / max(probes.pace, outcome.distinct_states / max(outcome.seconds, 1e-9), 1e-9),
         memory=memory,
         symmetry=_images(spec) if not symmetry else 1,
         fits=memory < machine_memory() * 4 / 5,

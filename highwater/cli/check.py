@@ -49,6 +49,11 @@ from highwater.cli.options import PATH, Count, budgets, model_path
     help="After a budget ran out, probe smaller bounds: some 10 s.",
 )
 @click.option(
+    "--raise-bounds",
+    is_flag=True,
+    help="Where a claim holds, search again with each bound that cut steps raised by one.",
+)
+@click.option(
     "--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes."
 )
 @click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")

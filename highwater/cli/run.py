@@ -8,7 +8,7 @@ from typing import Any
 
 import attrs
 
-from explorer.verdict import Budget
+from explorer.verdict import Budget, Verdict
 from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
@@ -37,6 +37,7 @@ class Wanted:
     master: str | None
     partitions: int | None
     advice: bool
+    raise_bounds: bool
     update_locks: bool
     trace: bool | None
 
@@ -92,7 +93,8 @@ class Run:
                 )
             )
         if engine is not Engine.LOCAL:
-            refused.append(({"--coverage": wanted.coverage or None}, LOCAL_ONLY))
+            asked = {"--coverage": wanted.coverage or None, "--raise-bounds": wanted.raise_bounds or None}
+            refused.append((asked, LOCAL_ONLY))
         for options, why in refused:
             for name, value in options.items():
                 if value is not None:
@@ -134,6 +136,21 @@ class Run:
             with Live(self._errors, f"{result.spec.name}: probing smaller bounds"):
                 found = advise(result.spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers)
             show_advice(self._console, found)
+        if outcome.verdict is Verdict.HOLDS and (alone or wanted.raise_bounds):
+            self._show_bounds_to_raise(result)
+
+    def _show_bounds_to_raise(self, result: Result) -> None:
+        """Which bound may hide a violation; and whether it does, if that was asked."""
+        from highwater.claims.raising import may_hide, with_bounds_raised
+        from highwater.reports.analyses import show_first_to_raise, show_raised
+
+        wanted, spec, outcome = self._wanted, result.spec, result.outcome
+        bounds = may_hide(spec, outcome)
+        if not wanted.raise_bounds:
+            show_first_to_raise(self._console, result, bounds)
+            return
+        for raised in with_bounds_raised(spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers):
+            show_raised(self._console, raised)
 
     def _finished(self) -> int:
         """Update locks, sum up, and write all that can be written."""

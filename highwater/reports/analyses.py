@@ -15,6 +15,7 @@ from explorer.verdict import Verdict
 from highwater.claims.advice import Advice
 from highwater.claims.checking import Result
 from highwater.claims.mutation import Change, Fate, Mutation
+from highwater.claims.raising import Raised, is_size
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.reports.terminal import Live, duration, short, show_trace, show_unreached, show_witness
@@ -34,6 +35,37 @@ class LiveWalks(Live):
     def shrinking(self, length: int) -> None:
         """Show how short the violating walk is by now."""
         self.tell(f"violated; made as short as {counted(length, 'step')} so far")
+
+
+def show_first_to_raise(console: Console, result: Result, bounds: Sequence[str]) -> None:
+    """Which bound may hide a violation, if a size is among those that cut steps."""
+    cut = result.outcome.cut_alone.get(bounds[0], 0) if bounds else 0
+    if not cut or not is_size(result.spec, bounds[0]):
+        return
+    console.print(
+        Text.assemble(
+            "    ",
+            ("unproven", "yellow"),
+            f"  beyond these bounds; raise {bounds[0]} first, a size that alone cut {counted(cut, 'step')} "
+            "(--raise-bounds tries each)",
+        )
+    )
+
+
+def show_raised(console: Console, raised: Raised) -> None:
+    """What came out with one bound raised."""
+    outcome = raised.outcome
+    if outcome is None:
+        found = "the model makes no sense then"
+    elif outcome.violations:
+        first = outcome.violations[0]
+        found = f"violated: {first.property} after {first.length_in_words}"
+    elif outcome.verdict is Verdict.HOLDS:
+        found = f"holds, {counted(outcome.distinct_states, 'state')}"
+    else:
+        found = f"no violation among the first {counted(outcome.distinct_states, 'state')}"
+    colour = "red" if outcome is not None and outcome.violations else "dim"
+    console.print(Text.assemble("    ", ("raised", "yellow"), f"  {raised.bound} {raised.value}: ", (found, colour)))
 
 
 def show_advice(console: Console, advice: Advice) -> None:

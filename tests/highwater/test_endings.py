@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -130,6 +131,28 @@ def test_a_counterexample_that_plain_python_does_not_replay_exits_70(
     first, *_, last = result.stderr.splitlines()
     assert first.startswith("highwater: a counterexample was found that plain Python does not replay: ")
     assert "of Highwater: please report it with the model" in last
+
+
+def within_address_space(size: int, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    return run(*arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+
+
+def test_too_little_address_space_to_load_anything_is_told_in_one_line(write_spec: Write) -> None:
+    ended = within_address_space(100 << 20, "check", write_spec())
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert one_line(ended.stderr) == "highwater: needs 256 MiB of address space; `ulimit -v` allows 100 MiB"
+
+
+@pytest.mark.parametrize("size", [260, 280, 300, 330, 400, 500])
+def test_little_address_space_is_enough_or_ends_with_one_line(write_spec: Write, size: int) -> None:
+    ended = within_address_space(size << 20, "check", write_spec())
+    assert ended.returncode in (0, 3)
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 0 or "budget" in ended.stdout or "out of memory" in one_line(ended.stderr)
+
+
+def test_a_gibibyte_of_address_space_is_enough_for_a_small_search(write_spec: Write) -> None:
+    assert within_address_space(1 << 30, "check", write_spec()).returncode == 0
 
 
 def test_every_command_is_among_those_that_were_made_to_fail() -> None:
