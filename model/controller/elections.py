@@ -92,12 +92,13 @@ def assign_round_robin(brokers: Sequence[int], partitions: int, replicas: int, f
     Args:
         brokers: live broker ids, in order.
         partitions, replicas: how many of each.
-        first: the position where the first partition begins, which Kafka draws at random.
+        first: the position where the first partition begins, which Kafka draws at random, too.
 
     Raises:
         ValueError: there are fewer brokers than replicas, or no replicas.
 
-    Abstracts: racks, and the shift that Kafka adds each time it has gone round all brokers.
+    Abstracts: racks, and the shift of the followers behind the first replica, which begins at random and grows each
+        time that all brokers were gone round; here it is 0.
     Source: kafka.admin.AdminUtils#assignReplicasToBrokers (0.10.2).
     """
     if not 1 <= replicas <= len(brokers):
