@@ -1,8 +1,8 @@
 """Who leads: the controller's election strategies, and how a new topic's replicas are assigned, as pure functions.
 
-Elections follow the order of the assignment, never that of the ISR; only the offline election may be unclean. Source:
-kafka.controller.Election and PartitionLeaderElectionAlgorithms (3.5); kafka.controller.PartitionLeaderSelector
-(0.10.2).
+Elections follow the order of the assignment, never that of the ISR; only the offline election may be unclean.
+Source: kafka.controller.Election and PartitionLeaderElectionAlgorithms (3.5); kafka.controller.PartitionLeaderSelector
+    (0.10.2).
 """
 
 from __future__ import annotations
