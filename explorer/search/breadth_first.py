@@ -89,7 +89,7 @@ def reach(system: System, budget: Budget = Budget(), workers: int | None = None)
 
 
 class _Search:
-    """One search: its levels, what ends it early, its snapshots, and what it tells."""
+    """One search: its levels, what ends it early, its snapshots, and its progress."""
 
     def __init__(
         self,

@@ -66,7 +66,6 @@ def conform(
 ) -> None:
     """Execute SPEC's steps on Kafka's own classes, and compare after each step: is the model what the code does?
 
-    \b
     Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
     2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
     """

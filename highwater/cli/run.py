@@ -1,6 +1,4 @@
-"""One run of `highwater check`: load every spec, check one after the other, and write all reports whatever happens on
-the way.
-"""
+"""One run of `highwater check`: load every spec, check one after the other, and write all reports in any case."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from highwater.files import ReportError
 from highwater.reports.results import Problem
 from highwater.reports.terminal import Live, make_console, show_result, show_summary
 
-LOCAL_ONLY = "the compiled engine on this machine alone knows it"
+LOCAL_ONLY = "only the compiled engine on this machine has it"
 SPARK_OWN = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
 
 
@@ -91,7 +89,7 @@ class Run:
             refused.append(
                 (
                     {**local, "--no-symmetry": None if wanted.symmetry else True},
-                    "it is one thread, and knows no symmetry",
+                    "it has one thread and no symmetry reduction",
                 )
             )
         if engine is not Engine.LOCAL:
@@ -100,7 +98,7 @@ class Run:
         for options, why in refused:
             for name, value in options.items():
                 if value is not None:
-                    raise SpecError(f"{name} says nothing to --engine {engine.value}; {why}")
+                    raise SpecError(f"{name} has no meaning with --engine {engine.value}; {why}")
 
     def _check_all(self, specs: list[Spec]) -> None:
         for spec in specs:

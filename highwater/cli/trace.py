@@ -118,7 +118,7 @@ def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step:
     }.get(mode, set())
     for name in shown:
         if name in ignored:
-            raise ReportError(f"{name} says nothing to {mode}; leave it out")
+            raise ReportError(f"{name} has no meaning with {mode}; leave it out")
 
 
 def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:
@@ -188,7 +188,9 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
         if steady := len(counterexample.looked_at) - len(counterexample.worth_showing):
             console.print(Text(f"      {steady} parts of the state that no step changed", "dim"))
         if counterexample.unexplained:
-            console.print(Text(f"      which steps it depends on cannot be told: {counterexample.unexplained}", "dim"))
+            console.print(
+                Text(f"      the steps that it depends on are not known: {counterexample.unexplained}", "dim")
+            )
     else:
         meaning = counterexample.steps[step].meaning
         if step:

@@ -75,10 +75,7 @@ def show_advice(console: Console, advice: Advice) -> None:
         console.print(Text(f"            {words}"))
 
     if advice.estimates is None:
-        tell(
-            f"{advice.probes} probes of smaller bounds did not get through either: lower several bounds at once, or "
-            "simulate"
-        )
+        tell(f"{advice.probes} probes of smaller bounds did not end either: lower several bounds at once, or simulate")
         return
     low, between, high = advice.estimates
     if high > low * 1.05:
@@ -97,7 +94,7 @@ def show_advice(console: Console, advice: Advice) -> None:
             f"{in_bytes(round(advice.memory))} here"
         )
     tell(
-        f"by {advice.probes} probes; each step further up counted as the last one measured, which is too much where "
+        f"by {advice.probes} probes; each further step is taken to grow like the last measured one, too much if "
         "growth slows:"
     )
     width = max(len(growth.bound) for growth in advice.growths)
@@ -148,7 +145,7 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
     elif not made.steps:
         console.print("    no step was taken")
     else:
-        console.print("    no violation met; what random walks did not meet may still be there")
+        console.print("    no violation met; random walks may have missed one")
     _show_not_judged(console, found.not_judged)
     bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
     cuts = ", ".join(f"{key} {count:,}" for key, count in made.bounds_cut.items())
@@ -159,7 +156,7 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
         (made.at_depth, f"at depth {made.depth}"),
         (made.at_rest, "at rest"),
         (made.at_bound, "stopped by bounds"),
-        (made.unweighted, "where all that is enabled has weight 0"),
+        (made.unweighted, "with weight 0 for all that is enabled"),
     )
     ends = ", ".join(f"{count:,} {how}" for count, how in ended if count)
     rate = short(made.steps / max(made.seconds, 1e-9))
@@ -190,7 +187,7 @@ def _show_not_judged(console: Console, names: Sequence[str]) -> None:
     if names:
         console.print(
             Text(
-                f"    not judged: {', '.join(names)}; it speaks of the graph of all states, which check judges",
+                f"    not judged: {', '.join(names)}; it needs the graph of all states: use check",
                 "yellow",
             )
         )

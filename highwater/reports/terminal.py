@@ -214,7 +214,7 @@ def verdict_line(result: Result) -> str:
 def _held_back(outcome: Outcome) -> str:
     """What is not judged of liveness, as only bounds stop it."""
     held = [f"{name} in {counted(count, 'state')}" for name, count in outcome.held_back.items()]
-    return f"; held up by bounds only: {', '.join(held)}" if held else ""
+    return f"; waits only because of bounds: {', '.join(held)}" if held else ""
 
 
 def _cut_short(outcome: Outcome) -> str:
@@ -240,7 +240,7 @@ def _to_depth(result: Result) -> str:
         if judged
         else f"explored to {result.outcome.reason}"
     )
-    return f"{holds}; not judged, as not every state is known: {', '.join(rest)}" if rest else holds
+    return f"{holds}; not judged, because not every state is known: {', '.join(rest)}" if rest else holds
 
 
 def _protocol(spec: Spec) -> str:

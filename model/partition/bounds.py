@@ -50,9 +50,7 @@ class PartitionBounds:
     reassignments: int = bound(0, 7, "budget: replicas taken from the assignment and added again", 0)
     retentions: int = bound(0, 7, "budget: records deleted from the start of a leader's log", 0)
     alter_failures: int = bound(0, 7, "budget: ISR changes whose outcome the leader does not learn", 0)
-    produce_timeouts: int = bound(
-        0, 7, "budget: producers with acks=all that are told that they have waited too long", 0
-    )
+    produce_timeouts: int = bound(0, 7, "budget: producers with acks=all whose requests time out", 0)
     checkpoints: int = bound(0, 7, "budget: high watermark checkpoints written", 0)
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
     offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)

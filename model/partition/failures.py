@@ -1,4 +1,4 @@
-"""Brokers that stop and start again, and what is left of them."""
+"""Brokers that stop and start again, and what they keep."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The state of the partition model: replicas, what is on its way between them, the controller's record, and what
-clients were told.
+clients learned.
 
 One partition, a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive. Epochs
 count from 0, and -1 is "none". The run begins established: broker 0 leads in epoch 0, all know it, logs are empty.

@@ -71,7 +71,7 @@ class Cluster:
         Args:
             levels: all levels so far.
             known: properties that need no checking.
-            tell: is told now and then how far it is.
+            tell: is called now and then with how far it is.
 
         Returns:
             What the tasks report, and what Spark says of shuffle and spill, in words.

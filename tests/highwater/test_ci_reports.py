@@ -202,7 +202,7 @@ def test_the_step_summary_has_a_table_of_claims_and_the_trace(unmet: list[ClaimR
     text = github.summary(unmet)
     assert "## Highwater: 1 of 4 claims met" in text
     assert "| ❌ unmet | a, b: 100% \\<b\\>\\|\\`x\\` |" in text
-    assert "| step | who | action | what changes |" in text
+    assert "| step | actor | action | changes |" in text
     assert text.index("unmet") < text.index("✅")
 
 
