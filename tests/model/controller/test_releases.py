@@ -4,6 +4,9 @@ them all.
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import attrs
 import pytest
 
@@ -12,6 +15,8 @@ from model.controller.protocol import ControllerProtocol
 from model.controller.releases import PRESETS, RELEASES, REPAIRED
 from model.language.definition import release_number
 from tests.model.test_partition_releases import others, rules
+
+SPECS = Path(__file__).parents[3] / "specs" / "controller"
 
 # A rule, its value in 0.8.2.0 and from which release on it changed, and where that was read.
 HISTORY = """
@@ -116,6 +121,11 @@ def test_a_preset_begins_where_some_rule_changes_and_none_changes_between_preset
 )
 def test_every_release_number_has_the_preset_that_speaks_for_it(release: str, presets: list[str]) -> None:
     assert CONTROLLER.presets_for(release) == presets
+
+
+def test_every_preset_is_used_by_a_claim() -> None:
+    used = {tomllib.loads(path.read_text(encoding="utf-8"))["preset"] for path in SPECS.rglob("*.toml")}
+    assert used == set(PRESETS)
 
 
 def test_the_repaired_protocol_is_the_newest_release_but_for_three_rules() -> None:
