@@ -77,8 +77,8 @@ def conform(
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.conformance import as_json, run_of_trace, show, show_mutations
+    from highwater.reports.progress import Live, make_console
     from highwater.reports.results import write_json
-    from highwater.reports.terminal import Live, make_console
     from highwater.viewer.conformance import page
 
     console, errors = make_console(), make_console(stderr=True)

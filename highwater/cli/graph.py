@@ -27,7 +27,7 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import show_shape
-    from highwater.reports.terminal import Live, make_console
+    from highwater.reports.progress import Live, make_console
 
     try:
         spec = load_spec(path)

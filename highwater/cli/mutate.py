@@ -45,7 +45,7 @@ def mutate(
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import Mutations
-    from highwater.reports.terminal import Live, make_console
+    from highwater.reports.progress import Live, make_console
 
     errors = make_console(stderr=True)
     try:

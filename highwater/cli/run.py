@@ -14,8 +14,9 @@ from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
+from highwater.reports.progress import Live, make_console
 from highwater.reports.results import Problem
-from highwater.reports.terminal import Live, make_console, show_result, show_summary
+from highwater.reports.terminal import show_result, show_summary
 
 LOCAL_ONLY = "only the compiled engine on this machine has it"
 SPARK_OWN = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"

@@ -79,8 +79,8 @@ def simulate(
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import LiveWalks, show_simulation
+    from highwater.reports.progress import make_console
     from highwater.reports.results import simulation_report
-    from highwater.reports.terminal import make_console
 
     try:
         spec = load_spec(path)

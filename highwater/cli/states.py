@@ -59,7 +59,7 @@ def states(
     from explorer.system import ModelError
     from highwater.claims import on_spark
     from highwater.claims.spec import SpecError, load_spec
-    from highwater.reports.terminal import Live, make_console
+    from highwater.reports.progress import Live, make_console
 
     console, errors = make_console(), make_console(stderr=True)
     try:

@@ -18,7 +18,8 @@ from highwater.claims.mutation import Change, Fate, Mutation
 from highwater.claims.raising import Raised, is_size
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
-from highwater.reports.terminal import Live, duration, short, show_trace, show_unreached, show_witness
+from highwater.reports.progress import Live, duration, short
+from highwater.reports.terminal import show_trace, show_unreached, show_witness
 from highwater.visible import counted, visible
 from model.language.declarations import GraphProperty
 

@@ -78,7 +78,7 @@ def test_the_command_tells_it_once_a_budget_ran_out(highwater: Run, write_spec: 
 
 def test_an_estimate_is_told_as_a_range(capsys: pytest.CaptureFixture[str]) -> None:
     from highwater.reports.analyses import show_advice
-    from highwater.reports.terminal import make_console
+    from highwater.reports.progress import make_console
 
     growth = advice.Growth("brokers", 1, 2, 1_000, 10_000, 4)
     assert (growth.least, growth.estimate) == (28_000, 1_000_000)

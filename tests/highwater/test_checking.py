@@ -21,7 +21,8 @@ from highwater.claims.checking import Status, check_spec, judge_claim
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
-from highwater.reports.terminal import make_console, show_state, show_witness, verdict_line
+from highwater.reports.progress import make_console
+from highwater.reports.terminal import show_state, show_witness, verdict_line
 from model.language import declarations
 from model.language.domain import Struct
 from model.reference.state import Cluster

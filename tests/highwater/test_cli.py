@@ -23,7 +23,7 @@ from click.testing import Result
 from explorer.verdict import Progress
 from highwater.claims.spec import find_specs
 from highwater.cli.listing import variants
-from highwater.reports.terminal import Live
+from highwater.reports.progress import Live
 from invariants.reference import CLUSTER
 from model.catalogue import MODELS
 
