@@ -23,9 +23,7 @@ CLAIMS = (
 )
 KNOWN = {
     ("propose_expansion", "maximal ISR"): (
-        "Of the harness: its stub takes a second request while the first one waits, which the real "
-        "`AlterPartitionManager#submit` refuses; or the model stands between the two looks at a follower of releases "
-        "before 3.6, which are one call here."
+        "Of the harness: the model stands between the two looks at a follower of 3.5, which are one call here."
     ),
     ("produce", "high watermark"): (
         "Of the harness: between the two looks at a follower the real leader holds the lock that an append needs."
