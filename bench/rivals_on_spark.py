@@ -24,7 +24,7 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
 from spark.driver import cluster
 from spark.levels import Levels
-from spark.worker.level import BLOCKS, REPORT, Search, engine_of
+from spark.worker.tasks import BLOCKS, REPORT, Search, engine_of
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 PLACE = ("owner", "source", "number")

@@ -1,4 +1,4 @@
-"""The harness's process: started, asked in batches of operations, and ended, whatever happens meanwhile."""
+"""The harness's process: started, asked in batches of operations, and ended in any case."""
 
 from __future__ import annotations
 

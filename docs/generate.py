@@ -81,7 +81,7 @@ def spec_reference() -> Iterator[str]:
         "# Spec files: every key",
         "",
         NOTE,
-        "What a spec is and how to write one is told in [specs.md](specs.md).",
+        "[specs.md](specs.md) says what a spec is and how to write one.",
         "",
     )
     yield from table(

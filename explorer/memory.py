@@ -47,7 +47,7 @@ def address_space() -> int | None:
 
 
 def process_memory() -> int:
-    """The bytes that this process takes now; where the system does not tell, the most that it has taken."""
+    """The bytes that this process takes now; if the system does not say, the most that it has taken."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

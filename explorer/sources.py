@@ -80,7 +80,7 @@ def files_of(*packages: str) -> list[Any]:
 
 
 def digest(parts: Iterable[bytes]) -> str:
-    """One hash for all of these, which tells where one ends and the next begins."""
+    """One hash for all of these; it depends on where one ends and the next begins."""
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 

@@ -137,7 +137,7 @@ def successor(instance: Instance, state: Any, domain: Struct) -> Any:
     try:
         cut = domain.exceeded(after)
     except RAISED as error:
-        raise ModelError(f"{instance} {where(instance)} returned what is outside its domain: {error}") from None
+        raise ModelError(f"{instance} {where(instance)} returned a value outside its domain: {error}") from None
     return Cut(cut) if cut else after
 
 
@@ -160,7 +160,7 @@ def judge(instance: Instance, state: Any, domain: Struct) -> Any:
 def judge_end(system: System, instance: Instance, before: Any, after: Any) -> Any:
     """One property on the end of a trace: an invariant on the state after its last step, a step property on that step.
 
-    Of a prospect this says whether it is reality there, which tells nothing of whether it is lost:
+    Of a prospect this says whether it is true there. It does not say whether it is lost:
     `explorer.analysis.outlook` does.
 
     Args:
@@ -190,7 +190,7 @@ def failed(instance: Instance, error: BaseException, state: Any, domain: Struct)
 def impure(instance: Instance) -> ModelError:
     """The error for a function that went on differently though all it had read was the same."""
     return ModelError(
-        f"{instance} is not a pure function of the state: with equal values read it went on differently\n  "
+        f"{instance} is not a pure function of the state: it read equal values and went on differently\n  "
         f"{where(instance)}\n"
         "  look for randomness, time, globals, caches and iteration in an order that varies"
     )

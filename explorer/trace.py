@@ -1,4 +1,4 @@
-"""Traces: the actions between the states of a path, found and thereby replayed in plain Python."""
+"""Traces: the actions between the states of a path. Finding them replays the path in plain Python."""
 
 from __future__ import annotations
 

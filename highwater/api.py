@@ -48,7 +48,7 @@ def check(
         workers: threads; one per processor if None.
         symmetry: keep one state for all that differ by interchangeable names only.
         keep_going: after a violation, go on until every state is seen.
-        model_path: folders with models of one's own.
+        model_path: folders with models of your own.
 
     Raises:
         SpecError: the spec cannot be read or is wrong, or its model is, or an argument is out of range.
@@ -96,7 +96,7 @@ def claim(
     for key, given, kind in (("model", model, Model), *(("check", one, Property) for one in check)):
         if not isinstance(given, str | kind):
             raise SpecError(
-                f"{name}: {key}: {shown(given)} is a {type(given).__name__}, neither a name nor what a name stands for"
+                f"{name}: {key}: {shown(given)} is a {type(given).__name__}, neither a name nor an object of that kind"
             )
     keys = {
         **keys,

@@ -52,10 +52,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="append",
         default=[],
         metavar="DIR",
-        help="Look for models of one's own in DIR too.",
+        help="Also look for your own models in DIR.",
     )
     parser.addini(
-        "highwater_model_path", "Folders, relative to the rootdir, with models of one's own.", type="paths", default=[]
+        "highwater_model_path", "Folders, relative to the rootdir, with models of your own.", type="paths", default=[]
     )
 
 
@@ -119,7 +119,7 @@ class Claim(pytest.Item):
 
 
 class ClaimNotMet(Exception):
-    """A claim did not come out, or a budget ended the search before it could tell."""
+    """A claim was not met, or a budget ended the search before it could decide."""
 
     def __init__(self, result: Result) -> None:
         from highwater.claims.positions import line_of_key
@@ -165,7 +165,7 @@ class Checker:
         self._config = config
 
     def check(self, *properties: Property | str, **keys: Any) -> Result:
-        """What comes out, whatever it is."""
+        """What comes out."""
 
         def claim() -> Any:
             from highwater import api

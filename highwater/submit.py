@@ -1,4 +1,4 @@
-"""`spark-submit highwater/submit.py SPEC --checkpoint URI ...`: `highwater check --engine spark` for whoever starts
+"""`spark-submit highwater/submit.py SPEC --checkpoint URI ...`: `highwater check --engine spark` for people who start
 programs that way.
 
 All options of `highwater check` are understood, and the exit codes are the same.

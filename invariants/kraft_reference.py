@@ -48,7 +48,7 @@ def valid_replica_state(cluster: Cluster, broker: int) -> bool | Witness:
 
 @invariant(broker=brokers)
 def valid_fetcher_state(cluster: Cluster, broker: int) -> bool | Witness:
-    """A leader fetches from nobody, and a follower from another broker.
+    """A leader fetches from no broker, and a follower from another one.
 
     Kind: state.
     When false: a leader would follow, or a follower would never hear of new records.
@@ -58,7 +58,7 @@ def valid_fetcher_state(cluster: Cluster, broker: int) -> bool | Witness:
     if replica.role is Role.LEADER and replica.fetches_from is not None:
         return Witness("b{broker} leads and fetches", broker=broker)
     if replica.role is Role.FOLLOWER and replica.fetches_from in (None, broker):
-        return Witness("b{broker} follows and fetches from nobody", broker=broker)
+        return Witness("b{broker} follows, and fetches from no broker", broker=broker)
     return True
 
 

@@ -141,8 +141,9 @@ def records_are_unique_within_a_log(cluster: Cluster, broker: int) -> bool | Wit
 def same_offset_and_epoch_mean_same_record(cluster: Cluster, some: int, other: int) -> bool | Witness:
     """Two logs that have the same leader epoch at an offset have the same record there.
 
-    Kind: state. When false: comparing leader epochs cannot find where logs diverge, which is what all truncation since
-    KIP-101 rests on.
+    Kind: state.
+    When false: comparing leader epochs cannot find where logs diverge, which is what all truncation since KIP-101 rests
+        on.
     Source: KIP-101; kafka.server.epoch.LeaderEpochFileCache (0.11).
     """
     if some >= other:

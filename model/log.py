@@ -28,7 +28,7 @@ def offsets(bounds: Any) -> Integers:
 
 @attrs.frozen
 class Record:
-    """A record in a log. Ids are unique, so that two records can be told apart; brokers look at the leader
+    """A record in a log. Ids are unique, so that two records differ; brokers look at the leader
     epoch only.
     """
 

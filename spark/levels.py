@@ -111,7 +111,7 @@ class Levels:
         self.lock()
         if self._folder.holds(MANIFEST):
             raise CheckpointError(
-                f"{self.uri}: holds a search already; go on with it with --resume, or name another folder"
+                f"{self.uri}: holds a search already; continue it with --resume, or name another folder"
             )
         self._folder.write(MANIFEST, seal({"format": FORMAT, "version": VERSION, **header})[0])
 
@@ -223,7 +223,7 @@ class Levels:
         actions: np.ndarray,
         orbits: np.ndarray,
     ) -> Part:
-        """Write rows as a Parquet file under a name that nobody else uses."""
+        """Write rows as a Parquet file under a name of its own."""
         columns = {f"w{number}": column.view(np.int64) for number, column in enumerate(words)}
         columns |= {
             "parent": parents,

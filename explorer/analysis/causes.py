@@ -4,7 +4,7 @@ on.
 A traced run of each action says which leaves decided what it does and which it copied. A leaf was last written by the
 last step that changed it. Following reads backwards from what the property looked at gives the *slice*: the steps that,
 executed alone and in the same order, violate the property as well. So in a shortest trace every step is in the slice;
-what tells its steps apart is how far they are from the violation: those that wrote what the property looked at are at
+its steps differ by how far they are from the violation: those that wrote what the property looked at are at
 distance 1.
 """
 
@@ -76,7 +76,7 @@ def causes(system: System, trace: Sequence[Step], violated: Instance | None, bac
 
 
 def part_names(layout: Layout) -> dict[Leaf, str]:
-    """For each leaf the smallest part of the state that changes are told of, named as `explorer.trace.changes` does."""
+    """For each leaf the smallest part of the state that changes name, as `explorer.trace.changes` does."""
     names: dict[Leaf, str] = {}
 
     def visit(slot: Any, path: str) -> None:
@@ -200,7 +200,7 @@ def _distances(
     they were read.
 
     Args:
-        last: the step that a step property is about, which it depends on whatever it read; 0 where there is none.
+        last: the step that a step property is about, which it depends on in any case; 0 if there is none.
     """
     distance = {last: 1} if last else {}
     seen: set[tuple[Leaf, int]] = set()

@@ -22,7 +22,7 @@ class Outlook:
     """What a state leaves possible.
 
     Attributes:
-        lost: whether the prospect is lost there; None where too many states would have to be seen to tell.
+        lost: whether the prospect is lost there; None if too many states would have to be seen.
         seen: for a lost one, all states that can be reached along its steps, the state itself first.
     """
 

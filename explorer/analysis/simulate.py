@@ -55,7 +55,7 @@ class Simulation:
         unreached: where that was asked for and nothing violated, the statements of actions and properties that ran in
             no visited state.
         compiled_paths: how many paths of functions were run in Python.
-        late_paths: how many of them only in the second half of the walks, if there were enough to tell. Where they are
+        late_paths: how many of them only in the second half of the walks, if there were enough of them. Where they are
             many, more walks would see more.
         seconds: wall-clock time.
         interrupted: whether a KeyboardInterrupt ended it.

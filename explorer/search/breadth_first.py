@@ -14,7 +14,7 @@ import attrs
 from explorer.kernels import arrays
 from explorer.search.checkpoint import Snapshot
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
-from explorer.search.counts import by_bound
+from explorer.search.counts import by_bound, by_bound_alone
 from explorer.search.coverage import unreached
 from explorer.search.engine import Engine
 from explorer.search.expansion import Expansion
@@ -89,7 +89,7 @@ def reach(system: System, budget: Budget = Budget(), workers: int | None = None)
 
 
 class _Search:
-    """One search: its levels, what ends it early, its snapshots, and what it tells."""
+    """One search: its levels, what ends it early, its snapshots, and its progress."""
 
     def __init__(
         self,
@@ -247,6 +247,7 @@ class _Search:
         engine = self.engine
         verdict = Verdict.after(bool(self.violations), reason)
         enabled: Counter[str] = Counter()
+        cut_steps = (self.snapshots or engine).cut_steps()
         for number, instance in enumerate(engine.system.actions):
             enabled[instance.of.name] += sum(int(work.enabled[number]) for work in engine.works)
         return Outcome(
@@ -256,7 +257,8 @@ class _Search:
             levels=tuple(self.level_sizes),
             generated=engine.generated,
             enabled=dict(enabled),
-            bounds_cut=by_bound((self.snapshots or engine).cut_steps()),
+            bounds_cut=by_bound(cut_steps),
+            cut_alone=by_bound_alone(cut_steps),
             deadlocks=engine.total(arrays.AT_REST),
             stopped_at_bound=engine.total(arrays.STOPPED_AT_BOUND),
             stored_states=self.store.count,

@@ -1,4 +1,4 @@
-"""Snapshots of a search on disk, from which it goes on after whatever ended it.
+"""Snapshots of a search on disk, from which it goes on after any end.
 
 A checkpoint is a folder with a manifest and the rows of the levels in parts. Parts are written, synced and renamed
 before the manifest that names them replaces the one before, so that a kill at any moment leaves the newer or the older

@@ -38,7 +38,7 @@ class Compiled:
             share: whether a path is learned for all instances at once that differ by such names only.
 
         Raises:
-            ModelError: actions or properties tell the names apart, as what they are declared for shows; or a function
+            ModelError: actions or properties treat the names differently, as their declarations show; or a function
                 asks for the exact type of a part of the state.
         """
         every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)

@@ -14,7 +14,7 @@ SECONDS_BETWEEN_REPORTS = 0.5
 
 
 class Pace:
-    """What is told while a search goes on.
+    """What is reported while a search goes on.
 
     Attributes:
         seconds: since the search began.

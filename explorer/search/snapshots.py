@@ -85,7 +85,7 @@ class Snapshots:
         """Write the search as it is now, inside a level, while no thread runs and there are no holes among the rows.
 
         Args:
-            pending: ranges of rows that nobody has expanded, besides the batches that threads have at hand.
+            pending: ranges of rows that no thread has expanded, besides the batches that threads have at hand.
         """
         if self._whole_levels is None or not (at_once or self._is_due()):
             return

@@ -1,13 +1,15 @@
-"""Symmetry: where names are interchangeable, one state stands for all its images under their permutations.
+"""Symmetry reduction: if names are interchangeable, one state stands for all its images under their permutations.
 
-The images of a state under a group of permutations are its *orbit*. Only one of them is kept, the *representative*.
-Every state has a *key* for each name, made of bits that belong to that name, such as the length of its log; the image
-of a state has the same keys in another order. The representative is the image whose keys, in the order of the names,
-are least, and among several of these the one with the least words: most often comparing keys is enough to tell which
-image it is. An orbit has as many states as the group has permutations, divided by how many of them leave a state as it
-is; every state of an orbit has as many successors as any other. So all counts without symmetry are recovered exactly.
+The images of a state under a group of permutations are its *orbit*. The search explores the quotient: of each orbit it
+keeps one state, the *representative*, which is the canonical form of the others. Every state has a *key* for each name,
+made of bits that belong to that name, such as the length of its log; the image of a state has the same keys in another
+order. The representative is the image whose keys, in the order of the names, are least. If several images have these
+keys, it is the one with the least words; most often the keys decide.
 
-That is sound only if the initial states, the actions and the properties do not tell the names apart. Permutations that
+An orbit has as many states as the group has permutations, divided by how many of them leave a state as it is. Every
+state of an orbit has as many successors as any other. So all counts without symmetry are recovered exactly.
+
+That is sound only if the initial states, the actions and the properties treat all names alike. Permutations that
 move the set of initial states or a prospect are left out. Under the others each path of a function is tried as it is
 learned, see `explorer.compiler.equivariance`.
 """

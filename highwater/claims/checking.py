@@ -26,9 +26,7 @@ class Engine(Enum):
 
 
 class Status(Enum):
-    """Whether a claim came out: `MET`, `UNMET`, or `UNDECIDED` where a budget or a depth limit ended the search before
-    it could tell.
-    """
+    """Whether a claim is met. It is `UNDECIDED` if a budget or a depth limit ended the search too early to know."""
 
     MET = "met"
     UNMET = "unmet"
@@ -58,7 +56,7 @@ class Result:
         outcome: what the exploration found out.
         status: whether the claim was met.
         mismatches: for an unmet claim, each difference in words.
-        comparable: whether the search ended as a plain check of the spec ends, so that its counts tell something of
+        comparable: whether the search ended as a plain check of the spec ends, so that its counts say something of
             those that are locked.
     """
 
@@ -137,7 +135,7 @@ def check_spec(
 
     Args:
         keep_going: after a violation, go on until every state is seen.
-        options: what the engine is told besides: `workers`, `symmetry`, `checkpoint`, `resume` and `coverage` as
+        options: further options of the engine: `workers`, `symmetry`, `checkpoint`, `resume` and `coverage` as
             `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`, `checkpoint`, `resume`,
             `master` and `partitions` as `highwater.claims.on_spark.explore` does. An engine leaves out what it knows
             nothing of.

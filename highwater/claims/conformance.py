@@ -109,8 +109,8 @@ def refuse_unless_mapped(spec: Spec) -> None:
     if spec.protocol.by_zookeeper or not spec.protocol.truncation_rules.fetches_name_epochs:
         presets = "kafka-3.0 and newer"
         raise SpecError(
-            f"{spec.path}: preset: leaders write to ZooKeeper, or followers ask where to truncate; allowed are "
-            f"{presets}"
+            f"{spec.path}: preset: its leaders write to ZooKeeper, or its followers ask for a truncation offset; "
+            f"allowed are {presets}"
         )
 
 

@@ -31,7 +31,7 @@ def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:
     for result in results:
         path = result.spec.path
         if not result.comparable:
-            diff.append(f"{path}: its counts are left alone: this search did not end where a plain check of it does")
+            diff.append(f"{path}: its counts stay as they are: this search did not end where a plain check of it ends")
         if (
             not result.comparable
             or result.status is Status.UNDECIDED

@@ -171,7 +171,7 @@ def mutate(
 
 
 def _search(spec: Spec, **options: Any) -> Result:
-    """What comes out for a spec, whatever it claims."""
+    """The result of a spec, without judging its claim."""
     result = check_spec(attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), **options)
     if result.outcome.reason == "interrupted":
         raise KeyboardInterrupt

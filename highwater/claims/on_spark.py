@@ -112,7 +112,7 @@ def explore(
 def explore_into(
     folder: str, spec: Spec, with_spark: Any, symmetry: bool, on_progress: Callable[[Progress], None]
 ) -> str:
-    """Explore all states of a spec, whatever it claims, and keep them in a folder; returns the folder."""
+    """Explore all states of a spec, without judging its claim, and keep them in a folder; returns the folder."""
     from spark.driver.explore import explore as explore_levels
 
     budget = Budget(max_depth=spec.file.max_depth)

@@ -127,11 +127,7 @@ def load(reference: str, key: str, *kind: type) -> Any:
 def _shadowed(module: str) -> str:
     """A hint where a module of one's own can never be found, as Highwater has one of that name."""
     first = module.partition(".")[0]
-    return (
-        f"; {first} is part of Highwater itself, which comes first: give a module of your own another name"
-        if first in _FLOORS
-        else ""
-    )
+    return f"; {first} is part of Highwater itself, which comes first: rename your module" if first in _FLOORS else ""
 
 
 def _import(name: str, key: str) -> Any:
@@ -170,7 +166,7 @@ def _look_beside(top: str) -> None:
 
 
 def _refuse_unless_offered(name: str, key: str) -> None:
-    """Refuse to import what nobody has offered to specs.
+    """Refuse to import a module that is not offered to specs.
 
     Raises:
         Wrong: a file that the import executes is in none of the folders, and no entry point names the module.
@@ -193,7 +189,7 @@ def _refuse_unless_offered(name: str, key: str) -> None:
     here = _here.get()
     same = PathFinder.find_spec(parts[0], [str(here)]) if here is not None else None
     if same is not None and same.origin is not None:
-        raise Wrong(f"{key}: {parts[0]} is {outside[0]} for Python, which hides {same.origin}; give that another name")
+        raise Wrong(f"{key}: Python imports {parts[0]} from {outside[0]}, which hides {same.origin}; rename the latter")
     how = (
         "name its folder with --model-path, "
         f'or have its distribution declare it by an entry point of the group "{GROUP}"'

@@ -237,9 +237,7 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         for each in resolved[3]:
             if isinstance(each, GraphProperty):
                 kind = "a prospect" if isinstance(each, Prospect) else "a liveness property"
-                findings.add(
-                    f"max_depth: {each.name} is {kind}, to be judged once every state is known; leave max_depth out"
-                )
+                findings.add(f"max_depth: {each.name} is {kind}, which needs every state; leave max_depth out")
     if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
         findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
     for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):

@@ -49,19 +49,26 @@ from highwater.cli.options import PATH, Count, budgets, model_path
     help="After a budget ran out, probe smaller bounds: some 10 s.",
 )
 @click.option(
+    "--raise-bounds",
+    is_flag=True,
+    help="Where a claim holds, search again with each bound that cut steps raised by one.",
+)
+@click.option(
     "--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes."
 )
 @click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")
 @click.option(
     "--trace/--no-trace",
     default=None,
-    help="Print counterexamples.  [default: of unmet claims, and where there is one spec]",
+    help="Print counterexamples.  [default: of unmet claims, and of a single spec]",
 )
 @click.option(
     "--json", "json_path", type=PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md)."
 )
 @click.option("--junit", "junit_path", type=PATH, metavar="FILE", help="Write the results as JUnit XML.")
-@click.option("--sarif", "sarif_path", type=PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
+@click.option(
+    "--sarif", "sarif_path", type=PATH, metavar="FILE", help="Write unmet claims and problems as SARIF 2.1.0."
+)
 @click.option(
     "--html",
     "html_path",
@@ -84,11 +91,10 @@ def check(
     github: bool,
     **options: Any,
 ) -> None:
-    """Check that every claim in SPEC files, or in all .toml files below DIR, comes out as it says.
+    """Check that every claim in SPEC files, or in all .toml files below DIR, is met.
 
-    \b
     Exit codes: 0 every claim was met; 1 some were not; 2 a spec or the usage is wrong;
-    3 a budget or depth limit ended a search before it could tell; 70 a defect of Highwater; 130 interrupted.
+    3 a budget or depth limit ended a search before it could decide; 70 a defect of Highwater; 130 interrupted.
     """
     from explorer.verdict import Budget
     from highwater.claims.checking import Engine

@@ -66,7 +66,6 @@ def conform(
 ) -> None:
     """Execute SPEC's steps on Kafka's own classes, and compare after each step: is the model what the code does?
 
-    \b
     Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
     2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
     """
@@ -78,8 +77,8 @@ def conform(
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.conformance import as_json, run_of_trace, show, show_mutations
+    from highwater.reports.progress import Live, make_console
     from highwater.reports.results import write_json
-    from highwater.reports.terminal import Live, make_console
     from highwater.viewer.conformance import page
 
     console, errors = make_console(), make_console(stderr=True)

@@ -1,4 +1,4 @@
-"""How a command ends, whatever happens while it runs: every ending has an exit code of its own, and one line that says
+"""How a command ends: every ending has an exit code of its own, and one line that says
 why.
 """
 
@@ -44,7 +44,7 @@ class Commands(click.Group):
         return code
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        """Read the arguments, or print the help: where nobody reads that, click ends with 1 by itself."""
+        """Read the arguments, or print the help. If standard output is closed, click itself ends with 1."""
         try:
             return super().make_context(*arguments, **options)
         except OSError as error:
@@ -107,7 +107,7 @@ def ending_of(run: Callable[[], Any]) -> int:
     """
     try:
         code = _run(run)
-    except KeyboardInterrupt:  # a second one, while the first is told
+    except KeyboardInterrupt:  # a second one, while the first is reported
         code = INTERRUPTED
     return _flushed(code)
 

@@ -29,7 +29,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
         show_properties,
         show_specs,
     )
-    from highwater.reports.terminal import make_console
+    from highwater.reports.progress import make_console
 
     console = make_console()
     if paths and what not in ("specs", "presets"):

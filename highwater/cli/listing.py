@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
@@ -16,7 +15,7 @@ from rich.text import Text
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import SpecError, find_specs, load_spec
 from highwater.claims.tables import shown
-from highwater.visible import counted, visible
+from highwater.visible import counted, summary_and_rest, visible
 from model.catalogue import MODELS
 from model.language.definition import Definition, Model
 
@@ -59,10 +58,6 @@ def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str],
             alike.setdefault(what(definition), ([], definition))[0].append(name)
         for names, definition in alike.values():
             yield model.name, names if len(alike) > 1 else [], definition
-
-
-def _first_line(documented: Any) -> str:
-    return (inspect.getdoc(documented) or "").partition("\n")[0]
 
 
 def _line(console: Console, indent: int, name: str, rest: str) -> None:
@@ -131,7 +126,7 @@ def show_presets_of(console: Console, releases: Iterable[str]) -> None:
                 min(known, key=lambda each: each.number).first,
                 max(m.last_releases["kraft"] for m in MODELS.values() if "kraft" in m.last_releases),
             )
-            raise SpecError(f"{release}: no preset speaks for this release; presets speak for {first} to {last}")
+            raise SpecError(f"{release}: no preset covers this release; presets cover {first} to {last}")
         console.print(Text(f"Kafka {release}"))
         for name, rest in lines:
             _line(console, 2, name, rest)
@@ -142,7 +137,7 @@ def show_actions(console: Console) -> None:
     for model, names, definition in grouped(lambda definition: definition.actions):
         _line(console, 0, model, ", ".join(names))
         for action in definition.actions:
-            _line(console, 2, f"{action.name}({', '.join(action.parameters)})", _first_line(action))
+            _line(console, 2, f"{action.name}({', '.join(action.parameters)})", summary_and_rest(action)[0])
 
 
 def show_properties(console: Console) -> None:
@@ -150,7 +145,7 @@ def show_properties(console: Console) -> None:
     for model, names, definition in grouped(lambda definition: definition.known_properties):
         console.print(Text(f"for {', '.join(names) or model}"))
         for found in definition.known_properties:
-            _line(console, 2, found.name, _first_line(found))
+            _line(console, 2, found.name, summary_and_rest(found)[0])
 
 
 def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:

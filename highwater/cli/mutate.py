@@ -32,9 +32,9 @@ def mutate(
     max_states: int | None,
     memory: int | None,
 ) -> None:
-    """Switch off each rule of SPEC's protocol in turn, and tell which property catches it and which rule none defends.
+    """Switch off each rule of SPEC's protocol in turn. Show which property catches it, and which rules nothing defends.
 
-    \b Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared
+    Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared
     otherwise; 2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end;
     70 a defect of Highwater; 130 interrupted.
     """
@@ -45,7 +45,7 @@ def mutate(
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import Mutations
-    from highwater.reports.terminal import Live, make_console
+    from highwater.reports.progress import Live, make_console
 
     errors = make_console(stderr=True)
     try:

@@ -71,7 +71,7 @@ class Memory(click.ParamType):
 
 
 def model_path(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option that names folders with models of one's own."""
+    """The option that names folders with models of your own."""
 
     def search(context: click.Context, parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
         if folders:
@@ -83,7 +83,7 @@ def model_path(command: Callable[..., Any]) -> Callable[..., Any]:
                 click.echo(f"highwater: {error}", err=True)
                 sys.exit(USAGE)
 
-    words = "Look for models of one's own in DIR, too; may be given several times."
+    words = "Also look for your own models in DIR; may be given several times."
     return click.option(
         "--model-path", type=PATH, metavar="DIR", multiple=True, expose_value=False, callback=search, help=words
     )(command)

@@ -33,7 +33,7 @@ def try_out(paths: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> No
 
 
 def refuse_overwriting(paths: Mapping[str, Path], inputs: Iterable[Path] = ()) -> None:
-    """Refuse outputs that would overwrite what was read, a spec, or each other, by whatever name.
+    """Refuse outputs that would overwrite what was read, a spec, or each other, by any name.
 
     Raises:
         ReportError: with the first that would.
@@ -42,7 +42,7 @@ def refuse_overwriting(paths: Mapping[str, Path], inputs: Iterable[Path] = ()) -
     named: dict[Path, str] = {}
     for kind, path in paths.items():
         if path.suffix == ".toml" or path.resolve().suffix == ".toml" or path.resolve() in read:
-            raise ReportError(f"{path}: --{kind} would overwrite a spec or what is read; name another file")
+            raise ReportError(f"{path}: --{kind} would overwrite a spec or an input; name another file")
         other = named.setdefault(path.resolve(), kind)
         if other != kind:
             raise ReportError(f"{path}: --{other} and --{kind} would write the same file; name another one")

@@ -70,7 +70,7 @@ def simulate(
     """Walk at random through a SPEC that is too large to check, and shrink what is found. Equal seeds find equal
     things.
 
-    \b Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
+    Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
     3 SPEC claims a violation that was not met, or nothing was put to the test; 70 a defect of Highwater; 130
     interrupted.
     """
@@ -79,8 +79,8 @@ def simulate(
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import LiveWalks, show_simulation
+    from highwater.reports.progress import make_console
     from highwater.reports.results import simulation_report
-    from highwater.reports.terminal import make_console
 
     try:
         spec = load_spec(path)

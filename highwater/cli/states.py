@@ -19,7 +19,9 @@ MOST_SHOWN = 50
 @click.command()
 @click.argument("spec", metavar="SPEC", type=PATH)
 @click.option(
-    "--checkpoint", metavar="URI", help="Where check --engine spark has kept the levels; explored now if left out."
+    "--checkpoint",
+    metavar="URI",
+    help="The folder that check --engine spark wrote; by default the states are explored now.",
 )
 @click.option("--sql", metavar="QUERY", help="A query over the table `states`.")
 @click.option("--parquet", metavar="DIR", help="Write all states, or the query's result, into DIR as Parquet.")
@@ -27,7 +29,7 @@ MOST_SHOWN = 50
     "--columns", is_flag=True, help="Show the table's columns and their types.  [default without --sql and --parquet]"
 )
 @click.option(
-    "--symmetry/--no-symmetry", default=True, show_default=True, help="As in the check that the levels are of."
+    "--symmetry/--no-symmetry", default=True, show_default=True, help="As in the check that wrote the levels."
 )
 @click.option("--master", metavar="URL", help="Where to run, such as spark://host:7077.  [default: local[*]]")
 @click.option(
@@ -57,7 +59,7 @@ def states(
     from explorer.system import ModelError
     from highwater.claims import on_spark
     from highwater.claims.spec import SpecError, load_spec
-    from highwater.reports.terminal import Live, make_console
+    from highwater.reports.progress import Live, make_console
 
     console, errors = make_console(), make_console(stderr=True)
     try:

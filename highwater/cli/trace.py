@@ -118,7 +118,7 @@ def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step:
     }.get(mode, set())
     for name in shown:
         if name in ignored:
-            raise ReportError(f"{name} says nothing to {mode}; leave it out")
+            raise ReportError(f"{name} has no meaning with {mode}; leave it out")
 
 
 def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:
@@ -150,8 +150,8 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
 
 def _replay(entry: dict[str, Any]) -> None:
     from explorer.analysis.causes import instances_of, violates
+    from highwater.reports.progress import make_console
     from highwater.reports.replaying import replay
-    from highwater.reports.terminal import make_console
 
     system, violation = replay(entry)
     named = (each for each in instances_of(system, violation.property) if dict(each.shown) == violation.arguments)
@@ -165,7 +165,8 @@ def _replay(entry: dict[str, Any]) -> None:
 def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     from rich.text import Text
 
-    from highwater.reports.terminal import make_console, show_state, show_trace, show_witness
+    from highwater.reports.progress import make_console
+    from highwater.reports.terminal import show_state, show_trace, show_witness
     from highwater.viewer.index import counterexample_in
     from highwater.viewer.lanes import show_lanes
     from highwater.visible import visible
@@ -188,7 +189,9 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
         if steady := len(counterexample.looked_at) - len(counterexample.worth_showing):
             console.print(Text(f"      {steady} parts of the state that no step changed", "dim"))
         if counterexample.unexplained:
-            console.print(Text(f"      which steps it depends on cannot be told: {counterexample.unexplained}", "dim"))
+            console.print(
+                Text(f"      the steps that it depends on are not known: {counterexample.unexplained}", "dim")
+            )
     else:
         meaning = counterexample.steps[step].meaning
         if step:
@@ -221,7 +224,7 @@ def _put(out: Path, text: str) -> None:
 def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, step: int | None) -> None:
     from rich.text import Text
 
-    from highwater.reports.terminal import make_console
+    from highwater.reports.progress import make_console
     from highwater.viewer.comparison import StepOutcome, compare
     from highwater.visible import visible
 

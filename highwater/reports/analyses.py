@@ -15,9 +15,11 @@ from explorer.verdict import Verdict
 from highwater.claims.advice import Advice
 from highwater.claims.checking import Result
 from highwater.claims.mutation import Change, Fate, Mutation
+from highwater.claims.raising import Raised, is_size
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
-from highwater.reports.terminal import Live, duration, short, show_trace, show_unreached, show_witness
+from highwater.reports.progress import Live, duration, short
+from highwater.reports.terminal import show_trace, show_unreached, show_witness
 from highwater.visible import counted, visible
 from model.language.declarations import GraphProperty
 
@@ -36,6 +38,37 @@ class LiveWalks(Live):
         self.tell(f"violated; made as short as {counted(length, 'step')} so far")
 
 
+def show_first_to_raise(console: Console, result: Result, bounds: Sequence[str]) -> None:
+    """Which bound may hide a violation, if a size is among those that cut steps."""
+    cut = result.outcome.cut_alone.get(bounds[0], 0) if bounds else 0
+    if not cut or not is_size(result.spec, bounds[0]):
+        return
+    console.print(
+        Text.assemble(
+            "    ",
+            ("unproven", "yellow"),
+            f"  beyond these bounds; raise {bounds[0]} first, a size that alone cut {counted(cut, 'step')} "
+            "(--raise-bounds tries each)",
+        )
+    )
+
+
+def show_raised(console: Console, raised: Raised) -> None:
+    """What came out with one bound raised."""
+    outcome = raised.outcome
+    if outcome is None:
+        found = "the model makes no sense then"
+    elif outcome.violations:
+        first = outcome.violations[0]
+        found = f"violated: {first.property} after {first.length_in_words}"
+    elif outcome.verdict is Verdict.HOLDS:
+        found = f"holds, {counted(outcome.distinct_states, 'state')}"
+    else:
+        found = f"no violation among the first {counted(outcome.distinct_states, 'state')}"
+    colour = "red" if outcome is not None and outcome.violations else "dim"
+    console.print(Text.assemble("    ", ("raised", "yellow"), f"  {raised.bound} {raised.value}: ", (found, colour)))
+
+
 def show_advice(console: Console, advice: Advice) -> None:
     """What probes of smaller bounds say about the full ones, and what they say it from."""
 
@@ -43,10 +76,7 @@ def show_advice(console: Console, advice: Advice) -> None:
         console.print(Text(f"            {words}"))
 
     if advice.estimates is None:
-        tell(
-            f"{advice.probes} probes of smaller bounds did not get through either: lower several bounds at once, or "
-            "simulate"
-        )
+        tell(f"{advice.probes} probes of smaller bounds did not end either: lower several bounds at once, or simulate")
         return
     low, between, high = advice.estimates
     if high > low * 1.05:
@@ -65,7 +95,7 @@ def show_advice(console: Console, advice: Advice) -> None:
             f"{in_bytes(round(advice.memory))} here"
         )
     tell(
-        f"by {advice.probes} probes; each step further up counted as the last one measured, which is too much where "
+        f"by {advice.probes} probes; each further step is taken to grow like the last measured one, too much if "
         "growth slows:"
     )
     width = max(len(growth.bound) for growth in advice.growths)
@@ -116,7 +146,7 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
     elif not made.steps:
         console.print("    no step was taken")
     else:
-        console.print("    no violation met; what random walks did not meet may still be there")
+        console.print("    no violation met; random walks may have missed one")
     _show_not_judged(console, found.not_judged)
     bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
     cuts = ", ".join(f"{key} {count:,}" for key, count in made.bounds_cut.items())
@@ -127,7 +157,7 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
         (made.at_depth, f"at depth {made.depth}"),
         (made.at_rest, "at rest"),
         (made.at_bound, "stopped by bounds"),
-        (made.unweighted, "where all that is enabled has weight 0"),
+        (made.unweighted, "with weight 0 for all that is enabled"),
     )
     ends = ", ".join(f"{count:,} {how}" for count, how in ended if count)
     rate = short(made.steps / max(made.seconds, 1e-9))
@@ -158,7 +188,7 @@ def _show_not_judged(console: Console, names: Sequence[str]) -> None:
     if names:
         console.print(
             Text(
-                f"    not judged: {', '.join(names)}; it speaks of the graph of all states, which check judges",
+                f"    not judged: {', '.join(names)}; it needs the graph of all states: use check",
                 "yellow",
             )
         )

@@ -22,9 +22,10 @@ from highwater.claims.positions import readable
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, make_spec
 from highwater.files import ReportError
+from highwater.reports.progress import short
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import as_data, steps_as_data
-from highwater.reports.terminal import short, show_trace
+from highwater.reports.terminal import show_trace
 from highwater.visible import visible
 
 FORMAT, VERSION = "highwater-conformance", 1

@@ -90,7 +90,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
         f"## Highwater: {met} of {len(results)} claims met",
         "",
         *([f"**This is not complete: {_cell(incomplete)}.**", ""] if incomplete else []),
-        "| | claim | what came out | states | depth | s |",
+        "| | claim | result | states | depth | s |",
         "|---|---|---|---|---|---|",
     ]
     for result in sorted(results, key=lambda result: result.status is Status.MET):
@@ -129,7 +129,7 @@ def _details(result: Result) -> str:
     lines += [f"- {_cell(line)}" for line in (*result.mismatches, bounds_line(result), counts_line(result.outcome))]
     if (violation := result.violation) is not None:
         lines += ["", f"**{violation.property} is false:** {_cell(violation.witness or 'no reason given')}", ""]
-        lines += ["| step | who | action | what changes |", "|---:|---|---|---|"]
+        lines += ["| step | actor | action | changes |", "|---:|---|---|---|"]
         for row in trace_rows(result.spec.system(), violation.trace, violation.back_to):
             lines.append(f"| {' | '.join(map(_cell, row))} |")
     return "\n".join(lines) + "\n"

@@ -116,7 +116,7 @@ def subject_of(entry: Mapping[str, Any]) -> Subject:
             findings.add(f"{key}: is missing or damaged: {shown(entry.get(key))}")
     findings.raise_if_any()
     if not all(isinstance(check, str) for check in entry["check"]):
-        raise Wrong("check: is damaged: it names properties by other things than texts")
+        raise Wrong("check: is damaged: a property's name is not a text")
     model = find_model(entry["model"])
     protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
     return Subject(model, definition, protocol, bounds, build_system(definition, protocol, bounds, properties))
@@ -179,7 +179,7 @@ def _judge_again(name: str, system: System, entry: Mapping[str, Any], steps: lis
 
 
 def _refuse_lies(name: str, entry: Mapping[str, Any], found: dict[str, Any]) -> None:
-    """Refuse an entry that tells otherwise of its violation, or of a step, than what was found again."""
+    """Refuse an entry whose violation or steps differ from those found again."""
     found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))  # as a file gives it back
     for number, (claimed, step) in enumerate(zip(entry["trace"], found.pop("trace"), strict=True)):
         for key in ("step", "actor", "changes"):  # the rest was executed

@@ -16,6 +16,7 @@ from highwater.claims.positions import in_repository, line_of_function, line_of_
 from highwater.files import write_text
 from highwater.reports.results import Problem
 from highwater.reports.terminal import trace_rows, verdict_line
+from highwater.visible import summary_and_rest
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
@@ -68,7 +69,7 @@ def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str
     if result.status is Status.MET:
         return []
     if result.status is Status.UNDECIDED:
-        _rule(rules, "undecided", "A search ended before it could tell whether the claim holds.", "")
+        _rule(rules, "undecided", "A search ended before it could decide the claim.", "")
         return [_finding(result, "undecided", "warning", Mismatch("expect.verdict", verdict_line(result)))]
     found = []
     for mismatch in result.mismatches:
@@ -77,16 +78,18 @@ def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str
             name = result.violation.property
             _rule(rules, name, *_documented(result, name))
         else:
-            _rule(rules, name, f"The claim under {name} comes out as it says.", "")
+            _rule(rules, name, f"The claim under {name} is met.", "")
         found.append(_finding(result, name, "error", mismatch))
     return found
 
 
 def _documented(result: Result, name: str) -> tuple[str, str]:
-    """The first line of a property's documentation, and all of it."""
+    """The first paragraph of a property's documentation, and all of it."""
+    if name == DEADLOCK:
+        text = "Every state has a successor, or a bound is to blame."
+        return text, text
     of = next((invariant for invariant in result.spec.properties if invariant.name == name), None)
-    text = "Every state has a successor, or a bound is to blame." if name == DEADLOCK else (inspect.getdoc(of) or name)
-    return text.partition("\n")[0], text
+    return summary_and_rest(of)[0] or name, inspect.getdoc(of) or name
 
 
 def _rule(rules: dict[str, dict[str, Any]], name: str, short: str, full: str) -> None:

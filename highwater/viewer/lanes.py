@@ -1,8 +1,11 @@
 """Counterexamples in a terminal: a line per step, a column per lane, and in it what the step changed there, in short.
 
-    L2          leads in leader epoch 2 (F follows, Z zombie leader)      r0₀         record r0 of leader epoch 0
-    [r0₀|r1₂]   a log; the high watermark is at the bar                   {0 1}       an ISR, where it changed or is not
-    the true one ◂3          reads the message that step 3 sent                        ✗3          loses it
+    L2          leads in leader epoch 2 (F follows, Z zombie leader)
+    r0₀         record r0 of leader epoch 0
+    [r0₀|r1₂]   a log; the high watermark is at the bar
+    {0 1}       an ISR, if it changed or is not the true one
+    ◂3          reads the message that step 3 sent
+    ✗3          loses it
 
 With colour, what changed is bold and what was cut away is struck out; without, `+` and `-` say so.
 """
@@ -96,7 +99,7 @@ def unbroken(text: Text) -> Text:
 
 
 def _action(step: ShownStep) -> Text:
-    """The action with those of its arguments that are not the actor, whose column tells."""
+    """The action with its arguments, without the actor: the column shows it."""
     rest = " ".join(visible(value) for value in step.arguments.values() if value != step.actor)
     name = visible(step.name) or "initial state"
     room = LONGEST_ACTION - len(rest) - 1
@@ -147,7 +150,7 @@ def _badge(badge: Badge, is_new: bool, *, coloured: bool) -> Text:
 
 
 def _name_set(names: NameSet, is_new: bool, *, named: bool, coloured: bool) -> Text:
-    """A set; with the word that tells it from the lane's other sets, where it has several: `pending{0 1}`."""
+    """A set; if the lane has several, with the word that distinguishes it: `pending{0 1}`."""
     word = visible(names.name.removesuffix(" ISR")).replace(" ", HARD_SPACE) if named else ""
     text = Text(f"{'+' if is_new and not coloured else ''}{word}{{", "underline" if is_new else "")
     members = []

@@ -122,8 +122,8 @@ class Message:
     """A message that was sent.
 
     Attributes:
-        key: tells it from all other messages that can be there at the same time. It is in flight from the first state
-            that has the key until the first that has it no more.
+        key: distinguishes it from all other messages that can be there at the same time. It is in flight from the first
+            state that has the key until the first that has it no more.
         kind: such as `LeaderAndIsr`.
         text: what it says.
         sender, receiver: lanes; no receiver where any lane may read it.

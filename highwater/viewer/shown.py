@@ -124,7 +124,7 @@ class ShownStep:
         sent, ended: messages.
         violated: the properties that are false after it; a prospect is once it is lost, a liveness property while it
             waits for ever.
-        unjudged: those of which that cannot be told without the graph of all states.
+        unjudged: properties that cannot be judged without the graph of all states.
     """
 
     number: int
@@ -204,7 +204,7 @@ class Counterexample(ShownTrace):
         entry: the report's entry.
         violation: as it was found again.
         protocol, bounds: what was explored, in words.
-        unexplained: why it cannot be told what the violation depends on; empty where it can.
+        unexplained: why the steps that the violation depends on are not known; empty if they are.
     """
 
     title: str

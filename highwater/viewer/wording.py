@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -11,6 +10,7 @@ import attrs
 
 from highwater.claims.resolving import toggles_of
 from highwater.viewer.shown import Meaning
+from highwater.visible import summary_and_rest
 from model.language.definition import Model
 
 
@@ -45,9 +45,8 @@ def _differing(table: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str,
 
 
 def meaning_of(documented: Any) -> Meaning:
-    """The first line and the sections of a docstring."""
-    text = inspect.getdoc(documented) or ""
-    line, _, rest = text.partition("\n")
+    """The first paragraph and the sections of a docstring."""
+    line, rest = summary_and_rest(documented)
     sections: dict[str, str] = {}
     name = ""
     for piece in rest.splitlines():

@@ -175,8 +175,8 @@ def reassignments_complete_with_the_target_assigned_and_in_sync(before: Cluster,
     ISR.
 
     Kind: step. The ISR may lack a member that has died, or that the leader took for slow, between the decision to
-    complete and this step. When false: what was asked for and what there is differ, and no request is left that would
-    tell.
+        complete and this step.
+    When false: what was asked for and what there is differ, and no request is left that would tell.
     Source: kafka.controller.KafkaController#onPartitionReassignment (3.5): at its end AR and ISR are the target.
     """
     zk, target = after.zk, after.history.target

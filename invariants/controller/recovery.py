@@ -8,6 +8,7 @@ from invariants.controller.terms import is_going_away
 from model.controller.brokers import Role
 from model.controller.definition import HEALING, RETURNS
 from model.controller.protocol import ControllerProtocol
+from model.controller.registrations import exit_broker
 from model.controller.state import Cluster
 from model.language.declarations import Witness, prospect
 from model.log import brokers
@@ -49,6 +50,20 @@ def assigned_brokers_can_take_their_role(cluster: Cluster, broker: int) -> bool 
     ):
         return True
     return Witness("whatever the cluster does by itself, b{broker} takes up no role", broker=broker)
+
+
+@prospect(along=tuple(step for step in HEALING if step is not exit_broker), broker=brokers)
+def deposed_leaders_can_learn_of_their_successor(cluster: Cluster, broker: int) -> bool | Witness:
+    """A broker that leads in an older leader epoch than its successor can come to know, before it exits.
+
+    Kind: prospect.
+    When lost: it takes writes that nobody will acknowledge, and serves clients until it exits.
+    Source: KAFKA-7482.
+    """
+    ours, leadership = cluster.brokers[broker], cluster.zk.leadership
+    if is_going_away(cluster) or not ours.leads or leadership is None or leadership.leader in (None, broker):
+        return True
+    return Witness("whatever the cluster does by itself, b{broker} leads until it exits", broker=broker)
 
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
@@ -205,7 +220,7 @@ def a_controller_can_act(cluster: Cluster) -> bool | Witness:
 
     Kind: prospect.
     When lost: the cluster has an owner of the controller's node, and no controller.
-    Source: L9; KAFKA-13407.
+    Source: L9; KAFKA-1387, KAFKA-13407.
     """
     owner = cluster.zk.controller
     if (

@@ -1,4 +1,4 @@
-"""What leaders, replicas and the controller agree on: who leads, who is in sync, who may be elected."""
+"""What leaders, replicas and the controller agree on: the leader, the ISR, and eligible replicas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from model.partition.state import Partition, Process, Standing
 def commits_wait_for_every_candidate(
     partition: Partition, leader: int, member: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Truth:
-    """S8: the leader waits for everyone whom the controller may elect: its maximal ISR contains the true ISR.
+    """S8: the leader waits for every replica that the controller may elect: its maximal ISR contains the true ISR.
 
     It contains the ELR, too, unless the ISR is below min.insync.replicas and nothing is committed.
     It is why leaders keep a maximal ISR (KIP-497).
@@ -59,7 +59,7 @@ def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: in
     acknowledges anything.
 
     Kind: step.
-    When false: a deposed leader tells clients of records that the new one need not have.
+    When false: a deposed leader exposes records that the new one may lack.
     Source: KIP-320.
     """
     replica = after.replicas[leader]
@@ -102,12 +102,12 @@ def somebody_can_be_waited_for(partition: Partition) -> Truth:
     """S16 and S21: ISR and ELR are not both empty; if they are, the leader that was there last is known.
 
     Kind: state.
-    When false: nobody knows who might have the committed records.
+    When false: no broker is known that may have the committed records.
     Source: KIP-966.
     """
     quorum = partition.quorum
     return bool(quorum.isr or quorum.elr or quorum.last_known_leader is not None) or Witness(
-        "ISR and ELR are empty, and nobody is known who led last"
+        "ISR and ELR are empty, and no last known leader is left"
     )
 
 

@@ -132,7 +132,7 @@ def isr_changes_are_resolved(partition: Partition) -> Truth:
     """
     for leader, replica in _leaders(partition):
         if replica.leadership.pending is not None and not _waits_for_news(partition, replica):
-            return Witness("b{leader} waits for an answer to its proposal, which nobody will give", leader=leader)
+            return Witness("b{leader} waits for an answer to its proposal that never comes", leader=leader)
     return True
 
 
@@ -173,7 +173,7 @@ def a_leader_is_elected(partition: Partition) -> Truth:
     """L5: the partition has a leader sooner or later if anybody may be elected.
 
     Kind: always eventually.
-    When violated: nobody can read or write, though a broker that has all committed records runs.
+    When violated: the partition is offline, though a broker that has all committed records runs.
     Source: KIP-966; kafka.controller.PartitionStateMachine (2.8).
     """
     quorum = partition.quorum

@@ -48,7 +48,7 @@ def exposed_records_survive(partition: Partition, leader: int, offset: int) -> T
 
 @invariant(leader=brokers, record=record_numbers)
 def acknowledged_records_survive(partition: Partition, leader: int, record: int) -> Truth:
-    """S2: the leader has every record that a producer was told is written.
+    """S2: the leader has every acknowledged record.
 
     Kind: state.
     When false: an acknowledged write is lost.
@@ -89,10 +89,10 @@ def candidates_are_complete(partition: Partition, broker: int, offset: int) -> T
 
 @invariant(leader=brokers, member=brokers, offset=offsets)
 def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: int) -> Truth:
-    """S4: every running member of a presumed leader's own ISR has what is below that leader's high watermark.
+    """S4: every running member of a presumed leader's own ISR has the records below that leader's high watermark.
 
     Kind: state.
-    When false: the leader's idea of what is replicated is wrong.
+    When false: the leader counts records as replicated that are not.
     Source: WeakIsr in github.com/hachikuji/kafka-specification.
     """
     replica, other = partition.replicas[leader], partition.replicas[member]

@@ -42,6 +42,7 @@ class ControllerBounds:
     controller_crashes: int = budget("crashes of controllers")
     depositions: int = budget("controllers whose node goes away while they go on")
     lost_answers: int = budget("elections of a controller whose answer from ZooKeeper is lost")
+    lost_isr_answers: int = budget("answers to AlterPartition that are lost")
     failed_role_changes: int = budget("times that a broker cannot take up a role, as its ZooKeeper session ends")
     late_resignations: int = budget("times that a coordinator's resignation comes late after its replica was deleted")
     reorderings: int = budget("times that a request overtakes the one before it")

@@ -21,7 +21,9 @@ from model.language.domain import BOOLEAN, Integers, Maybe, OneOf, evolve, recor
 from model.log import NO_EPOCH, brokers
 
 DURING_DELETION = -2
-"""The leader epoch of requests about a topic that is being deleted: kafka.api.LeaderAndIsr.EpochDuringDelete (2.6)."""
+"""The leader epoch of requests about a topic that is being deleted. In StopReplica it is Kafka's EpochDuringDelete; an
+UpdateMetadata has leader -2 (LeaderDuringDelete) and leader epoch 0, and means the same: kafka.api.LeaderAndIsr (2.6).
+"""
 
 
 class Role(Enum):

@@ -13,7 +13,8 @@ from model.controller import (
     topics,
 )
 from model.controller.bounds import ControllerBounds
-from model.controller.protocol import LAST_RELEASES, PRESETS, RELEASES, ControllerProtocol, IsrPath
+from model.controller.protocol import ControllerProtocol, IsrPath
+from model.controller.releases import LAST_RELEASES, PRESETS, RELEASES
 from model.controller.state import Cluster, initial_states
 from model.language.declarations import Action
 from model.language.definition import Definition, Model
@@ -31,6 +32,7 @@ PERTURBATIONS = (
     replica_manager.overtake,
     replica_manager.delete_replica_and_resign_late,
     in_sync_replicas.shrink_isr,
+    in_sync_replicas.lose_isr_answer,
 )
 REQUESTS = (
     topics.create_topic,
@@ -80,7 +82,8 @@ def define(protocol: ControllerProtocol) -> Definition:
 
 def _exists(action: Action, protocol: ControllerProtocol) -> bool:
     """Whether the protocol has the step: what only one way of changing the ISR needs is no part of the other."""
-    return action is not in_sync_replicas.answer_alter_partition or protocol.isr_path is IsrPath.ALTER_PARTITION
+    answers = (in_sync_replicas.answer_alter_partition, in_sync_replicas.lose_isr_answer)
+    return action not in answers or protocol.isr_path is IsrPath.ALTER_PARTITION
 
 
 CONTROLLER = Model(

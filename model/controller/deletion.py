@@ -98,6 +98,9 @@ def _all_deleted(context: Context, protocol: ControllerProtocol) -> bool:
 def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
     """Tell everybody that the topic goes away, and have every live replica delete its log.
 
+    Abstracts: that until 2.0 the partition's own machine ends only when the deletion completes
+        (kafka.controller.TopicDeletionManager#completeDeleteTopic (2.0)). Nothing but the number of offline partitions
+        depends on it: no election is held for a partition that is being deleted.
     Source: kafka.controller.TopicDeletionManager#onTopicDeletion, #onPartitionDeletion (3.5).
     """
     if not cluster.controllers[controller].deletion_begun:

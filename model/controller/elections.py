@@ -1,8 +1,8 @@
 """Who leads: the controller's election strategies, and how a new topic's replicas are assigned, as pure functions.
 
-Elections follow the order of the assignment, never that of the ISR; only the offline election may be unclean. Source:
-kafka.controller.Election and PartitionLeaderElectionAlgorithms (3.5); kafka.controller.PartitionLeaderSelector
-(0.10.2).
+Elections follow the order of the assignment, never that of the ISR; only the offline election may be unclean.
+Source: kafka.controller.Election and PartitionLeaderElectionAlgorithms (3.5); kafka.controller.PartitionLeaderSelector
+    (0.10.2).
 """
 
 from __future__ import annotations
@@ -92,12 +92,13 @@ def assign_round_robin(brokers: Sequence[int], partitions: int, replicas: int, f
     Args:
         brokers: live broker ids, in order.
         partitions, replicas: how many of each.
-        first: the position where the first partition begins, which Kafka draws at random.
+        first: the position where the first partition begins, which Kafka draws at random, too.
 
     Raises:
         ValueError: there are fewer brokers than replicas, or no replicas.
 
-    Abstracts: racks, and the shift that Kafka adds each time it has gone round all brokers.
+    Abstracts: racks, and the shift of the followers behind the first replica, which begins at random and grows each
+        time that all brokers were gone round; here it is 0.
     Source: kafka.admin.AdminUtils#assignReplicasToBrokers (0.10.2).
     """
     if not 1 <= replicas <= len(brokers):

@@ -11,7 +11,7 @@ from model.controller.deletion import complete_deletion, resume_deletion
 from model.controller.events import forgotten, handled, resigned
 from model.controller.partition_states import at_startup as partition_at_startup
 from model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
-from model.controller.reassignment import go_on, take_step
+from model.controller.reassignment import begin, take_step
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster
@@ -45,7 +45,11 @@ def elect_controller_unnoticed(cluster: Cluster, controller: int) -> Cluster | N
     Actor: the controller.
     Enabled: nobody owns /controller, and it does not believe that it is in office; within the budget.
     Effect: it owns the node under the next controller epoch, and does not know.
-    Source: KAFKA-13407; kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (3.5).
+    Abstracts: an attempt that ends in another error before it is repeated. The next attempt then finds the broker's own
+        id in /controller and returns at once (KAFKA-13407), in all releases from 0.8.2 on, so that nobody acts until
+        the session ends.
+    Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (2.1 to 3.9),
+        kafka.controller.KafkaController#elect (1.0 to 3.9).
     """
     if cluster.zk.controller is not None or cluster.controllers[controller].active:
         return None
@@ -54,12 +58,16 @@ def elect_controller_unnoticed(cluster: Cluster, controller: int) -> Cluster | N
 
 @action(actor="controller", controller=controllers)
 def find_itself_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller that tries again finds its own node and takes office.
+    """A controller that tries again, in the same attempt, finds its own node and takes office.
 
     Actor: the controller.
     Enabled: it owns /controller, and does not believe that it is in office.
-    Effect: as if it had just been elected.
-    Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch, checkControllerAndEpoch (2.1).
+    Effect: as if it had just been elected. Until 0.8.2 it waits for ZooKeeper to remove the node, which lives as long
+        as the session.
+    Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (2.1 to 3.9), whose
+        checkControllerAndEpoch compares the epoch; kafka.zk.KafkaZkClient#checkedEphemeralCreate (1.1, 2.0) and
+        ZKCheckedEphemeral (0.9 to 1.0), which compare the session;
+        kafka.utils.ZkUtils#createEphemeralPathExpectConflictHandleZKBug (0.8.0 to 0.8.2).
     """
     if cluster.zk.controller != controller or cluster.controllers[controller].active:
         return None
@@ -88,11 +96,7 @@ def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
         cluster = _machines_started(cluster, controller, dead, protocol)
     context = cluster.controllers[controller]
     if context.reassignment is not None:
-        if protocol.resume_requires_alive and not all(
-            context.is_online(replica) for replica in context.reassignment.target
-        ):
-            return cluster.with_zk(reassignment=None).with_context(controller, reassignment=None)
-        return go_on(cluster, controller, protocol)
+        return begin(cluster, controller, protocol)
     return resume_deletion(cluster, controller, protocol) if protocol.resume_deletion_on_failover else cluster
 
 

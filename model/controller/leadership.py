@@ -33,8 +33,9 @@ def elect_preferred_leader(cluster: Cluster, controller: int, protocol: Controll
     Actor: the controller.
     Enabled: it is free, the request is there, and it knows the topic.
     Effect: the first assigned replica leads if it is live and in the ISR; the request is gone in any case.
-    Source: kafka.controller.KafkaController#onReplicaElection (3.5), which answers ELECTION_NOT_NEEDED where the leader
-        is right.
+    Source: kafka.controller.KafkaController#processReplicaLeaderElection (2.4 to 3.9), which answers
+        ELECTION_NOT_NEEDED where the leader is right, #onReplicaElection (3.5), #onPreferredReplicaElection (0.8.0 to
+        2.2).
     """
     context = cluster.controllers[controller]
     if not cluster.zk.preferred_election or not is_free(context):

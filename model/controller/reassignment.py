@@ -1,13 +1,17 @@
 """Reassigning the partition: the published procedure of twelve steps, before each of which the controller may crash.
 
-| step here | numbers in 0.10.2 | in 3.5 | what it does | |---|---|---|---| | update assignment | 1 | U1, U2 |
-assignment in ZooKeeper = target + original replicas | | tell assignment | 2 | A1 | next leader epoch, LeaderAndIsr to
-all of them | | start replicas | 3 | A2 | new replicas become `NEW` | | (wait) | 4 | | until the replicas of the target
-are in the ISR | | move leader | 5, 6, 7 | B1, B2, B3 | new replicas become `ONLINE`; a leader in the target, or the
-next leader epoch, to the target | | stop replicas | 8 | B4 | removed replicas become `OFFLINE` and leave the ISR | |
-delete replicas | 9 | B5 | removed replicas become `NON_EXISTENT` and delete their logs | | narrow assignment | 10 | B6
-| assignment in ZooKeeper = target | | close reassignment | 11 | B7 | the request goes away | | tell metadata | 12 | B8
-| everybody learns; a deletion that had to wait goes on |
+| step here | numbers in 0.10.2 | in 3.5 | what it does |
+|---|---|---|---|
+| update assignment | 1 | U1, U2 | assignment in ZooKeeper = target + original replicas |
+| tell assignment | 2 | A1 | next leader epoch, LeaderAndIsr to all of them |
+| start replicas | 3 | A2 | new replicas become `NEW` |
+| (wait) | 4 | | until the replicas of the target are in the ISR |
+| move leader | 5, 6, 7 | B1, B2, B3 | new replicas become `ONLINE`; a leader in the target, or the next epoch |
+| stop replicas | 8 | B4 | removed replicas become `OFFLINE` and leave the ISR |
+| delete replicas | 9 | B5 | removed replicas become `NON_EXISTENT` and delete their logs |
+| narrow assignment | 10 | B6 | assignment in ZooKeeper = target |
+| close reassignment | 11 | B7 | the request goes away |
+| tell metadata | 12 | B8 | everybody learns; a deletion that had to wait goes on |
 
 Source: kafka.controller.KafkaController#onPartitionReassignment (0.10.2, 3.5).
 """
@@ -94,6 +98,22 @@ def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cl
     return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=True)
 
 
+def begin(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Begin with the reassignment that the controller knows, or go on with it after a fail-over; until KAFKA-4214 drop
+    it if it leads to a broker that is not live.
+
+    Source: kafka.controller.KafkaController#initiateReassignReplicasForTopicPartition (0.10.0, 0.10.1).
+    """
+    context = cluster.controllers[controller]
+    if protocol.reassignment_requires_alive and not all(
+        context.is_online(replica) for replica in context.reassignment.target
+    ):
+        return (
+            fenced(cluster, controller, protocol).with_zk(reassignment=None).with_context(controller, reassignment=None)
+        )
+    return go_on(cluster, controller, protocol)
+
+
 def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
     """Take up a reassignment; one that was going on is overridden, and replicas that only that one wanted are stopped
     at once.
@@ -114,7 +134,7 @@ def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, prot
         cluster = stop_replicas(cluster, controller, unneeded, protocol)
         cluster = delete_replicas(cluster, controller, unneeded, protocol)
         cluster = cluster.with_context(controller, assignment=wanted)
-    return go_on(cluster, controller, protocol)
+    return begin(cluster, controller, protocol)
 
 
 def removed_replicas(cluster: Cluster, controller: int) -> list[int]:
@@ -230,12 +250,12 @@ def targets(bounds: ControllerBounds) -> OneOf:
 
 
 @action(actor="admin", needs=lambda bounds: bounds.reassignments, target=targets)
-def request_reassignment(cluster: Cluster, target: tuple[int, ...]) -> Cluster | None:
+def request_reassignment(cluster: Cluster, target: tuple[int, ...], protocol: ControllerProtocol) -> Cluster | None:
     """Somebody asks to reassign the partition, or to reassign it elsewhere while a reassignment goes on.
 
     Actor: an admin client.
-    Enabled: the target is not what there is or what is asked for already; a reassignment that goes on can be overridden
-        while the controller, which takes the request, is free; within the budget.
+    Enabled: the target is not what there is or what is asked for already; since KIP-455 a reassignment that goes on can
+        be overridden while the controller, which takes the request, is free; within the budget.
     Effect: the request is in ZooKeeper, with the replicas that there were before the first one.
     Source: kafka.controller.KafkaController#processApiPartitionReassignment, ReplicaAssignment#reassignTo (3.5).
     """
@@ -248,6 +268,8 @@ def request_reassignment(cluster: Cluster, target: tuple[int, ...]) -> Cluster |
     ):
         return None
     owner = cluster.zk.controller
+    if current is not None and not protocol.reassignment_overridable:
+        return None
     if current is not None and (owner is None or not is_free(cluster.controllers[owner])):
         return None
     request = Reassignment(target, frozenset(assignment) if current is None else current.origin)

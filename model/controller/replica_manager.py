@@ -54,11 +54,16 @@ def obeyed(cluster: Cluster, controller: int, broker: int, request: Request, pro
 
 
 def _answered(cluster: Cluster, controller: int, broker: int, request: Request, answer: Answer) -> Cluster:
-    """The broker's answer, if the controller that asked still waits for it."""
-    if request.kind is not Kind.STOP_REPLICA or not request.delete or request.leader_epoch != DURING_DELETION:
+    """The broker's answer to StopReplica with delete, if it arrives while the controller deletes the topic, whatever
+    it was sent for.
+
+    Source: kafka.controller.AbstractControllerBrokerRequestBatch#sendStopReplicaRequests (2.6 to 3.9), whose callback
+        asks for isTopicDeletionInProgress when the answer arrives.
+    """
+    if request.kind is not Kind.STOP_REPLICA or not request.delete:
         return cluster
     context = cluster.controllers[controller]
-    if not context.active or context.epoch != request.controller_epoch:
+    if not context.active or context.epoch != request.controller_epoch or not context.deletion_begun:
         return cluster
     return cluster.with_context(controller, answers=replaced(context.answers, broker, answer))
 
@@ -68,8 +73,14 @@ def _took_role(
 ) -> Broker | None:
     """The broker as leader or follower, or None where it refuses.
 
-    Coordinators move with leadership: a new leader loads the state of groups or transactions, a new follower forgets
-    it. Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, kafka.cluster.Partition#makeLeader, #makeFollower,
+    Without a leader to follow, nothing changes but that there is a log: whoever leads goes on in its old leader epoch.
+    A broker that shuts down starts no fetcher. Coordinators move with leadership: a new leader loads the state of
+    groups or transactions, a new follower forgets it.
+
+    Abstracts: that the named leader may be missing in the broker's own list of live brokers; since 3.3 the check of the
+        partition epoch, which within a topic is never older where the leader epoch is newer.
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeFollowers (0.8.2 to 3.9),
+        kafka.cluster.Partition#makeLeader, #makeFollower (0.8.2 to 3.9),
         kafka.server.RequestHandlerHelper#onLeadershipChange (3.5).
     """
     if protocol.leader_and_isr_needs_newer_epoch and request.leader_epoch <= broker.leader_epoch:
@@ -81,6 +92,8 @@ def _took_role(
         return None
     if broker.log is None or (is_stray and protocol.topic_ids):
         broker = evolve(broker, log=request.topic_id, complete=not committed)
+    if request.leader is None:
+        return broker
     broker = evolve(broker, leader=request.leader, leader_epoch=request.leader_epoch, topic_id=request.topic_id)
     broker = evolve(broker, change=None)
     if request.leader == me:
@@ -92,9 +105,8 @@ def _took_role(
         return evolve(broker, coordinates=coordinates)
     if broker.role is Role.LEADER and broker.leaving and not protocol.demote_during_shutdown:
         return broker
-    return evolve(
-        broker, role=Role.FOLLOWER, isr=frozenset(), replicas=frozenset(), partition_epoch=0, coordinates=False
-    )
+    role = Role.STOPPED if broker.leaving and not protocol.leaving_broker_fetches else Role.FOLLOWER
+    return evolve(broker, role=role, isr=frozenset(), replicas=frozenset(), partition_epoch=0, coordinates=False)
 
 
 def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> Broker | None:

@@ -36,7 +36,7 @@ _TAKE_OFFLINE = (
     Effect(Does.LEAVE_ISR_AND_WRITE, when=When.IN_ISR),
     Effect(Does.LEADER_AND_ISR, To.OTHER_REPLICAS, When.KNOWN_AND_NOT_DELETING),
     Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS, When.KNOWN_AND_NOT_DELETING),
-    Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_UNKNOWN),
+    Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_UNKNOWN, since="2.3.0"),
 )
 
 EDGES: tuple[Edge, ...] = (
@@ -88,8 +88,9 @@ def leave_isr(replica: int, leader: int | None, isr: frozenset[int], *, last_sta
     The last member stays in the ISR (`last_stays`), as nobody else could lead. If the replica led, nobody does:
     electing is the partitions' machine's. What is written gets the next leader epoch, even when a follower leaves.
 
-    Source: kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.5); KafkaController#removeReplicaFromIsr
-        (0.10.2), where the last member leaves an empty ISR if unclean election is enabled.
+    Source: kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.5);
+        kafka.controller.KafkaController#removeReplicaFromIsr (0.8.0 to 1.0): until 0.8.1 the last member leaves, from
+        0.8.2 to 1.0 if unclean election is enabled.
     """
     if replica not in isr:
         return None

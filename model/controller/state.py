@@ -50,6 +50,7 @@ class Spent:
     controller_crashes: int = within(lambda bounds: Integers(0, bounds.controller_crashes))
     depositions: int = within(lambda bounds: Integers(0, bounds.depositions))
     lost_answers: int = within(lambda bounds: Integers(0, bounds.lost_answers))
+    lost_isr_answers: int = within(lambda bounds: Integers(0, bounds.lost_isr_answers))
     failed_role_changes: int = within(lambda bounds: Integers(0, bounds.failed_role_changes))
     late_resignations: int = within(lambda bounds: Integers(0, bounds.late_resignations))
     reorderings: int = within(lambda bounds: Integers(0, bounds.reorderings))

@@ -17,7 +17,7 @@ from model.controller.elections import (
     first_leadership,
 )
 from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol
+from model.controller.protocol import ControllerProtocol, LastIsrMember
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster, Mishap
@@ -38,7 +38,8 @@ def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> C
     Raises:
         ControllerMoved: the controller was deposed, and writes are fenced.
 
-    Source: kafka.zk.KafkaZkClient#retryRequestsUntilConnected with the controller epoch's version (2.1); KAFKA-6082.
+    Source: KAFKA-6082; kafka.zk.KafkaZkClient#controllerZkVersionCheck (2.1), #retryRequestsUntilConnected with
+        the controller epoch's version (2.2 to 3.9).
     """
     if cluster.controllers[controller].epoch == cluster.zk.controller_epoch:
         return cluster
@@ -157,7 +158,10 @@ def _happens(when: When, cluster: Cluster, controller: int) -> bool:
 def _leave_isr(cluster: Cluster, controller: int, replica: int, protocol: ControllerProtocol) -> Cluster:
     """Write the ISR without a replica, if it is a member; what ZooKeeper holds is remembered in any case."""
     current = cluster.zk.leadership
-    left = replica_states.leave_isr(replica, current.leader, current.isr, last_stays=protocol.last_isr_member_stays)
+    stays = protocol.last_isr_member is LastIsrMember.STAYS or (
+        protocol.last_isr_member is LastIsrMember.LEAVES_IF_UNCLEAN and not protocol.unclean_election
+    )
+    left = replica_states.leave_isr(replica, current.leader, current.isr, last_stays=stays)
     if left is None:
         return cluster.with_context(controller, leadership=current)
     return write_leadership(cluster, controller, next_leadership(cluster, controller, left.leader, left.isr), protocol)
@@ -195,7 +199,8 @@ def move_partition(
                     return cluster
                 cluster = _write_elected(cluster, controller, elected, first, protocol)
             case Does.LEADER_AND_ISR:
-                told = _told_of(cluster, controller, strategy)
+                first = edge.before is PartitionState.NEW
+                told = _told_of(cluster, controller, None if first else strategy, protocol)
                 batch.tell(cluster, told, cluster.controllers[controller].leadership)
             case Does.UPDATE_METADATA:
                 batch.tell_metadata(cluster)
@@ -242,12 +247,25 @@ def _write_elected(
     return write_leadership(cluster, controller, leadership, protocol)
 
 
-def _told_of(cluster: Cluster, controller: int, strategy: Strategy) -> Sequence[int]:
-    """The replicas that an election's LeaderAndIsr goes to; those on dead brokers are left out when it is sent."""
+def _told_of(
+    cluster: Cluster, controller: int, strategy: Strategy | None, protocol: ControllerProtocol
+) -> Sequence[int]:
+    """The replicas that an election's LeaderAndIsr goes to; those on dead brokers are left out when it is sent. Without
+    a strategy it is the first election.
+
+    A broker that shuts down is told where a reassignment or an admin asks for an election, and where its own shutdown
+    does, except from 1.1 to 2.0.
+
+    Source: kafka.controller.Election#leaderForOffline, #leaderForControlledShutdown (2.3 to 3.9),
+        kafka.controller.PartitionStateMachine#leaderForControlledShutdown (1.1 to 2.2); until 1.0 the leader selectors.
+    """
     context = cluster.controllers[controller]
     if strategy is Strategy.REASSIGNMENT and context.reassignment is not None:
         return context.reassignment.target
-    return context.assignment
+    everybody = strategy in (Strategy.REASSIGNMENT, Strategy.PREFERRED)
+    if everybody or (strategy is Strategy.CONTROLLED_SHUTDOWN and protocol.leaving_leader_told):
+        return context.assignment
+    return [replica for replica in context.assignment if context.is_online(replica)]
 
 
 def trigger_online(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:

@@ -112,7 +112,8 @@ def take_back_added_partition(cluster: Cluster, controller: int, protocol: Contr
         took office.
     Effect: ZooKeeper holds the assignment of the first partition alone. Until KAFKA-6612 the controller logged an error
         and did nothing.
-    Source: kafka.controller.KafkaController#processPartitionModifications (2.3).
+    Source: kafka.controller.KafkaController#restorePartitionReplicaAssignment (2.0 to 3.9),
+        #processPartitionModifications (2.3 to 3.9).
     """
     context = cluster.controllers[controller]
     if not protocol.added_partitions_taken_back or not cluster.zk.partition_added or not is_free(context):

@@ -104,7 +104,7 @@ def fence(cluster: Cluster, broker: int, candidate: int | None, bounds: KraftBou
     """The controller fences a broker.
 
     Actor: the controller.
-    Enabled: the broker is not fenced; the limit is not reached; the candidate is whom the controller may elect.
+    Enabled: the broker is not fenced; the limit is not reached; the controller may elect the candidate.
     Effect: the broker is fenced, leaves the ISR and any leadership.
     Abstracts: heartbeats and session timeouts; any broker may be fenced at any moment.
     Source: FenceBroker; org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced (3.5).
@@ -120,7 +120,7 @@ def unfence(cluster: Cluster, broker: int, candidate: int | None, bounds: KraftB
     """The controller unfences a running broker.
 
     Actor: the controller.
-    Enabled: the broker is fenced and runs; the candidate is whom the controller may elect.
+    Enabled: the broker is fenced and runs; the controller may elect the candidate.
     Effect: the broker is unfenced. A partition without a leader gets one, if it can.
     Abstracts: heartbeats.
     Source: UnfenceBroker; org.apache.kafka.controller.ReplicationControlManager#handleBrokerUnfenced (3.5).
@@ -136,8 +136,7 @@ def register(cluster: Cluster, incarnation: int, candidate: int | None, bounds: 
     """The controller takes a broker's registration.
 
     Actor: the controller.
-    Enabled: the incarnation's request is on its way, and the broker is fenced; the candidate is whom the controller may
-        elect.
+    Enabled: the incarnation's request is on its way, and the broker is fenced; the controller may elect the candidate.
     Effect: the broker is unfenced, under a new broker epoch. In KIP-966 a broker that was not shut down cleanly leaves
         ISR and ELR first.
     Abstracts: registration records; a broker is unfenced by registering.

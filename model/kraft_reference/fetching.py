@@ -94,7 +94,7 @@ def serve_fetch(cluster: Cluster, leader: int, follower: int, bounds: KraftBound
     Actor: the leader.
     Enabled: it runs, and the request is on its way.
     Effect: an error if it does not lead in the follower's epoch; where the logs diverge, if they do; else the next
-        record. A fetch that is served tells the leader the follower's log end offset, which may advance the high
+        record. From a fetch that is served the leader learns the follower's log end offset, which may advance the high
         watermark.
     Source: ReceiveFetchRequest; kafka.cluster.Partition#fetchRecords (3.5).
     """
@@ -184,7 +184,7 @@ def write(cluster: Cluster, leader: int, value: int, bounds: KraftBounds) -> Clu
 
     Actor: the leader, on a producer's request with acks=all.
     Enabled: it runs; the value was not written before; its maximal ISR is large enough.
-    Effect: the record is in its log; it is committed at once if nobody else has to have it, except for the log's first.
+    Effect: the record is in its log; it is committed at once if no other replica needs it, except the log's first.
     Source: WriteRecordToLeader; kafka.cluster.Partition#appendRecordsToLeader (3.5).
     """
     replica, clients = cluster.brokers[leader], cluster.clients

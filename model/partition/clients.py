@@ -43,11 +43,11 @@ def produce(
 
 @action(actor="producer", needs=lambda bounds: bounds.produce_timeouts, leader=brokers, offset=offsets)
 def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionProtocol) -> Partition | None:
-    """A producer with acks=all is told that it has waited too long.
+    """A produce request with acks=all times out.
 
     Actor: the producer.
     Enabled: its record waits at a presumed leader to be committed; the budget allows it.
-    Effect: it is told REQUEST_TIMED_OUT, and nothing more later on. The record stays in the log.
+    Effect: the producer gets REQUEST_TIMED_OUT, and no other response. The record stays in the log.
     Source: kafka.server.DelayedProduce#onExpiration (0.9 to 3.8).
     """
     replica = partition.replicas[leader]

@@ -12,6 +12,7 @@ from model.language.declarations import action
 from model.language.domain import Maybe, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
+from model.partition.disturbing import failing, shutting_down
 from model.partition.high_watermark import min_isr
 from model.partition.messages import Election
 from model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
@@ -147,7 +148,7 @@ def without_successor(partition: Partition, broker: int, bounds: PartitionBounds
         quorum.registrations[broker], standing=Standing.SHUTTING_DOWN, since=quorum.partition_epoch + 1
     )
     quorum = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
-    return evolve(partition, quorum=quorum, used=partition.spent("controlled_shutdowns"))
+    return evolve(partition, quorum=quorum, used=shutting_down(partition, broker, bounds))
 
 
 SUCCESSOR = lambda bounds: Maybe(brokers(bounds))  # noqa: E731 - a domain
@@ -173,7 +174,7 @@ def fence(
     if partition.replicas[broker].is_up:
         if not bounds.spurious_fences:
             return None
-        used = partition.spent("spurious_fences")
+        used = failing(partition, partition.spent("spurious_fences"), broker, bounds)
     after = without(partition, broker, successor, Standing.FENCED, protocol, bounds)
     return None if after is None else evolve(after, used=used)
 
@@ -219,7 +220,7 @@ def begin_controlled_shutdown(
     if protocol.by_zookeeper and quorum.leader == broker and successor is None:
         return without_successor(partition, broker, bounds)
     after = without(partition, broker, successor, Standing.SHUTTING_DOWN, protocol, bounds)
-    return None if after is None else evolve(after, used=partition.spent("controlled_shutdowns"))
+    return None if after is None else evolve(after, used=shutting_down(partition, broker, bounds))
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)

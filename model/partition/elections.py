@@ -67,12 +67,12 @@ def elect(
 
 @action(actor="controller", candidate=brokers)
 def elect_last_known_leader(partition: Partition, candidate: int, protocol: PartitionProtocol) -> Partition | None:
-    """The controller elects the broker that led last, because nobody is left who is known to have everything.
+    """The controller elects the last known leader, because no replica is left that is known to have everything.
 
     Actor: the controller.
     Enabled: there is no leader; ISR and ELR are empty; the candidate led last, and is active unless the protocol
         forgets to ask.
-    Effect: it leads a new leader epoch and is the ISR, whatever it may have lost.
+    Effect: it leads a new leader epoch and is the ISR, even if it has lost records.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader, #canElectLastKnownLeader (3.8.0; 4.1.0);
         KIP-966.
     """
@@ -85,7 +85,7 @@ def elect_last_known_leader(partition: Partition, candidate: int, protocol: Part
 def elect_uncleanly(
     partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """The controller elects a replica that may lack committed records, because nobody else is left.
+    """The controller elects a replica that may lack committed records, because no other is left.
 
     Actor: the controller.
     Enabled: unclean election is configured; there is no leader, and nobody whom a clean election could choose; the

@@ -1,4 +1,4 @@
-"""Brokers that stop and start again, and what is left of them."""
+"""Brokers that stop and start again, and what they keep."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from model.language.domain import Integers, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_elr
+from model.partition.disturbing import failing, stopping
 from model.partition.logs import stopped, without_epochs_from
 from model.partition.protocol import CheckpointCovers, PartitionProtocol
 from model.partition.state import Partition, Process, Replica, Standing
 
 
 @action(actor="broker", needs=lambda bounds: bounds.process_crashes, broker=brokers)
-def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
+def crash(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
     """A broker's process is killed; what it has written is safe with the operating system.
 
     Actor: the broker.
@@ -25,7 +26,8 @@ def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Par
     if not partition.replicas[broker].is_up:
         return None
     after = partition.with_replica(broker, stopped(partition.replicas[broker], protocol, Process.DOWN))
-    return evolve(after, used=partition.spent("process_crashes"))
+    used = stopping(partition, broker, "process_crashes", bounds)
+    return evolve(after, used=failing(partition, used, broker, bounds))
 
 
 @action(
@@ -34,7 +36,9 @@ def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Par
     broker=brokers,
     kept=lambda bounds: Integers(0, bounds.log_length_max),
 )
-def crash_with_loss(partition: Partition, broker: int, kept: int, protocol: PartitionProtocol) -> Partition | None:
+def crash_with_loss(
+    partition: Partition, broker: int, kept: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A broker's machine fails, and what was not flushed is gone.
 
     Actor: the broker.
@@ -51,9 +55,9 @@ def crash_with_loss(partition: Partition, broker: int, kept: int, protocol: Part
         without_epochs_from(evolve(replica, log=replica.log[:kept]), kept) if kept < replica.log_end_offset else replica
     )
     cut = evolve(cut, high_watermark=min(replica.high_watermark, kept))
-    return evolve(
-        partition.with_replica(broker, stopped(cut, protocol, Process.DOWN)), used=partition.spent("lossy_crashes")
-    )
+    used = stopping(partition, broker, "lossy_crashes", bounds)
+    after = partition.with_replica(broker, stopped(cut, protocol, Process.DOWN))
+    return evolve(after, used=failing(partition, used, broker, bounds))
 
 
 @action(actor="broker", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers)

@@ -59,8 +59,9 @@ def served(
     given, and the offset is noted for the high watermark and for the ISR, each in its epoch only. Until KAFKA-9338 a
     fetch session forgot the epoch, so that only its first fetch was fenced; here every fetch is an incremental one. The
     high watermark in a response with a record is the one from before; only a fetch that had to wait for news is read
-    again. Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2) and
-    #updateFollowerFetchState (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
+    again.
+    Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2) and
+        #updateFollowerFetchState (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
     """
     leader = request.leader
     replica = partition.replicas[leader]
@@ -143,7 +144,8 @@ def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:
     """What is left of a fetch once its follower has learned of another leader epoch. A request will still be served.
 
     Until KAFKA-18991 a follower compares no epochs: see `is_expected` for records, and `may_cut` for where to truncate.
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.0 to 4.0.0; 4.0.1 and 4.1.0, KAFKA-18991).
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.0 to 4.0.0; with KAFKA-18991: 3.9.1, 4.0.1,
+    4.1.0).
     """
     if (
         fetch is None
@@ -199,8 +201,9 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
     """The state after a follower has handled a response.
 
     Finding divergence and truncating are two looks at the same response, under a lock each. They are two steps only if
-    the first one raises the high watermark. Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2;
-    2.8), #truncateOnFetchResponse (2.8 to 3.8), ReplicaFetcherThread#processPartitionData.
+    the first one raises the high watermark.
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8 to 3.8),
+        ReplicaFetcherThread#processPartitionData.
     """
     expected = is_expected(partition.replicas[follower], response)
     replica = without_fetch(partition.replicas[follower], protocol)

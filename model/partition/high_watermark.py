@@ -1,4 +1,4 @@
-"""The high watermark of a leader: whom it waits for, and what clients learn when it moves.
+"""The high watermark of a leader: the replicas that it waits for, and what clients learn when it moves.
 
 Kafka moves it in the middle of other work: on a follower's fetch, on an append to a lone leader, on a committed ISR
 change, on becoming leader. So it is no step of its own here, but part of those.
@@ -97,8 +97,9 @@ def exposed(
     """What clients know once a leader's high watermark has moved up to `end`.
 
     Producers with acks=all wait at the leader that has their record until it is below the high watermark, and are then
-    told whether the ISR was large enough. In which epoch that is does not matter, as long as the leader stays. Source:
-    kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which asks only whether the broker leads.
+    told whether the ISR was large enough. In which epoch that is does not matter, as long as the leader stays.
+    Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which asks only whether the broker
+        leads.
     """
     seen, acked, rejected = clients.exposed, clients.acked, clients.rejected
     enough = len(maximal_isr(replica.leadership, protocol)) >= min_isr(replica.leadership.assignment, protocol, bounds)

@@ -173,9 +173,9 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
     """What the controller says to a leader that asks for another ISR.
 
     The whole ISR has to be eligible, not only who joins it; a member that has not fetched from this leader has no
-    broker epoch to compare. Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0),
-    #validateAlterPartitionData (3.3; 3.5.1) with
-        #ineligibleReplicasForIsr (3.5.1); kafka.controller.KafkaController#processAlterIsr (2.7.0),
+    broker epoch to compare.
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3;
+        3.5.1) with #ineligibleReplicasForIsr (3.5.1); kafka.controller.KafkaController#processAlterIsr (2.7.0),
         #tryProcessAlterPartition (3.5.1).
     """
     quorum = partition.quorum
@@ -254,7 +254,7 @@ def receive_isr_answer(
     Enabled: the answer is on its way, and the broker runs.
     Effect: an answer from another leader epoch, older than what it knows, or to what it has given up, is dropped.
         Success commits the ISR, and the high watermark may move. INELIGIBLE_REPLICA takes the proposal back; after any
-        other refusal the proposal stays open until the metadata tell more.
+        other refusal the proposal stays open until newer metadata arrive.
     Source: kafka.cluster.Partition#handleAlterIsrResponse (2.7 to 3.0), #handleAlterPartitionUpdate and
         #handleAlterPartitionError (3.2 to 3.8).
     """

@@ -56,7 +56,7 @@ def skips_truncation(replica: Replica, leader: int, epoch: int, protocol: Partit
 def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: PartitionProtocol) -> Replica:
     """The replica that follows a leader in a new epoch.
 
-    It cuts its log at its high watermark, or has to ask where, or cuts it when a fetch tells. Source:
+    It cuts its log at its high watermark, or has to ask where, or cuts it when a fetch response says so. Source:
     kafka.server.ReplicaManager #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
     """
     skips = leader is None or skips_truncation(replica, leader, epoch, protocol)

@@ -123,7 +123,8 @@ def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> E
 
     With KIP-101: the start of the next larger epoch that it knows. With KIP-279: the largest epoch up to the one asked
     for, and its end. If all that it knows are larger, from 2.0.1 the start of the first, because what came before is
-    not in its log. Source: kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (0.11.0.2; 2.0.0; 2.0.1).
+    not in its log.
+    Source: kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (0.11.0.2; 2.0.0; 2.0.1).
     """
     latest = latest_epoch(replica)
     if epoch == NO_EPOCH or latest < epoch:
@@ -140,8 +141,9 @@ def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> E
 def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: PartitionProtocol) -> tuple[int, bool]:
     """Where a follower cuts its log given the leader's answer, and whether that is all: if not, it asks again.
 
-    Without an answer it falls back to its high watermark. With KIP-101 the answer has no epoch. Source:
-    kafka.server.AbstractFetcherThread#getOffsetTruncationState (2.0.1); ReplicaFetcherThread#maybeTruncate (0.11.0.2).
+    Without an answer it falls back to its high watermark. With KIP-101 the answer has no epoch.
+    Source: kafka.server.AbstractFetcherThread#getOffsetTruncationState (2.0.1); ReplicaFetcherThread#maybeTruncate
+        (0.11.0.2).
     """
     end = replica.log_end_offset
     if leader is None:

@@ -95,7 +95,7 @@ class IsrChange:
 
 @attrs.frozen
 class Election:
-    """What brokers are told of a leader epoch: a LeaderAndIsr request, or the records of the metadata log."""
+    """What brokers learn of a leader epoch: a LeaderAndIsr request, or records of the metadata log."""
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))

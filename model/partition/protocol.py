@@ -34,7 +34,7 @@ class TruncationRules:
         cuts_at_high_watermark: a new follower cuts its log at its high watermark.
         asks: a new follower asks its leader where to cut before it fetches.
         answers_name_epochs: the answer is an epoch and its end, not an end alone.
-        fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can tell where to cut.
+        fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can find where to cut.
         only_of_records: that epoch is the last record's, not the newest that the follower knows.
         fetches_are_fenced: a fetch carries the follower's leader epoch.
     """
@@ -150,7 +150,7 @@ class CasConflict(Enum):
 
 
 class HighWatermarkSet(Enum):
-    """Whom the high watermark waits for while an ISR change is on its way."""
+    """Which replicas the high watermark waits for while an ISR change is on its way."""
 
     COMMITTED = "committed"
     PROPOSED = "proposed"
@@ -208,7 +208,7 @@ class LastKnownLeader(Enum):
 
 
 class Acks(Enum):
-    """When a producer is told that its record is written."""
+    """When a producer learns that its record is written."""
 
     NONE = "0"
     LEADER = "1"
@@ -253,9 +253,11 @@ class PartitionProtocol:
     )
     high_watermark_checkpoint_covers: CheckpointCovers = toggle("which high watermarks a checkpoint keeps: KAFKA-1647")
 
-    expand_requires_epoch_start: bool = toggle("the ISR takes only who has all of earlier epochs: KAFKA-7128")
+    expand_requires_epoch_start: bool = toggle(
+        "the ISR takes only replicas that have all records of earlier epochs: KAFKA-7128"
+    )
     expand_requires_fetch_in_epoch: bool = toggle(
-        "the ISR takes only who has fetched since leadership was last changed"
+        "the ISR takes only replicas that have fetched since leadership last changed"
     )
     reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets")
     newer_isr_restarts_epoch: bool = toggle("a newer ISR counts as a new start of the leader epoch: KAFKA-13790")
@@ -263,18 +265,18 @@ class PartitionProtocol:
         "what a leader has heard of a broker before it proposes it for the ISR: KIP-841, KIP-903"
     )
     controller_rejects_ineligible: bool = toggle(
-        "the controller accepts nobody who is fenced or shutting down: KIP-841"
+        "the controller accepts no broker that is fenced or shutting down: KIP-841"
     )
-    controller_checks_broker_epoch: bool = toggle("the controller accepts nobody who was restarted meanwhile: KIP-903")
+    controller_checks_broker_epoch: bool = toggle("the controller accepts no broker that restarted meanwhile: KIP-903")
     shrink_spares_caught_up: bool = toggle(
-        "who has all of the log stays in the ISR, however long ago that was: KAFKA-7152"
+        "a replica that has all of the log stays in the ISR, however long ago that was: KAFKA-7152"
     )
     leader_snapshot_atomic: bool = toggle("a leader reads offset and broker epoch of a follower together: KAFKA-15221")
 
     isr_path: IsrPath = toggle("how the ISR is changed: KIP-497")
     isr_cas: bool = toggle("an ISR change names the version that it changes: KAFKA-428")
     cas_conflict: CasConflict = toggle("what a leader with an old version does: KAFKA-1382, KAFKA-2729")
-    high_watermark_set: HighWatermarkSet = toggle("whom the high watermark waits for: KIP-497")
+    high_watermark_set: HighWatermarkSet = toggle("which replicas the high watermark waits for: KIP-497")
     pending_policy: PendingPolicy = toggle("how many ISR changes may be on their way: KIP-497")
     on_alter_error: AlterError = toggle("which failures undo a proposal: KIP-497")
     inflight_cleared_by_leader_and_isr: bool = toggle("a LeaderAndIsr frees the way for a second request: KAFKA-12686")
@@ -283,7 +285,7 @@ class PartitionProtocol:
     )
     duplicate_update_completes: bool = toggle("an answer without a newer version completes a change: KAFKA-12751")
     repeated_change_succeeds: bool = toggle(
-        "the controller grants an ISR that it has already, whatever the partition epoch: KIP-497"
+        "the controller grants an ISR that it has already, at any partition epoch: KIP-497"
     )
     ahead_of_controller_error: AheadOfController = toggle("how a deposed controller fails a request: KAFKA-14154")
 
@@ -294,7 +296,7 @@ class PartitionProtocol:
     high_watermark_waits_for_non_isr: WaitsForNonIsr = toggle(
         "who outside the ISR holds it back: KAFKA-4485, KAFKA-15021"
     )
-    list_offsets_guard: bool = toggle("a new leader tells no end offset before it is sure: KIP-207")
+    list_offsets_guard: bool = toggle("a new leader gives no end offset before it is sure: KIP-207")
 
     effective_min_isr: bool = toggle("min.insync.replicas counts at most as many as there are replicas: KAFKA-15583")
     high_watermark_requires_min_isr: bool = toggle("no commit below min.insync.replicas: KAFKA-15583")

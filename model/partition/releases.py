@@ -6,7 +6,8 @@ that one looks for.
 
 A preset speaks for its release and for those after it, up to the next preset: where releases in between differ, none of
 the rules does. `kafka-4.1` has the switches of KIP-966 on, as new clusters have them from 4.1; 4.2 and 4.3 change no
-rule. In 2.8.0 KRaft was early access. The newest ZooKeeper mode is that of 3.7 to 3.9.
+rule. 3.9.1 is younger than 4.0.0, and has a mend that 4.0.0 lacks. In 2.8.0 KRaft was early access. The newest
+ZooKeeper mode is that of 3.9.1.
 
 Source: the named releases of github.com/apache/kafka.
 """
@@ -194,6 +195,7 @@ KAFKA_3_6 = attrs.evolve(
 )
 KAFKA_3_7 = attrs.evolve(KAFKA_3_6, effective_min_isr=True, high_watermark_requires_min_isr=True)
 KAFKA_3_8 = attrs.evolve(KAFKA_3_7, last_known_leader=LastKnownLeader.UNCHECKED)
+KAFKA_3_9_1 = attrs.evolve(KAFKA_3_8, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
 KAFKA_4_0_0 = attrs.evolve(KAFKA_3_8, registering_again_fences=True)
 KAFKA_4_0_1 = attrs.evolve(KAFKA_4_0_0, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
 KAFKA_4_1 = attrs.evolve(
@@ -240,6 +242,8 @@ PRESETS_OF_RELEASES = {
     "kafka-3.7-zookeeper": ("3.7.0", "zookeeper", in_zookeeper_mode(KAFKA_3_7)),
     "kafka-3.7": ("3.7.0", "kraft", KAFKA_3_7),
     "kafka-3.8": ("3.8.0", "kraft", KAFKA_3_8),
+    "kafka-3.9.1-zookeeper": ("3.9.1", "zookeeper", in_zookeeper_mode(KAFKA_3_9_1)),
+    "kafka-3.9.1": ("3.9.1", "kraft", KAFKA_3_9_1),
     "kafka-4.0.0": ("4.0.0", "kraft", KAFKA_4_0_0),
     "kafka-4.0.1": ("4.0.1", "kraft", KAFKA_4_0_1),
     "kafka-4.1": ("4.1.0", "kraft", KAFKA_4_1),

@@ -1,5 +1,5 @@
 """The state of the partition model: replicas, what is on its way between them, the controller's record, and what
-clients were told.
+clients learned.
 
 One partition, a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive. Epochs
 count from 0, and -1 is "none". The run begins established: broker 0 leads in epoch 0, all know it, logs are empty.
@@ -210,7 +210,7 @@ class Quorum:
 
 @attrs.frozen
 class Used:
-    """How much of each budget is used up."""
+    """How much of each budget is used up; and, always 0, what other bounds rule out: see `disturbing`."""
 
     leader_moves: int = times("leader_moves")
     spurious_fences: int = times("spurious_fences")
@@ -223,6 +223,12 @@ class Used:
     alter_failures: int = times("alter_failures")
     produce_timeouts: int = times("produce_timeouts")
     checkpoints: int = times("checkpoints")
+    down_at_once: int = times("down_at_once")
+    stops_per_broker: int = times("stops_per_broker")
+    stopping_brokers: int = times("stopping_brokers")
+    shutdowns_wait_for_isr: int = times("shutdowns_wait_for_isr")
+    failures_during_shutdown: int = times("failures_during_shutdown")
+    failures_without_leader: int = times("failures_without_leader")
 
 
 @attrs.frozen

@@ -74,8 +74,7 @@ def expand_isr(
 def lose_written_isr(
     partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A leader's expansion is written to ZooKeeper, but the connection is lost before it is told so; its client writes
-    again.
+    """A leader's expansion reaches ZooKeeper, but the connection is lost before the answer; its client writes again.
 
     Actor: the network.
     Enabled: as `expand_isr`, where the leader knows the version; the budget allows it.

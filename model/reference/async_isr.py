@@ -2,8 +2,8 @@
 AsyncIsr.
 
 One fixed leader, broker 0; followers fetch in one step; requests and updates are kept for ever and may be read late and
-again. Source of all: github.com/hachikuji/kafka-specification, module AsyncIsr; the action's name there is given with
-each.
+again.
+Source of all: github.com/hachikuji/kafka-specification, module AsyncIsr; the action's name there is given with each.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Agreement:
         return len(self.updates)
 
     def with_controller_isr(self, isr: frozenset[int]) -> Agreement:
-        """The controller has a new ISR under the next version, and tells the leader."""
+        """The controller has a new ISR under the next version, and sends it to the leader."""
         return evolve(self, isr=isr, updates=self.updates + (isr,))
 
     def asking_for(self, isr: frozenset[int]) -> Agreement:
@@ -127,7 +127,7 @@ def controller_shrinks_isr(state: Agreement, broker: int) -> Agreement | None:
 
     Actor: controller.
     Enabled: the follower is in the controller's ISR.
-    Effect: it is not, under a new version; an update tells the leader.
+    Effect: it is not, under a new version; an update goes to the leader.
     Source: ControllerShrinkIsr; KIP-497.
     """
     if broker == LEADER or broker not in state.isr:
@@ -141,7 +141,7 @@ def controller_accepts(state: Agreement, isr: frozenset[int]) -> Agreement | Non
 
     Actor: controller.
     Enabled: the leader asked for this ISR with the current version.
-    Effect: the ISR is in force under a new version; an update tells the leader.
+    Effect: the ISR is in force under a new version; an update goes to the leader.
     Source: ControllerHandleRequest; kafka.controller.KafkaController#alterIsrs (2.7); KIP-497.
     """
     if AlterIsr(isr, state.version) not in state.requests:

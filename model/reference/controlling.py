@@ -13,7 +13,7 @@ from model.reference.state import Cluster, LeaderAndIsr
 
 
 def announced(cluster: Cluster, leader: int | None, isr: frozenset[int]) -> Cluster:
-    """The quorum changes, the leader epoch goes up by one, and a LeaderAndIsr request tells of it."""
+    """The quorum changes, the leader epoch goes up by one, and a LeaderAndIsr request announces it."""
     request = LeaderAndIsr(leader, isr)
     return evolve(cluster, quorum=request, requests=cluster.requests + (request,))
 

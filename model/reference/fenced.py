@@ -50,7 +50,7 @@ def fenced_advance_high_watermark(cluster: Cluster, leader: int) -> Cluster | No
     Actor: the leader.
     Enabled: it has that record; every member of its ISR is in its epoch and has that offset.
     Effect: its high watermark goes up by one.
-    Abstracts: the fetches that would tell it; they could all have come.
+    Abstracts: the fetches that would carry it; they could all have come.
     Source: FencedLeaderIncHighWatermark; kafka.cluster.Partition#maybeIncrementLeaderHW (2.1); KIP-320.
     """
     replica = cluster.replicas[leader]

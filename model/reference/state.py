@@ -76,7 +76,7 @@ class Replica:
 
 @attrs.frozen
 class LeaderAndIsr:
-    """What a controller tells the replicas; its leader epoch is its position among all requests ever sent."""
+    """What a controller sends to the replicas; its leader epoch is its position among all requests ever sent."""
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))

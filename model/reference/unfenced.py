@@ -1,4 +1,4 @@
-"""Replication without fencing, as Kafka had it before KIP-320: nobody compares leader epochs when fetching.
+"""Replication without fencing, as Kafka had it before KIP-320: fetches do not compare leader epochs.
 
 Truncation on becoming a follower is what KIP-101 and KIP-279 changed. Source of all:
 github.com/hachikuji/kafka-specification, modules KafkaReplication, KafkaTruncateToHighWatermark, Kip101 and Kip279; the
@@ -64,7 +64,7 @@ def advance_high_watermark(cluster: Cluster, leader: int) -> Cluster | None:
     Actor: the leader.
     Enabled: it presumes leadership; every member of its ISR follows it and has that offset.
     Effect: its high watermark goes up by one.
-    Abstracts: the fetches that would tell it; they could all have come.
+    Abstracts: the fetches that would carry it; they could all have come.
     Source: LeaderIncHighWatermark; kafka.cluster.Partition#maybeIncrementLeaderHW (0.11).
     """
     replica = cluster.replicas[leader]

@@ -16,17 +16,9 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
 from spark.driver.session import ClusterError, reason_of
 from spark.levels import Level, Levels
-from spark.worker.level import (
-    BLOCKS_IN_SPARK,
-    REPORTS_IN_SPARK,
-    Admitted,
-    Expanded,
-    Search,
-    admit_task,
-    expand_task,
-    read_report,
-)
+from spark.worker.level import Admitted, Expanded
 from spark.worker.shard import next_digest
+from spark.worker.tasks import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Search, admit_task, expand_task, read_report
 
 SECONDS_BETWEEN_REPORTS = 1.0
 
@@ -71,7 +63,7 @@ class Cluster:
         Args:
             levels: all levels so far.
             known: properties that need no checking.
-            tell: is told now and then how far it is.
+            tell: is called now and then with how far it is.
 
         Returns:
             What the tasks report, and what Spark says of shuffle and spill, in words.

@@ -21,7 +21,7 @@ from pyspark.sql import SparkSession
 
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
-from explorer.search.counts import Counts, by_bound
+from explorer.search.counts import Counts, by_bound, by_bound_alone
 from explorer.search.durable import CheckpointError
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
@@ -301,6 +301,7 @@ class _Search:
             generated=self.counts.generated,
             enabled=dict(enabled),
             bounds_cut=by_bound(self.counts.cut_steps),
+            cut_alone=by_bound_alone(self.counts.cut_steps),
             deadlocks=self.counts.at_rest,
             stopped_at_bound=self.counts.stopped_at_bound,
             stored_states=sum(level.rows for level in self.levels),
@@ -322,7 +323,7 @@ def _first(found: list[tuple[int, dict[str, int]]]) -> dict[str, tuple[int, int]
 
 
 def _layout(engine: PartitionWorker) -> list[dict[str, Any]]:
-    """The layout, for whoever reads the manifest."""
+    """The layout, for readers of the manifest."""
     return [
         {"path": leaf.path, "word": leaf.word, "shift": leaf.shift, "width": leaf.width, "domain": str(leaf.domain)}
         for leaf in engine.layout.root.leaves()

@@ -49,7 +49,7 @@ class ClusterError(Exception):
 
 
 def session(master: str | None = None, name: str = "highwater", **more: str) -> SparkSession:
-    """The running Spark session, or a new one; with settings of its own, so that nobody else's are changed.
+    """The running Spark session, or a new one; with settings of its own, so that other sessions keep theirs.
 
     Args:
         master: where to run, such as `local[2]` or `spark://host:7077`; where spark-submit or spark-defaults.conf say,
@@ -103,7 +103,7 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
 
 
 def _launch(conf: SparkConf) -> Any:
-    """A Java machine whose standard error is this process's, but for what says nothing to anybody."""
+    """A Java machine that writes its errors to this process's standard error, without lines that help nobody."""
     read, write = os.pipe()
     threading.Thread(target=_pass_on, args=(read,), daemon=True).start()
     started: list[subprocess.Popen[bytes]] = []
@@ -147,7 +147,7 @@ def refuse_without_java() -> None:
         shown = ""
     version = re.search(r'version "(\d+)', shown)
     if version is None:
-        where = f"JAVA_HOME is {home}, where there is no working bin/java" if home else "there is no java on the PATH"
+        where = f"JAVA_HOME is {home}, which has no working bin/java" if home else "there is no java on the PATH"
         raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}; {install}")
     if int(version[1]) < OLDEST_JAVA:
         raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version[1]}; {install}")

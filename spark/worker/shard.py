@@ -4,7 +4,7 @@ levels.
 A shard notes, for every level, which committed parts it has taken in: a digest of their names. A task that finds its
 shard behind, ahead, or with parts that were not committed (a failed attempt, another executor's turn) goes back to the
 last level on which both agree and reads the rest from storage. A shard that was being changed when its process was
-killed forgets what it had not noted. So whatever happens to it costs time only.
+killed forgets what it had not noted. So its loss costs time only.
 
 The files live in a folder of the executor that Spark removes. They are memory-mapped, since consecutive tasks of a
 partition run in different processes, and found by the machine's boot id, since after a crash of the machine their

@@ -21,7 +21,8 @@ from highwater.claims.checking import Status, check_spec, judge_claim
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
-from highwater.reports.terminal import make_console, show_state, show_witness, verdict_line
+from highwater.reports.progress import make_console
+from highwater.reports.terminal import show_state, show_witness, verdict_line
 from model.language import declarations
 from model.language.domain import Struct
 from model.reference.state import Cluster
@@ -146,7 +147,7 @@ def test_locked_counts_of_a_search_that_ended_early_are_undecided(violated: Any,
 def test_locks_are_not_taken_from_a_search_that_went_on(highwater: Run, write_spec: Write) -> None:
     path = write_spec(check=["leader_in_isr", "weak_isr"], expect={"verdict": "violated", "distinct_states": 1})
     before = path.read_bytes()
-    assert "its counts are left alone" in highwater("check", path, "--keep-going", "--update-locks").stdout
+    assert "its counts stay as they are" in highwater("check", path, "--keep-going", "--update-locks").stdout
     assert path.read_bytes() == before
 
 
@@ -156,11 +157,11 @@ def test_locks_are_not_taken_from_a_search_that_went_on(highwater: Run, write_sp
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--engine", "python", "--workers", "3"), "--workers says nothing to --engine python"),
-        (("--engine", "python", "--memory", "1G"), "--memory says nothing to --engine python"),
-        (("--engine", "python", "--no-symmetry"), "--no-symmetry says nothing to --engine python"),
-        (("--engine", "python", "--coverage"), "--coverage says nothing to --engine python"),
-        (("--engine", "spark", "--coverage"), "--coverage says nothing to --engine spark"),
+        (("--engine", "python", "--workers", "3"), "--workers has no meaning with --engine python"),
+        (("--engine", "python", "--memory", "1G"), "--memory has no meaning with --engine python"),
+        (("--engine", "python", "--no-symmetry"), "--no-symmetry has no meaning with --engine python"),
+        (("--engine", "python", "--coverage"), "--coverage has no meaning with --engine python"),
+        (("--engine", "spark", "--coverage"), "--coverage has no meaning with --engine spark"),
     ],
     ids=range(5),
 )
@@ -186,7 +187,7 @@ def test_list_presets_names_the_presets_of_a_release(highwater: Run) -> None:
 @pytest.mark.parametrize(
     ("release", "says"),
     [
-        ("0.7.2", "no preset speaks for this release; presets speak for 0.8.0 to 4.3"),
+        ("0.7.2", "no preset covers this release; presets cover 0.8.0 to 4.3"),
         ("newest", "is no release number"),
     ],
 )
@@ -211,10 +212,10 @@ AGAINST = ("--against", "protocol.variant=kip-279")
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--replay", "--step", 3), "--step says nothing to --replay"),
-        (("--replay", "--changes"), "--changes says nothing to --replay"),
+        (("--replay", "--step", 3), "--step has no meaning with --replay"),
+        (("--replay", "--changes"), "--changes has no meaning with --replay"),
         (("--replay", *AGAINST), "--replay and --against exclude each other"),
-        ((*AGAINST, "--changes"), "--changes says nothing to --against"),
+        ((*AGAINST, "--changes"), "--changes has no meaning with --against"),
         ((*AGAINST, "--step", 99), "has no step 99; the last is 11"),
         ((*AGAINST, "--csv", "-"), "--against goes with --html"),
         (("--interactive", "--csv", "-"), "--interactive writes no file"),
@@ -345,7 +346,7 @@ def test_an_argument_out_of_range_is_refused_with_its_name(
 
 @pytest.mark.parametrize("keys", [{"model": None}, {"check": [3]}])
 def test_a_claim_of_what_is_no_model_and_no_property_is_refused(keys: dict[str, Any]) -> None:
-    with pytest.raises(SpecError, match="neither a name nor what a name stands for"):
+    with pytest.raises(SpecError, match="neither a name nor an object of that kind"):
         api.claim(**{"model": "reference", "bounds": QUICK, "check": ["weak_isr"], **keys})
 
 

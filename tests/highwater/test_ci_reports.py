@@ -202,7 +202,7 @@ def test_the_step_summary_has_a_table_of_claims_and_the_trace(unmet: list[ClaimR
     text = github.summary(unmet)
     assert "## Highwater: 1 of 4 claims met" in text
     assert "| ❌ unmet | a, b: 100% \\<b\\>\\|\\`x\\` |" in text
-    assert "| step | who | action | what changes |" in text
+    assert "| step | actor | action | changes |" in text
     assert text.index("unmet") < text.index("✅")
 
 
@@ -277,14 +277,14 @@ def test_progress_in_a_log_is_plain_lines_even_where_colour_is_forced(monkeypatc
     import io
 
     from explorer.verdict import Progress
-    from highwater.reports import terminal
+    from highwater.reports import progress
 
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", -1.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
     log = io.StringIO()
-    console = terminal.make_console(stderr=True)
+    console = progress.make_console(stderr=True)
     console.file = log
-    with terminal.Live(console, "claim") as live:
+    with progress.Live(console, "claim") as live:
         for depth in (1, 2):
             live(Progress(depth, 10, 20, 30, 4, 0.5, 100, True))
     assert [line.split("  ")[0] for line in log.getvalue().splitlines()] == ["claim: depth 1", "claim: depth 2"]

@@ -14,7 +14,7 @@ from explorer.verdict import Progress
 from highwater import SpecError, api
 from highwater.claims.positions import line_of_key
 from highwater.limits import LARGEST_SPEC
-from highwater.reports.terminal import time_left
+from highwater.reports.progress import time_left
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]

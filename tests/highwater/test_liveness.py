@@ -133,4 +133,4 @@ def test_liveness_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
 def test_a_search_to_a_depth_says_that_it_did_not_judge_liveness() -> None:
     ran = CliRunner().invoke(main, ["check", str(SPECS / f"{ENDLESS}.toml"), "--max-depth", "3"])
     assert ran.exit_code == 3
-    assert "not judged, as not every state is known: followers_reach_the_log_end" in ran.stdout
+    assert "not judged, because not every state is known: followers_reach_the_log_end" in ran.stdout

@@ -79,8 +79,8 @@ def test_without_the_option_nothing_is_written(highwater: Run, tmp_path: Path) -
     ("expect", "options", "exit_code", "told"),
     [
         ('expect = { verdict = "violated", trace_length = 3 }', (), 1, "locks: nothing to update"),
-        ("expect = { distinct_states = 3 }", ("--max-states", 20), 3, "its counts are left alone"),
-        ("expect = { distinct_states = 3 }", ("--max-depth", 2), 3, "its counts are left alone"),
+        ("expect = { distinct_states = 3 }", ("--max-states", 20), 3, "its counts stay as they are"),
+        ("expect = { distinct_states = 3 }", ("--max-depth", 2), 3, "its counts stay as they are"),
     ],
 )
 def test_what_did_not_come_out_otherwise_is_not_papered_over(

@@ -21,14 +21,14 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        (["--engine", "spark", "--workers", "2"], "--workers says nothing to --engine spark"),
-        (["--engine", "spark", "--memory", "1G"], "--memory says nothing to --engine spark"),
+        (["--engine", "spark", "--workers", "2"], "--workers has no meaning with --engine spark"),
+        (["--engine", "spark", "--memory", "1G"], "--memory has no meaning with --engine spark"),
         (
             ["--engine", "spark", "--coverage"],
-            "--coverage says nothing to --engine spark; the compiled engine on this machine alone knows it",
+            "--coverage has no meaning with --engine spark; only the compiled engine on this machine has it",
         ),
-        (["--master", "local[2]"], "--master says nothing to --engine local; add --engine spark"),
-        (["--partitions", "2", "--engine", "python"], "--partitions says nothing to --engine python"),
+        (["--master", "local[2]"], "--master has no meaning with --engine local; add --engine spark"),
+        (["--partitions", "2", "--engine", "python"], "--partitions has no meaning with --engine python"),
         (["--engine", "spark", "--resume"], "--resume needs --checkpoint"),
     ],
 )

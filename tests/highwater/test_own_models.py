@@ -119,8 +119,8 @@ def test_what_lies_beside_one_spec_is_not_what_another_one_finds(highwater: Run,
     )
     (other.parent / "lock_service.py").write_text("", encoding="utf-8")
     result = highwater("check", spec, other)
-    hides = f"lock_service is {lock / 'lock_service.py'} for Python, which hides {other.parent / 'lock_service.py'}"
-    assert f"{hides}; give that another name" in result.stderr
+    theirs, ours = lock / "lock_service.py", other.parent / "lock_service.py"
+    assert f"Python imports lock_service from {theirs}, which hides {ours}; rename the latter" in result.stderr
 
 
 EXECUTE = [

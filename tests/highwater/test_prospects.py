@@ -58,7 +58,7 @@ def test_a_prospect_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
         ),
         (
             ["DeletionCanComplete"],
-            "explored to depth 3; not judged, as not every state is known: deletion_can_complete",
+            "explored to depth 3; not judged, because not every state is known: deletion_can_complete",
         ),
     ],
 )

@@ -8,7 +8,7 @@ import re
 from rich.console import Console
 
 from explorer.verdict import Progress
-from highwater.reports.terminal import Live
+from highwater.reports.progress import Live
 
 FAR = Progress(
     depth=21, frontier=1_234_567, stored_states=9_985_570, generated=26_629_362, compiled_paths=12_345, seconds=10.0,

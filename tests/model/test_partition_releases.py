@@ -27,7 +27,8 @@ out_of_range_policy     both  exit 2.0.1=truncate | ReplicaFetcherThread#handleO
 out_of_range_when_behind both truncate-all 0.10.2.0=keep | ReplicaFetcherThread#handleOffsetOutOfRange
 truncation_lowers_high_watermark both False 2.4.0=True | Log#truncateTo
 high_watermark_before_truncation both False 2.8.0=True 3.5.0=False | AbstractFetcherThread#processFetchRequest
-fetch_response_checks both leader 2.8.0=none 3.0.0=leader 4.0.1=leader-epoch | AbstractFetcherThread#processFetchRequest
+fetch_response_checks both leader 2.8.0=none 3.0.0=leader 3.9.1=leader-epoch 4.0.0=leader 4.0.1=leader-epoch \
+    | AbstractFetcherThread#processFetchRequest
 fetch_sessions_keep_epochs both False 2.5.0=True | CachedPartition#reqData
 fence_fetch             both  False 2.1.0=True | Partition#localReplicaWithEpochOrException
 fence_truncation        both  False 2.1.0=True | Partition#lastOffsetForLeaderEpoch
@@ -150,7 +151,8 @@ def test_a_preset_begins_where_some_rule_changes_and_none_changes_between_preset
         ("2.6.2", ["kafka-2.5"]),
         ("2.8", ["kafka-2.8.0-zookeeper", "kafka-2.8.0"]),
         ("3.4.1", ["kafka-3.3-zookeeper", "kafka-3.3"]),
-        ("3.9.1", ["kafka-3.7-zookeeper", "kafka-3.8"]),
+        ("3.9.0", ["kafka-3.7-zookeeper", "kafka-3.8"]),
+        ("3.9.1", ["kafka-3.9.1-zookeeper", "kafka-3.9.1"]),
         ("4.0.0", ["kafka-4.0.0"]),
         ("4.0.2", ["kafka-4.0.1"]),
         ("4.3.1", ["kafka-4.1"]),

@@ -143,7 +143,7 @@ def test_levels_of_another_search_are_refused_with_what_differs(folder: Path) ->
 def test_a_search_is_not_overwritten_and_none_is_not_gone_on_with(
     folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    with pytest.raises(CheckpointError, match="holds a search already; go on with it with --resume"):
+    with pytest.raises(CheckpointError, match="holds a search already; continue it with --resume"):
         explore(KIP_320, spark=None, checkpoint=str(folder))
     assert "holds no levels of a search" in refusal(tmp_path_factory.mktemp("empty"))
 

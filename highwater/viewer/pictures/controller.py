@@ -110,7 +110,7 @@ def replica_states(context: Context) -> list[Fact]:
 
 
 def broker_lane(cluster: Cluster, broker: int) -> Lane:
-    """A broker, its role and what it tells clients."""
+    """A broker, its role and the metadata that it serves."""
     this, leadership = cluster.brokers[broker], cluster.zk.leadership
     badges, name_sets, facts = [], (), []
     if not this.running:
@@ -138,7 +138,7 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
         facts.append(Fact("log", f"of t{this.log}, {'complete' if this.complete else 'incomplete'}"))
     if this.metadata is not None:
         told = "nobody" if this.metadata.leader is None else f"b{this.metadata.leader}"
-        facts.append(Fact("tells clients", f"{told} leads e{this.metadata.leader_epoch}"))
+        facts.append(Fact("metadata", f"{told} leads e{this.metadata.leader_epoch}"))
     if this.epoch:
         facts.append(Fact("broker epoch", str(this.epoch)))
     return Lane(tuple(badges), name_sets=name_sets, facts=tuple(facts))

@@ -154,7 +154,7 @@ def _as_messages(path: str, domain: Any, value: Any) -> list[Message] | None:
 
 
 def _message(key: str, message: Any, domain: Struct, sender: str | None, receiver: str | None) -> Message:
-    """A message from a record; what says who sent and who receives it is told apart from what it says."""
+    """A message from a record; sender and receiver are separate from what it says."""
     shown = {name: of.show(getattr(message, name)) for name, of in domain.fields.items()}
     kind = next((shown[name] for name in ("kind", "type") if name in shown), domain.cls.__name__)
     text = " ".join(

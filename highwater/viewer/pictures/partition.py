@@ -94,7 +94,7 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
         badges.append(Badge("has to truncate", short="T", meaning="It asks where to cut its log before it may fetch."))
     if replica.fetch is not None and replica.fetch.stage is Stage.TRUNCATE:
         badges.append(
-            Badge("about to truncate", short="T", meaning="It was told where its log parts from the leader's.")
+            Badge("about to truncate", short="T", meaning="It has learned where its log diverges from the leader's.")
         )
     name_sets, facts = (), []
     if replica.leadership is not None:
@@ -150,7 +150,7 @@ def fetch_message(broker: int, fetch: Fetch) -> Message:
 
 
 def isr_message(broker: int, change: IsrChange, before: int) -> Message:
-    """A leader's request for another ISR on its way, or the answer. `before` tells equal ones apart."""
+    """A leader's request for another ISR on its way, or the answer. `before` distinguishes equal ones."""
     key, isr = ("change", broker, change, before), f"ISR {{{' '.join(names(change.isr))}}}"
     if change.answer is Answer.NONE:
         return Message(

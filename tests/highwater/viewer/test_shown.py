@@ -344,7 +344,7 @@ def test_what_cannot_be_judged_without_all_states_is_neither_true_nor_false(monk
     counterexample = counterexample_in(entry)
     assert counterexample.steps[-1].unjudged == {counterexample.violation.property}
     assert counterexample.looked_at == ()
-    assert "Which steps it depends on cannot be told: too many states lie ahead of the last one." in trace_page(
+    assert "The steps that it depends on are not known: too many states lie ahead of the last one." in trace_page(
         counterexample
     )
     assert "was not judged</span>" in trace_page(counterexample)

@@ -202,8 +202,8 @@ def test_a_comparison_goes_to_a_page_or_to_the_terminal(highwater: Run, report: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--html", "{report}"], "would overwrite a spec or what is read"),
-        (["--csv", "claim.toml"], "would overwrite a spec or what is read"),
+        (["--html", "{report}"], "would overwrite a spec or an input"),
+        (["--csv", "claim.toml"], "would overwrite a spec or an input"),
         (["--html", "{folder}"], "cannot be written"),
         (["--itf", "{folder}/nothing/x.json"], "cannot be written"),
         (

@@ -19,7 +19,8 @@ from model.controller.brokers import Kind, Role
 from model.controller.context import Step
 from model.controller.definition import ACTIONS, define
 from model.controller.partition_states import PartitionState
-from model.controller.protocol import PRESETS, REPAIRED, DeadReplicaAtStartup
+from model.controller.protocol import DeadReplicaAtStartup
+from model.controller.releases import PRESETS, REPAIRED
 from model.controller.replica_states import ReplicaState
 from model.language.declarations import Action
 from tests.model.controller.walk import BY_NAME, Walk, bounds
@@ -70,6 +71,32 @@ def test_the_last_isr_member_stays_in_the_isr_and_leads_again() -> None:
     assert (walk.leadership.leader, walk.leadership.isr, walk.context.partition) == (None, {0}, PartitionState.OFFLINE)
     walk("start_broker", broker=0)("notice_brokers", controller=0)
     assert (walk.leadership.leader, walk.leadership.leader_epoch) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("release", "unclean", "isr"),
+    [
+        ("kafka-0.10.2", True, set()),
+        ("kafka-0.10.2", False, {0}),
+        ("kafka-0.11", True, set()),
+        ("kafka-1.1", True, {0}),
+        ("kafka-1.1", False, {0}),
+    ],
+)
+def test_the_last_isr_member_leaves_only_if_unclean_election_is_on_until_1_0(
+    release: str, unclean: bool, isr: set[int]
+) -> None:
+    """KafkaController#removeReplicaFromIsr (0.10.2): "Retaining last ISR"."""
+    walk = Walk(attrs.evolve(PRESETS[release], unclean_election=unclean), replication_factor=1)
+    walk("crash_broker", broker=0)("notice_brokers", controller=0)
+    assert (walk.leadership.leader, walk.leadership.isr) == (None, isr)
+
+
+@pytest.mark.parametrize("release", ["kafka-0.8.2", "kafka-0.9"])
+def test_a_controller_whose_answer_was_lost_finds_itself_elected_since_0_9(release: str) -> None:
+    """KAFKA-1387."""
+    walk = Walk(PRESETS[release], established=0)("elect_controller_unnoticed", controller=0)
+    assert (walk.try_("find_itself_elected", controller=0) is not None) == (release == "kafka-0.9")
 
 
 @pytest.mark.parametrize(("rule", "epochs"), [(DeadReplicaAtStartup.OFFLINE, 2), (DeadReplicaAtStartup.INELIGIBLE, 1)])
@@ -260,7 +287,7 @@ def system(preset: str, **given: int) -> System:
     return build_system(definition, PRESETS[preset], chosen, definition.known_properties)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", ["repaired", "kafka-0.8.2", "kafka-2.1", "kafka-2.7", "kafka-3.4.1"])
 @pytest.mark.parametrize(
     "given",
     [

@@ -15,7 +15,7 @@ from invariants.controller.in_sync_replicas import (
     reassignments_complete_with_the_target_assigned_and_in_sync as completes,
 )
 from model.controller.brokers import Role
-from model.controller.protocol import REPAIRED
+from model.controller.releases import REPAIRED
 from model.controller.state import Cluster
 from tests.model.controller.walk import Walk
 

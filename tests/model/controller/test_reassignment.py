@@ -9,8 +9,9 @@ from invariants.controller.in_sync_replicas import (
     reassignments_complete_with_the_target_assigned_and_in_sync as completes,
 )
 from model.controller.context import Step
-from model.controller.protocol import REPAIRED, ControllerProtocol, IsrPath, ReassignmentOrder
+from model.controller.protocol import ControllerProtocol, IsrPath, ReassignmentOrder
 from model.controller.reassignment import BEGINNING, END
+from model.controller.releases import PRESETS, REPAIRED
 from model.controller.replica_states import ReplicaState
 from tests.model.controller.walk import Walk
 
@@ -122,3 +123,21 @@ def test_a_broker_that_bounces_starts_no_deletion_between_two_steps_of_a_reassig
     walk("notice_brokers", controller=0)
     assert walk.context.step is Step.UPDATE_ASSIGNMENT
     assert not walk.context.deletion_begun
+
+
+@pytest.mark.parametrize("release", ["kafka-2.3", "kafka-2.4.0"])
+def test_a_reassignment_that_goes_on_can_be_overridden_since_2_4(release: str) -> None:
+    """KIP-455: until 2.3 the listener leaves partitions alone that are being reassigned."""
+    walk = Walk(PRESETS[release], replication_factor=1)
+    walk("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
+    assert (walk.try_("request_reassignment", target=(0,)) is not None) == (release == "kafka-2.4.0")
+
+
+@pytest.mark.parametrize("release", ["kafka-0.9", "kafka-0.10.1.0"])
+def test_a_reassignment_to_a_dead_broker_is_dropped_until_0_10_0(release: str) -> None:
+    """KafkaController#initiateReassignReplicasForTopicPartition (0.10.0): "Only ... are alive. Failing partition
+    reassignment", whether it was just asked for or is found by a new controller.
+    """
+    walk = Walk(PRESETS[release], replication_factor=1)("crash_broker", broker=1)("notice_brokers", controller=0)
+    walk("request_reassignment", target=(1,))("notice_reassignment", controller=0)
+    assert (walk.cluster.zk.reassignment is None) == (release == "kafka-0.9")

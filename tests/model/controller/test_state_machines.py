@@ -12,7 +12,8 @@ import pytest
 from model.controller.brokers import Kind
 from model.controller.elections import Strategy
 from model.controller.partition_states import PartitionState
-from model.controller.protocol import REPAIRED, ControllerProtocol
+from model.controller.protocol import ControllerProtocol
+from model.controller.releases import REPAIRED
 from model.controller.replica_states import ReplicaState
 from model.controller.state import Cluster
 from model.controller.state_machines import move_partition, move_replicas

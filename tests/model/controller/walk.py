@@ -8,7 +8,8 @@ import attrs
 
 from model.controller.bounds import ControllerBounds
 from model.controller.definition import ACTIONS
-from model.controller.protocol import REPAIRED, ControllerProtocol
+from model.controller.protocol import ControllerProtocol
+from model.controller.releases import REPAIRED
 from model.controller.state import Cluster, initial_states
 
 BY_NAME = {action.name: action for action in ACTIONS}
