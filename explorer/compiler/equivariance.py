@@ -1,11 +1,10 @@
 """Whether functions treat interchangeable names alike, tried on everything that is reached.
 
 The image of an instance under a permutation of names must do to the image of a state what the instance does to the
-state. A function is a black box. So this is tried for every path that is learned, under every permutation: the instance
-runs on its state, and its image on the image of the state, unless a run from another state has shown already what that
-image does. All these runs record into one path, which so holds whatever any of them has read. If they agree on one
-state, they agree on every state of that path. A search reaches states of the paths that it has learned, their images,
-and no others.
+state. A function is a black box, so this is tried for every learned path under every permutation. The instance runs on
+its state, and its image runs on the image of the state. An image does not run again if another run has taken its path
+already. All these runs record what they read into one path. If they agree on one state, they agree on every state of
+that path. A search reaches only states whose paths it has learned, and the images of such states.
 """
 
 from __future__ import annotations

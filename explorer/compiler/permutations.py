@@ -1,9 +1,9 @@
 """Images under permutations of names: of plain values, packed states, instances, and what was learned of them.
 
 Where names are interchangeable, fetch(follower b2, leader b0) does with a state what fetch(follower b1, leader b0) does
-with the image of that state under the exchange of b1 and b2. So of each *family* of instances that are images of one
-another only the first is ever run on a traced view. What it reads, tests and writes, moved to where the names' images
-are, is what another member reads, tests and writes.
+with the image of that state under the exchange of b1 and b2. So a path of the first of a *family* of instances, which
+are images of one another, serves all members: what it reads, tests and writes, moved to where the names' images are, is
+what another member reads, tests and writes. `explorer.compiler.equivariance` runs the others to see that this is so.
 """
 
 from __future__ import annotations

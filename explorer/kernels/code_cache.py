@@ -119,8 +119,8 @@ def linked(name: str, symbol: str, code: bytes) -> Function:
     """A door of its object code.
 
     Raises:
-        RuntimeError: it needs functions that are not in it. It is given none but the three that LLVM makes of loops:
-            code of numba's that raises or allocates would need numba.
+        RuntimeError: it needs a function that is not in it. It gets three, which LLVM makes of loops. Code of numba's
+            that raises or allocates would need numba.
     """
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
     for function in ("memcpy", "memmove", "memset"):

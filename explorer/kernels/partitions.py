@@ -1,9 +1,9 @@
-"""Levels in parts: expanding rows whose successors belong elsewhere, sending them there, and admitting those that are
-new there.
+"""Levels in parts: expanding rows, sending successors to the partition that owns their hash, and admitting there those
+that are new.
 
-One thread has a part. Successors of a part are told apart among themselves by a table of their own; which of them are
-new only the owner of their hash can tell. What travels is a *record* of 32-bit units: a row, then the place of its
-parent in the part, then its action.
+One thread has a part. A table of the part's own drops successors that occur twice in it. Only the owner of their hash
+knows which of the others are new. What travels is a *record* of 32-bit units: a row, then the place of its parent in
+the part, then its action.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ def find(rows: Any, table: Any, words: Any, units: Any) -> int:
 
 @kernel
 def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units: Any) -> None:
-    """Put a row into another place, and tell the table."""
+    """Move a row to another place, and change its entry in the table."""
     read_row(rows, source, words, 0, units)
     write_row(rows, target, words, 0, units)
     bits, hashed = row_bits(len(table)), hash_of(words, 0, units)

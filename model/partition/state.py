@@ -100,8 +100,8 @@ class Leadership:
         ahead_of_metadata: whether it knows that version from the controller's answer, and the metadata log has yet to
             tell of it; noted where that makes a difference.
         start_offset: where its leader epoch began.
-        waiting_from: where its leadership began, over all epochs that it led without a break: who has written behind
-            that waits here.
+        waiting_from: where its leadership began, over all epochs that it led without a break: producers that
+            wrote behind it wait here.
         candidate: a follower that it is about to propose, where that takes two looks.
     """
 
