@@ -122,7 +122,7 @@ class Outcome:
         generated: how many successors were computed, duplicates and self-loops included.
         enabled: how many successors each action gave, by name; 0 for one that was never enabled.
         bounds_cut: how many steps each bound disabled, by the bound's key. A step that two bounds cut counts for both.
-        cut_alone: of those, the steps that no other bound cut; for the compiled engine, here or on Spark.
+        cut_alone: of those, the steps that no other bound cut.
         deadlocks: states without successors where no bound is to blame.
         stopped_at_bound: states whose every step is cut by a bound.
         stored_states: how many states were kept to stand for them all; fewer than distinct where names are

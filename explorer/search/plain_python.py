@@ -58,6 +58,7 @@ class _Search:
         self.levels: list[int] = []
         self.enabled = Counter({action.of.name: 0 for action in system.actions})
         self.cut: Counter[str] = Counter()
+        self.cut_alone: Counter[str] = Counter()
         self.at_rest: list[Any] = []
         self.stopped_at_bound = 0
         self.violated: dict[str, tuple[list[Any], Instance | None]] = {}
@@ -117,6 +118,8 @@ class _Search:
         steps = [(action, after) for action, after in results if after is not None and not isinstance(after, Cut)]
         for after in cuts:
             self.cut.update(after.bounds)
+            if len(after.bounds) == 1:
+                self.cut_alone.update(after.bounds)
         self._check_steps(state, [after for _, after in steps])
         self.enabled.update(action.of.name for action, _ in steps)
         if not steps and cuts:
@@ -172,6 +175,7 @@ class _Search:
             generated=sum(self.enabled.values()),
             enabled=dict(self.enabled),
             bounds_cut=dict(sorted(self.cut.items())),
+            cut_alone=dict(sorted(self.cut_alone.items())),
             deadlocks=len(self.at_rest),
             stopped_at_bound=self.stopped_at_bound,
             stored_states=len(self.parents),
