@@ -159,5 +159,5 @@ def test_a_deadlock_is_judged_by_what_can_follow(make_spec: Callable[..., Any]) 
 
 
 def test_a_toggle_named_beside_a_preset_counts_also_where_the_report_has_the_same_value(bounce: dict[str, Any]) -> None:
-    comparison = compare(bounce, ["preset=repaired", "protocol.controller_detects_bounce=false"])
+    comparison = compare(bounce, ["preset=kafka-2.2", "protocol.controller_detects_bounce=false"])
     assert comparison.difference == "the same protocol"
