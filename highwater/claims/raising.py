@@ -12,8 +12,9 @@ from typing import Any
 
 import attrs
 
+from explorer.system import ModelError
 from explorer.verdict import Budget, Outcome
-from highwater.claims.spec import Spec
+from highwater.claims.spec import Spec, SpecError
 
 STATES_MORE = 20
 LEAST_STATES = 2_000_000
@@ -68,10 +69,8 @@ def with_bounds_raised(
         bounds: Any = attrs.evolve(spec.bounds, **{bound: value})
         try:
             system = attrs.evolve(spec, bounds=bounds).system()
-            found = explore(
-                system, budget, check_deadlock=spec.check_deadlock, workers=workers, symmetry=symmetry, audit=0
-            )
-        except Exception:  # nobody asked for these bounds, and the model need not make sense within them
+            found = explore(system, budget, check_deadlock=spec.check_deadlock, workers=workers, symmetry=symmetry)
+        except (ModelError, SpecError):  # nobody asked for these bounds, and the model need not make sense within them
             yield Raised(bound, value, None)
             continue
         if found.reason == "interrupted":

@@ -4,7 +4,9 @@ them all.
 
 from __future__ import annotations
 
+import tomllib
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -15,6 +17,8 @@ from model.language.definition import release_number
 from model.partition.definition import PARTITION
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import PRESETS, RELEASES, REPAIRED
+
+SPECS = Path(__file__).parents[2] / "specs" / "partition"
 
 # A rule, the mode it is about (or both), its value from the first release on and from which release on it changed, and
 # where that was read.
@@ -168,6 +172,11 @@ def test_every_release_number_has_the_presets_that_speak_for_it(release: str, pr
 def test_what_is_no_release_number_is_refused(wrong: str) -> None:
     with pytest.raises(ValueError):
         PARTITION.presets_for(wrong)
+
+
+def test_every_preset_is_used_by_a_claim() -> None:
+    used = {tomllib.loads(path.read_text(encoding="utf-8")).get("preset") for path in SPECS.rglob("*.toml")}
+    assert set(PRESETS) <= used
 
 
 def test_the_repaired_protocol_is_the_newest_release_but_for_two_rules() -> None:
