@@ -65,14 +65,16 @@ class Door:
             return door
 
     def _compile(self, name: str, arguments: tuple[Any, ...]) -> Function | None:
-        made = _compiled_elsewhere(self._module, self._name, arguments) if elsewhere else None
+        left = address_space()  # where it is limited, LLVM ends the process in which it finds no memory
+        apart = elsewhere or left is not None
+        made = _compiled_elsewhere(self._module, self._name, arguments) if apart else None
         if made is not None:
             with suppress(RuntimeError):
                 door = code_cache.linked(name, *made)
                 code_cache.keep(name, *made)
                 return door
-        if elsewhere and address_space() is not None:  # there LLVM ends the process in which it finds no memory
-            raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(address_space() or 0)} of address space")
+        if left is not None:
+            raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(left)} of address space")
         from explorer.kernels import compiling  # imports numba
 
         kernel = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)

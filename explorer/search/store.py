@@ -100,7 +100,7 @@ class Store(Rows):
         self._budget = budget
         self.pool = pool
         self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
-        entry_points.elsewhere = budget.memory is not None or address_space() is not None
+        entry_points.elsewhere = budget.memory is not None
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
             least = self._other + SMALLEST_BUDGET
