@@ -8,7 +8,10 @@ from typing import Any
 
 import attrs
 
-from model.language.declarations import Action, Property
+from model.language.declarations import Action, Invariant, StepProperty
+from model.language.graph_properties import GraphProperty
+
+Property = Invariant | StepProperty | GraphProperty
 
 
 @attrs.frozen

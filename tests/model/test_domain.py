@@ -12,25 +12,8 @@ import attrs
 import pytest
 
 from model.language.declarations import Action, Invariant, Witness, action, invariant
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    DomainError,
-    Integers,
-    Limit,
-    Maybe,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    Struct,
-    bound,
-    domain_of,
-    evolve,
-    is_scalar,
-    records,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, DomainError, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct, is_scalar
+from model.language.records import bound, domain_of, evolve, records, replaced, within
 
 
 class Colour(Enum):
