@@ -16,9 +16,16 @@ if TYPE_CHECKING:
     from highwater.claims.checking import Result, Status
     from highwater.claims.spec import Spec, SpecError
     from model.language.declarations import Transition, Witness, action, invariant, step_property
-    from model.language.graph_properties import always_eventually, eventually, eventually_always, leads_to, per, prospect
     from model.language.definition import Definition, Model, NoToggles, toggle
     from model.language.domain import BOOLEAN, ArrayOf, DomainError, Integers, Maybe, OneOf, SequenceOf, SetOf
+    from model.language.graph_properties import (
+        always_eventually,
+        eventually,
+        eventually_always,
+        leads_to,
+        per,
+        prospect,
+    )
     from model.language.records import bound, evolve, records, replaced, within
     from model.log import brokers, epochs, offsets
 

@@ -17,8 +17,8 @@ from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
 from model.catalogue import MODELS
 from model.language.declarations import Invariant, StepProperty
-from model.language.graph_properties import Liveness, Prospect
 from model.language.definition import Definition, Model, Property
+from model.language.graph_properties import Liveness, Prospect
 from model.language.records import domain_of
 
 

@@ -1,4 +1,4 @@
-"""Actions and properties: plain pure functions of a state or of a step, declared for every value of their
+"""Actions, invariants and step properties: pure functions of a state or a step, declared for every value of their
 parameters.
 """
 
@@ -7,9 +7,7 @@ from __future__ import annotations
 import functools
 import inspect
 import itertools
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from enum import Enum
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import attrs
@@ -27,9 +25,7 @@ class Transition:
 
 @attrs.frozen(eq=False)
 class Instance:
-    """An action or property with a value for each of its parameters: a pure function of the state or `Transition`
-    alone.
-    """
+    """An action or property with a value for each of its parameters: a function of a state or `Transition` alone."""
 
     of: Quantified
     arguments: Mapping[str, Any]
@@ -40,7 +36,7 @@ class Instance:
 
     @property
     def actor(self) -> str:
-        """Who acts: the argument that the action names as its actor, or the actor's own name."""
+        """The argument for the parameter that the action declares as its actor; else the actor's name as declared."""
         return self.shown.get(self.of.actor, self.of.actor)
 
     def __str__(self) -> str:
@@ -48,7 +44,7 @@ class Instance:
 
 
 def always(bounds: Any) -> bool:
-    """What needs no room."""
+    """The `needs` of what fits within any bounds."""
     return True
 
 
@@ -60,8 +56,8 @@ class Quantified:
     `protocol`, which `instances` fills in.
 
     Attributes:
-        subjects: how many states the function is about.
-        needs: from the bounds to whether they leave room for it; where they do not, there are no instances.
+        subjects: how many states the function takes.
+        needs: a function from bounds to bool. If it returns False, there are no instances within these bounds.
     """
 
     subjects: ClassVar[int] = 1
@@ -111,16 +107,16 @@ class Quantified:
 
     @staticmethod
     def _of_subject(function: Callable[..., Any]) -> Callable[[Any], Any]:
-        """The function as an instance applies it, to one thing."""
+        """From the function to one of a single argument, as instances apply it."""
         return function
 
 
 class Action(Quantified):
-    """A step that may happen: the function returns the next state, or None where the step is not enabled."""
+    """A step that may happen: the function returns the next state, or None if the step is not enabled."""
 
 
 class Invariant(Quantified):
-    """What must hold in every state: the function returns True, or False or a `Witness` where it does not."""
+    """What must hold in every state: the function returns True if it does, else False or a `Witness`."""
 
 
 class StepProperty(Quantified):
@@ -140,7 +136,7 @@ def action(
 
     Args:
         actor: the parameter that names the acting broker, or a name of its own such as "controller".
-        needs: from the bounds to whether they leave room for the step: one that may never be taken is left out.
+        needs: a function from bounds to bool. If it returns False, the step is left out: no run could take it.
         parameters: the domain of each parameter.
     """
     return lambda function: Action(function, parameters, actor, needs)
@@ -159,7 +155,9 @@ def step_property(
 
 
 class Witness:
-    """Why a property is false, in words and as facts. It is falsy, so that it can be returned in place of False."""
+    """Why a property is false: a sentence and the facts in it. It is falsy, and a property returns it instead of
+    False.
+    """
 
     def __init__(self, sentence: str, **facts: Any) -> None:
         self.sentence = sentence

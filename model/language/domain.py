@@ -7,9 +7,8 @@ are too large for the bounds (a step to one is cut) and which are wrong under an
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -21,9 +20,7 @@ class DomainError(ValueError):
 
 
 class Limit(int):
-    """The value of a bound that remembers the bound's key through `+` and `-`, so that a cut step can say what
-    cut it.
-    """
+    """The value of a bound. It keeps the bound's key through `+` and `-`, so that a cut step names the bound."""
 
     key: str
 
@@ -50,7 +47,7 @@ class Integers:
 
     Attributes:
         label: goes before a number when it is shown (`b` makes 1 read b1); a number below 0 then reads "none".
-        names: set where the numbers are mere names, such as broker ids: which set of names they are.
+        names: the set of names that the numbers are from, such as `brokers` for broker ids; empty for quantities.
     """
 
     low: int
@@ -148,7 +145,7 @@ class Maybe:
 
 @attrs.frozen
 class SetOf:
-    """A frozenset of values of another domain, which should be small: a state spends one bit per possible member."""
+    """A frozenset of values of another domain. Keep that domain small: a state spends one bit per possible member."""
 
     of: Any
 
@@ -194,7 +191,7 @@ class ArrayOf:
 
     Attributes:
         label: names an element in traces (`b` makes b1).
-        by: set where positions are names, such as broker ids: of which set.
+        by: the set of names that the positions are from, such as `brokers`; empty if positions are no names.
     """
 
     of: Any
@@ -249,18 +246,18 @@ class Struct:
 
 @functools.cache
 def aliases_of(cls: type) -> dict[str, str]:
-    """What the constructor of an attrs class calls each field: `_secret` is `secret` there."""
+    """The argument of an attrs class's constructor for each field: `secret` for `_secret`."""
     return {field.name: field.alias for field in attrs.fields(cls)}
 
 
 def build(cls: type, fields: Mapping[str, Any]) -> Any:
-    """An instance of an attrs class from its fields by name, whatever its constructor calls them."""
+    """An instance of an attrs class from its fields by name."""
     aliases = aliases_of(cls)
     return cls(**{aliases[name]: value for name, value in fields.items()})
 
 
 def classes_in(domain: Any) -> Iterator[type]:
-    """The classes of the records that values of a domain are made of."""
+    """The attrs classes of which a domain's values, and the parts of these, are instances."""
     match domain:
         case Struct(cls=cls, fields=fields):
             yield cls
@@ -271,5 +268,5 @@ def classes_in(domain: Any) -> Iterator[type]:
 
 
 def is_scalar(domain: Any) -> bool:
-    """Whether a value of the domain is one packed number rather than a composite."""
+    """Whether a value of the domain is packed as one number."""
     return isinstance(domain, Integers | OneOf) or (isinstance(domain, Maybe) and is_scalar(domain.of))

@@ -17,12 +17,12 @@ from model.language.declarations import Action, Instance, Invariant, Quantified,
 
 @attrs.define(eq=False, slots=False)
 class Prospect(Quantified):
-    """What must stay possible: from every state, a state can be reached in which the function returns True.
+    """What must stay possible (CTL's AG EF): from every state, a state can be reached in which the function is true.
 
-    It returns as an invariant does.
+    The function returns what an invariant returns.
 
     Attributes:
-        along: the actions that may be relied on for getting there.
+        along: the actions that may lead there.
     """
 
     along: tuple[Action, ...] = attrs.field(default=(), kw_only=True)
@@ -30,20 +30,17 @@ class Prospect(Quantified):
 
 @attrs.frozen
 class Per:
-    """What a fair behaviour owes to an action: one demand for each value of some parameters, whatever the other
-    parameters are.
-    """
+    """Fairness to an action for each value of the named parameters: the instances that agree in them count as one."""
 
     action: Action
     parameters: tuple[str, ...]
 
 
 def per(action: Action, *parameters: str) -> Per:
-    """Ask for fairness towards an action for each value of the named parameters, rather than for each value of all of
-    them.
+    """Ask for fairness to an action for each value of the named parameters, rather than to each of its instances.
 
-    `per(deliver, "receiver")` asks that each receiver is served, whoever the sender is; `per(deliver)` that somebody
-    is.
+    `per(deliver, "receiver")` asks that something is delivered to each receiver; `per(deliver)` asks that something
+    is delivered.
 
     Raises:
         TypeError: the action has no such parameter.
@@ -57,10 +54,10 @@ def per(action: Action, *parameters: str) -> Per:
 
 
 class Form(Enum):
-    """What a liveness property asks of a behaviour, where q is its function and p its premise, in the words of temporal
-    logic.
+    """What a liveness property asks of a behaviour.
 
-    EVENTUALLY is <>q, LEADS_TO is [] (p => <>q), ALWAYS_EVENTUALLY is []<>q, EVENTUALLY_ALWAYS is <>[]q.
+    With q for the property's function and p for its premise, temporal logic writes EVENTUALLY as <>q, LEADS_TO as
+    [](p => <>q), ALWAYS_EVENTUALLY as []<>q, and EVENTUALLY_ALWAYS as <>[]q.
     """
 
     EVENTUALLY = "eventually"
@@ -71,20 +68,20 @@ class Form(Enum):
 
 @attrs.define(eq=False, slots=False)
 class Liveness(Quantified):
-    """What must happen on every fair behaviour: a path without end, or one after whose end nothing happens any more.
+    """What must happen on every fair behaviour.
 
-    A behaviour is *weakly fair* to an action unless the action is enabled from some step on for ever and is never taken
-    again. It is *strongly fair* unless the action is enabled again and again and is never taken again. A step that
-    changes nothing counts neither as enabled nor as taken. A step that a bound cuts is enabled: without the bound it
-    could be taken.
+    A behaviour is an infinite path, or a finite one after which nothing more happens. It is *weakly fair* to an action
+    unless the action is enabled from some step on for ever and is never taken again. It is *strongly fair* unless the
+    action is enabled again and again and is never taken again. A step that changes nothing counts neither as enabled
+    nor as taken. A step that a bound cuts is enabled: without the bound it could be taken.
 
-    The function returns as an invariant does.
+    The function returns what an invariant returns.
 
     Attributes:
         form: what is asked of the behaviour.
-        fair, strongly_fair: the actions that behaviours are fair to; each of their instances on its own, unless `per`
-            says otherwise.
-        premise: for `leads_to`, after which states the property asks for anything.
+        fair, strongly_fair: the actions that behaviours are fair to. Each of their instances is owed fairness on its
+            own, unless `per` groups them.
+        premise: for `leads_to`, the states after which the function must become true.
     """
 
     form: Form = attrs.field(default=Form.EVENTUALLY, kw_only=True)
@@ -103,7 +100,7 @@ class Liveness(Quantified):
             )
 
     def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
-        """One instance per assignment of the parameters, each with its premise where there is one."""
+        """One instance per assignment of the parameters, each with its premise if the property has one."""
         found = super().instances(bounds, protocol)
         if self._premise is None:
             return found
@@ -144,7 +141,7 @@ def leads_to(
     needs: Callable[[Any], Any] = always,
     **parameters: Any,
 ) -> Callable[[Callable[..., Any]], Liveness]:
-    """Declare what is true at once or later after every state in which the premise is true.
+    """Declare what is true in every state in which the premise is true, or later.
 
     The premise takes what the declared function takes, and returns True or False.
     """

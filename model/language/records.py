@@ -29,13 +29,13 @@ def within(domain: Any) -> Any:
 
 
 def bound(low: int, high: int, meaning: str, default: Any = attrs.NOTHING) -> Any:
-    """An attrs field of a bounds class: a whole number in low..high, which may be left out if it has a default."""
+    """An attrs field of a bounds class: a whole number in low..high. A claim may leave it out if it has a default."""
     checks = [attrs.validators.instance_of(int), attrs.validators.ge(low), attrs.validators.le(high)]
     return attrs.field(validator=checks, default=default, metadata={"low": low, "high": high, "meaning": meaning})
 
 
 class _Limits:
-    """A bounds object as domain functions see it: every whole number is a `Limit`."""
+    """A bounds object as functions from bounds to domains see it: every whole number is a `Limit`."""
 
     def __init__(self, bounds: object) -> None:
         self._bounds = bounds
@@ -46,16 +46,16 @@ class _Limits:
 
 
 def domain_of(declared: Any, bounds: object) -> Any:
-    """The domain that a declaration means within the bounds.
+    """The domain of a declaration within the bounds.
 
     Args:
         declared: a domain, a function from bounds to a domain, or a frozen attrs class whose fields are declared with
             `within`.
-        bounds: the bounds object, whose keys become the names of what cuts a step.
+        bounds: the bounds object. A step that one of its keys cuts is reported under this key.
 
     Raises:
-        TypeError: a class is not a frozen attrs class, one of its fields has no domain, or its records are not made of
-            their fields and equal where these are.
+        TypeError: a class is not a frozen attrs class, one of its fields has no domain, its constructor does not take
+            all fields, or its records are not equal if all their fields are.
     """
     if not isinstance(declared, type):
         return declared(_Limits(bounds)) if callable(declared) else declared
@@ -64,7 +64,7 @@ def domain_of(declared: Any, bounds: object) -> Any:
 
 
 def _refuse_unless_value(cls: type) -> None:
-    """Records must be values: made from all their fields, and equal where all fields are."""
+    """Refuse a class whose records are not values: made from all their fields, and equal if all fields are."""
     if not attrs.has(cls) or not attrs.inspect(cls).is_frozen:
         raise TypeError(
             f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen"
@@ -90,15 +90,17 @@ def _refuse_unless_value(cls: type) -> None:
 
 
 def records(cls: type) -> Callable[[object], Struct]:
-    """The domain of a frozen attrs class, for use inside another domain: `lambda b: SequenceOf(records(Record)(b),
-    b.log_length_max)`.
+    """The domain of a frozen attrs class, for use inside another domain.
+
+    A log of records: `lambda bounds: SequenceOf(records(Record)(bounds), bounds.log_length_max)`.
     """
     return lambda limits: domain_of(cls, limits._bounds if isinstance(limits, _Limits) else limits)
 
 
 def evolve(instance: Any, /, **changes: Any) -> Any:
-    """A copy of a state record with some fields changed. Untouched fields are not read, also when the record is being
-    traced.
+    """A copy of a record with some fields changed.
+
+    The other fields are not read, so that a tracing run does not record a read of them.
     """
     traced = getattr(type(instance), "__traced_evolve__", None)
     return traced(instance, changes) if traced else attrs.evolve(instance, **changes)

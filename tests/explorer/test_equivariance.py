@@ -17,8 +17,8 @@ from explorer.search import breadth_first, plain_python
 from explorer.system import ModelError, System
 from explorer.verdict import Outcome, Verdict
 from model.language.declarations import Invariant, Quantified, StepProperty, action, invariant, step_property
-from model.language.graph_properties import Prospect, prospect
 from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
+from model.language.graph_properties import Prospect, prospect
 from model.language.records import domain_of, evolve, replaced, within
 
 BROKERS = 3

@@ -25,8 +25,8 @@ from explorer.search import breadth_first, plain_python
 from explorer.system import Contradiction, ModelError, System
 from explorer.verdict import Budget, Outcome
 from model.language.declarations import Action, Invariant, StepProperty, Witness
-from model.language.graph_properties import Prospect
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
+from model.language.graph_properties import Prospect
 from model.language.records import domain_of, evolve, records, replaced, within
 
 SYSTEMS = int(os.environ.get("HIGHWATER_EXAMPLES", "0")) or 150

@@ -12,7 +12,19 @@ import attrs
 import pytest
 
 from model.language.declarations import Action, Invariant, Witness, action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, DomainError, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct, is_scalar
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    DomainError,
+    Integers,
+    Limit,
+    Maybe,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    Struct,
+    is_scalar,
+)
 from model.language.records import bound, domain_of, evolve, records, replaced, within
 
 
