@@ -23,20 +23,18 @@ from highwater.claims import checking, side_by_side
 ROOT = Path(__file__).parents[2]
 Write = Callable[..., Path]
 LARGE = {"brokers": 3, "log_length_max": 3, "records_max": 3, "leader_epoch_max": 3}
-SMALL = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
 
 
 @pytest.fixture
 def claims(write_spec: Write) -> list[Path]:
-    """Claims that hold, are violated by a step, a deadlock and a lasso, are unmet."""
-    lasso = next((ROOT / "specs").glob("partition/liveness/kafka_*.toml"))
+    """Claims that hold, are are violated at the end of a trace and by a lasso, and are unmet."""
     return [
         write_spec("holds.toml"),
-        write_spec("violated.toml", protocol={"variant": "kip-101"}, bounds=SMALL, expect={"verdict": "violated"}),
+        ROOT / "specs/truncation/kip_101_fails_on_two_brokers.toml",
         write_spec("unmet.toml", expect={"verdict": "violated"}),
-        lasso,
+        ROOT / "specs/partition/liveness/a_committed_shrink_leaves_the_high_watermark_where_it_is.toml",
         write_spec("last.toml", check=["strong_isr", "weak_isr"]),
-    ]  # fmt: skip
+    ]
 
 
 def timeless(text: str) -> str:
