@@ -59,7 +59,10 @@ class Door:
         with _opening:
             spelled = " ".join(each.__name__ if isinstance(each, type) else str(each) for each in kinds)
             name = f"{self._module}.{self._name}-{sha256(spelled.encode()).hexdigest()[:16]}"
-            door = self._opened.get(kinds) or code_cache.load(name) or self._compile(name, arguments)
+            door = self._opened.get(kinds) or code_cache.load(name)
+            if door is None:
+                with code_cache.in_turn(name):
+                    door = code_cache.load(name) or self._compile(name, arguments)
             if door is not None:
                 self._opened[kinds] = door
             return door
