@@ -39,6 +39,8 @@ public final class Harness {
         PrintStream out = System.out;
         System.setOut(System.err);
         Harness harness = new Harness(new File(arguments[0]));
+        // whoever drives the harness may be gone, and cannot do it any more
+        Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(harness.folder)));
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             Object answer;
@@ -52,7 +54,7 @@ public final class Harness {
             out.println(JSON.writeValueAsString(answer));
             out.flush();
         }
-        delete(harness.folder);  // whoever drives the harness may be gone, and cannot do it any more
+        delete(harness.folder);
         Runtime.getRuntime().halt(0);
     }
 
