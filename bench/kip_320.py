@@ -2,11 +2,11 @@
 
     python bench/kip_320.py                      # (3, 2, 2, 2): 737,794 states and (3, 2, 2, 3): 9,985,570 states
     python bench/kip_320.py --small --runs 5
-    python bench/kip_320.py --small --tlc 'java -cp tla2tools.jar tlc2.TLC -workers 2 -deadlock -config MC.cfg Kip320.tla'
+    python bench/kip_320.py --small --tlc 'java -cp tla2tools.jar tlc2.TLC -workers 2 -deadlock -config MC.cfg Kip.tla'
 
-The other checker's command is timed as a whole process, in turn with `highwater check` as a whole process on the same machine, and must
-explore the bounds of the smaller row: Replicas = 3 model values, LogSize = 2, MaxRecords = 2, MaxLeaderEpoch = 2. Its output must
-name the count of distinct states, so that nobody compares different searches.
+The other checker's command is timed as a whole process, in turn with `highwater check` as a whole process on the same
+machine, and must explore the bounds of the smaller row: Replicas = 3 model values, LogSize = 2, MaxRecords = 2,
+MaxLeaderEpoch = 2. Its output must name the count of distinct states, so that nobody compares different searches.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ DISTINCT = {SMALL: 737_794, LARGE: 9_985_570}
 
 def system(sizes: tuple[int, ...], check: list[str]):
     bounds = dict(zip(BOUNDS, sizes, strict=True))
-    protocol, definition, bounds_object, properties = resolve_model(MODELS["reference"], {"variant": "kip-320"}, bounds, check)
+    protocol, definition, bounds_object, properties = resolve_model(
+        MODELS["reference"], {"variant": "kip-320"}, bounds, check
+    )
     return build_system(definition, protocol, bounds_object, properties)
 
 
@@ -46,19 +48,27 @@ Configuration = tuple[int, bool, tuple[str, ...]]
 
 def in_turn(sizes: tuple[int, ...], runs: int, processors: int) -> None:
     """All configurations in turn, as often as asked for, so that what disturbs the machine disturbs all of them."""
-    ways: list[Configuration] = [(1, False, ()), (processors, False, ()), (processors, True, ()), (processors, True, PROPERTIES)]
+    ways: list[Configuration] = [
+        (1, False, ()),
+        (processors, False, ()),
+        (processors, True, ()),
+        (processors, True, PROPERTIES),
+    ]
     outcomes: dict[Configuration, list[Outcome]] = {way: [] for way in ways}
     for _ in range(runs):
         for way in outcomes:
             workers, symmetry, check = way
-            outcomes[way].append(explore(system(sizes, list(check) or ["no_deadlock"]), workers=workers, symmetry=symmetry))
+            outcomes[way].append(
+                explore(system(sizes, list(check) or ["no_deadlock"]), workers=workers, symmetry=symmetry)
+            )
     for way, found in outcomes.items():
         report(sizes, way, found)
     pairs = zip(outcomes[ways[0]], outcomes[ways[1]], strict=True)
     ratios = sorted(one.seconds / many.seconds for one, many in pairs)
     told = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     print(
-        f"{sizes} every state: {processors} threads are {statistics.median(ratios):.2f} times as fast as 1, median of pairs ({told})",
+        f"{sizes} every state: {processors} threads are {statistics.median(ratios):.2f} times as fast as 1, "
+        f"median of pairs ({told})",
         flush=True,
     )
 
@@ -73,8 +83,10 @@ def report(sizes: tuple[int, ...], way: Configuration, outcomes: list[Outcome]) 
     print(
         f"{sizes} {searched}, {workers} threads, {checked}:"
         f" median {median:.2f} s of {len(seconds)} ({min(seconds):.2f}..{max(seconds):.2f});"
-        f" {outcome.distinct_states:,} states, {outcome.stored_states:,} stored, {outcome.generated:,} generated, depth {outcome.depth};"
-        f" {outcome.distinct_states / median:,.0f} states/s, {median / outcome.generated * 1e9:.0f} ns per generated successor;"
+        f" {outcome.distinct_states:,} states, {outcome.stored_states:,} stored, {outcome.generated:,} generated, "
+        f"depth {outcome.depth};"
+        f" {outcome.distinct_states / median:,.0f} states/s, {median / outcome.generated * 1e9:.0f} ns per generated "
+        "successor;"
         f" {outcome.memory / outcome.stored_states:.1f} bytes per stored state of {outcome.bits} bits;"
         f" {outcome.compiled_paths:,} paths compiled",
         flush=True,
@@ -95,7 +107,8 @@ def paired(other: str, runs: int) -> None:
         spec = Path(folder) / "kip_320.toml"
         bounds = ", ".join(f"{key} = {value}" for key, value in zip(BOUNDS, SMALL, strict=True))
         spec.write_text(
-            f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\nbounds = {{ {bounds} }}\ncheck = ["weak_isr", "strong_isr"]\n'
+            f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\nbounds = {{ {bounds} }}\ncheck = '
+            '["weak_isr", "strong_isr"]\n'
         )
         check = [sys.executable, "-m", "highwater.cli.main", "check", str(spec)]
         ours = {"as it comes": check, "every state, 1 thread": [*check, "--no-symmetry", "--workers", "1"]}
@@ -106,7 +119,11 @@ def paired(other: str, runs: int) -> None:
             for how, command in ours.items():
                 seconds = whole_process(command, str(DISTINCT[SMALL]))
                 ratios[how].append(theirs / seconds)
-                print(f"{SMALL} whole process, {how}: {seconds:.2f} s, the other {theirs:.2f} s: {theirs / seconds:.1f} times", flush=True)
+                print(
+                    f"{SMALL} whole process, {how}: {seconds:.2f} s, the other {theirs:.2f} s: "
+                    f"{theirs / seconds:.1f} times",
+                    flush=True,
+                )
         for how, found in ratios.items():
             print(f"median ratio, {how}: {statistics.median(found):.1f}")
 

@@ -1,13 +1,14 @@
-"""How the search on Spark compares with a plain anti-join, with itself exchanging columns, and with the local engine, on KIP-320.
+"""How the search on Spark compares with a plain anti-join, with itself exchanging columns, and with the local engine,
+on KIP-320.
 
-    python bench/on_spark.py --runs 3        # (3, 2, 2, 3): 9,985,570 states, every one stored, local[2], no properties; some ten minutes
+    python bench/on_spark.py --runs 3        # (3, 2, 2, 3): 9,985,570 states, every one stored, local[2]; ten minutes
     python bench/on_spark.py --small         # (3, 2, 2, 2): 737,794 states
     python bench/on_spark.py --symmetry      # one state in place of six
     python bench/on_spark.py --master spark://host:7077 --checkpoint /shared/folder
 
-`rivals_on_spark.py` says what the others do. All run in one session, in turn, after a warm-up that is not counted. Memory is what /proc
-says, sampled: the Python driver, its Java machine, and the largest sum over all Python workers (in local mode; memory-mapped files that are
-shared count for each of them).
+`rivals_on_spark.py` says what the others do. All run in one session, in turn, after a warm-up that is not counted.
+Memory is what /proc says, sampled: the Python driver, its Java machine, and the largest sum over all Python workers (in
+local mode; memory-mapped files that are shared count for each of them).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import attrs
-import rivals_on_spark as rivals
+import rivals_on_spark
 from usage import Usage
 
 from explorer.partitioned.worker import PartitionWorker
@@ -64,7 +65,9 @@ class Run:
 
     def __str__(self) -> str:
         cells = [f"{self.seconds:.1f}", f"{self.processor:.1f}" if self.processor else ""]
-        cells += [f"{self.memory[kind] / 2**20:,.0f}" if kind in self.memory else "" for kind in ("driver", "java", "workers")]
+        cells += [
+            f"{self.memory[kind] / 2**20:,.0f}" if kind in self.memory else "" for kind in ("driver", "java", "workers")
+        ]
         cells += [f"{self.shuffled / 2**20:,.0f}" if self.shuffled else "", late_levels(self)]
         return f"| {self.name} | {' | '.join(cells)} |"
 
@@ -90,7 +93,9 @@ def late_levels(run: Run) -> str:
 
 
 def recipe(sizes: tuple[int, ...]) -> Callable[[], Any]:
-    return functools.partial(system_of, "reference", {"variant": "kip-320"}, dict(zip(BOUNDS, sizes, strict=True)), ("no_deadlock",))
+    return functools.partial(
+        system_of, "reference", {"variant": "kip-320"}, dict(zip(BOUNDS, sizes, strict=True)), ("no_deadlock",)
+    )
 
 
 class Bench:
@@ -99,26 +104,31 @@ class Bench:
     def __init__(self, arguments: argparse.Namespace) -> None:
         self.how = arguments
         self.spark = session(arguments.master, **{"spark.ui.enabled": "false"})
-        self.spark.sparkContext.addPyFile(rivals.__file__)
+        self.spark.sparkContext.addPyFile(rivals_on_spark.__file__)
 
     def search(self, sizes: tuple[int, ...], columns: bool = False) -> Run:
         spark, seen = session(), list[Progress]()
         units = len(PartitionWorker(recipe(sizes)(), self.how.symmetry).units)
-        exchanging = rivals.exchanging_columns(spark, units) if columns else nullcontext()
+        exchanging = rivals_on_spark.exchanging_columns(spark, units) if columns else nullcontext()
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage, exchanging:
             how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "on_progress": seen.append}
             outcome = explore(recipe(sizes), spark=spark, checkpoint=f"{folder}/levels", **how)
         assert outcome.distinct_states == DISTINCT[sizes], outcome
         ends = [progress for progress in seen if progress.level_ended]
-        seconds = [after.seconds - before.seconds for before, after in zip([attrs.evolve(ends[0], seconds=0.0), *ends], ends, strict=False)]
+        seconds = [
+            after.seconds - before.seconds
+            for before, after in zip([attrs.evolve(ends[0], seconds=0.0), *ends], ends, strict=False)
+        ]
         shuffled = sum(map(shuffled_in, (progress.more for progress in ends)))
         name = "search, exchanging columns" if columns else "search"
-        return Run(name, outcome.seconds, [end.frontier for end in ends], seconds, usage.processor, usage.most, shuffled)
+        return Run(
+            name, outcome.seconds, [end.frontier for end in ends], seconds, usage.processor, usage.most, shuffled
+        )
 
     def plain(self, sizes: tuple[int, ...]) -> Run:
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage:
             started = time.perf_counter()
-            rows, levels = rivals.plain(self.spark.newSession(), recipe(sizes), self.how.symmetry, folder)
+            rows, levels = rivals_on_spark.plain(self.spark.newSession(), recipe(sizes), self.how.symmetry, folder)
             seconds = time.perf_counter() - started
         assert self.how.symmetry or 1 + sum(rows) == DISTINCT[sizes], rows
         return Run("plain anti-join", seconds, [1, *rows], [0.0, *levels], usage.processor, usage.most)
@@ -146,7 +156,9 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--partitions", type=int)
     parser.add_argument("--checkpoint", help="a folder that driver and executors reach; a temporary one by default")
-    parser.add_argument("--only-search", action="store_true", help="without the plain pipeline and the exchange of columns")
+    parser.add_argument(
+        "--only-search", action="store_true", help="without the plain pipeline and the exchange of columns"
+    )
     arguments = parser.parse_args()
     sizes, bench = SMALL if arguments.small else LARGE, Bench(arguments)
     bench.search(SMALL)
@@ -168,14 +180,20 @@ def main() -> None:
             print(found[-1], flush=True)
         print(f"\nrun {number + 1} ends {load()}; over the search: ", end="")
         ratios = [(run.name, run.seconds / found[0].seconds, run.processor / found[0].processor) for run in found[1:]]
-        print("; ".join(f"{name} {seconds:.2f} (processor {processor:.2f})" for name, seconds, processor in ratios), flush=True)
+        print(
+            "; ".join(f"{name} {seconds:.2f} (processor {processor:.2f})" for name, seconds, processor in ratios),
+            flush=True,
+        )
     show_levels(found[: 1 if arguments.only_search else 3])
     bench.spark.stop()
 
 
 def show_levels(runs: list[Run]) -> None:
     """What each level took in the last run."""
-    print(f"\n| level | rows | visited before | {' | '.join(run.name for run in runs)} |\n|---|---|---|" + "---|" * len(runs))
+    print(
+        f"\n| level | rows | visited before | {' | '.join(run.name for run in runs)} |\n|---|---|---|"
+        + "---|" * len(runs)
+    )
     for depth, rows in enumerate(runs[0].rows):
         seconds = " | ".join(f"{run.seconds_of[depth]:.2f}" for run in runs)
         print(f"| {depth} | {rows:,} | {sum(runs[0].rows[:depth]):,} | {seconds} |")

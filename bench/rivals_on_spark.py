@@ -1,10 +1,13 @@
-"""What the search on Spark is compared with: the pipeline that one writes first, and the search itself exchanging columns.
+"""What the search on Spark is compared with: the pipeline that one writes first, and the search itself exchanging
+columns.
 
-The plain pipeline: read the level, expand it in `mapInArrow` with the same kernel and the same trees, `distinct`, `left_anti` join with all
-levels so far, write the new level as Parquet. It stores words only, no parents, and commits nothing, which favours it.
+The plain pipeline: read the level, expand it in `mapInArrow` with the same kernel and the same trees, `distinct`,
+`left_anti` join with all levels so far, write the new level as Parquet. It stores words only, no parents, and commits
+nothing, which favours it.
 
-The search exchanging columns: the same tasks, with their blocks taken apart into rows (owner, source, number, a LongType column per word,
-parent, action) before the exchange and put together after it, by numpy. Partitions, rows and files are those of the search.
+The search exchanging columns: the same tasks, with their blocks taken apart into rows (owner, source, number, a
+LongType column per word, parent, action) before the exchange and put together after it, by numpy. Partitions, rows and
+files are those of the search.
 """
 
 from __future__ import annotations
@@ -21,7 +24,7 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
 from spark.driver import cluster
 from spark.levels import Levels
-from spark.worker.level import BLOCKS, REPORT, Search, engine_of
+from spark.worker.tasks import BLOCKS, REPORT, Search, engine_of
 
 Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 PLACE = ("owner", "source", "number")
@@ -61,7 +64,9 @@ def plain(spark: Any, make: Callable[[], System], symmetry: bool, folder: str) -
         started = time.perf_counter()
         visited = spark.read.schema(in_spark).parquet(*(f"{folder}/{level}" for level in range(depth + 1)))
         level = spark.read.schema(in_spark).parquet(f"{folder}/{depth}")
-        level.mapInArrow(expand, in_spark).distinct().join(visited, words, "left_anti").write.parquet(f"{folder}/{depth + 1}")
+        level.mapInArrow(expand, in_spark).distinct().join(visited, words, "left_anti").write.parquet(
+            f"{folder}/{depth + 1}"
+        )
         new = spark.read.schema(in_spark).parquet(f"{folder}/{depth + 1}").count()
         seconds.append(time.perf_counter() - started)
         rows_of.append(new)
@@ -81,11 +86,15 @@ class Columns:
         self.units = units
         words = [(f"w{word}", pa.int64()) for word in range((units + 1) // 2)]
         place = [(name, pa.int32()) for name in PLACE]
-        self.schema = pa.schema([*place, *words, ("parent", pa.int32()), ("action", pa.int32()), ("report", pa.binary())])
+        self.schema = pa.schema(
+            [*place, *words, ("parent", pa.int32()), ("action", pa.int32()), ("report", pa.binary())]
+        )
 
     @property
     def in_spark(self) -> str:
-        return ", ".join(f"{each.name} { {'int64': 'bigint', 'int32': 'int'}.get(str(each.type), 'binary') }" for each in self.schema)
+        return ", ".join(
+            f"{each.name} { {'int64': 'bigint', 'int32': 'int'}.get(str(each.type), 'binary') }" for each in self.schema
+        )
 
     def apart(self, task: Task) -> Task:
         """A task that yields rows where the other yields blocks."""
@@ -115,7 +124,9 @@ class Columns:
         words = np.ascontiguousarray(padded.view(np.int64).T)
         place = [np.full(len(records), value, np.int32) for value in (owner, source, number)]
         rest = [np.ascontiguousarray(records[:, self.units + extra]).view(np.int32) for extra in range(2)]
-        return pa.record_batch([*map(pa.array, [*place, *words, *rest]), pa.nulls(len(records), pa.binary())], schema=self.schema)
+        return pa.record_batch(
+            [*map(pa.array, [*place, *words, *rest]), pa.nulls(len(records), pa.binary())], schema=self.schema
+        )
 
     def _blocks(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         table = pa.Table.from_batches(batches, self.schema)
@@ -126,7 +137,9 @@ class Columns:
         for rows in np.split(order, ends) if len(order) else ():
             place = [[int(column[rows[0]])] for column in (owners, sources, numbers)]
             if numbers[rows[0]] == REPORT:
-                yield from (pa.record_batch([*place, [table["report"][int(row)].as_py()]], schema=BLOCKS) for row in rows)
+                yield from (
+                    pa.record_batch([*place, [table["report"][int(row)].as_py()]], schema=BLOCKS) for row in rows
+                )
                 continue
             units = np.stack([column[rows] for column in columns[3:-2]], axis=1).view(np.uint32)[:, : self.units]
             rest = np.stack([column[rows].view(np.uint32) for column in columns[-2:]], axis=1)

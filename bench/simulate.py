@@ -3,8 +3,9 @@
     python bench/simulate.py
     python bench/simulate.py --walks 500000 --runs 5 --workers 1
 
-The model is KIP-320, with weak_isr and strong_isr checked on every state: with bounds whose paths are soon all compiled, and with bounds
-where walks go on meeting new ones. `whole` counts everything; `second half` the second half of the walks only.
+The model is KIP-320, with weak_isr and strong_isr checked on every state: with bounds whose paths are soon all
+compiled, and with bounds where walks go on meeting new ones. `whole` counts everything; `second half` the second half
+of the walks only.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ def run(sizes: tuple[int, ...], walks: int, workers: int) -> tuple[Simulation, f
     protocol, definition, made, properties = resolve_model(MODELS["reference"], {"variant": "kip-320"}, bounds, CHECK)
     noted = [(0, 0, 0.0)]
     system = build_system(definition, protocol, made, properties)
-    found = simulate(system, walks=walks, depth=DEPTH, seed=1, workers=workers, on_progress=lambda *progress: noted.append(progress))
+    found = simulate(
+        system, walks=walks, depth=DEPTH, seed=1, workers=workers, on_progress=lambda *progress: noted.append(progress)
+    )
     assert found.violation is None
     _, steps, seconds = min(noted, key=lambda progress: abs(2 * progress[0] - walks))
     return found, (noted[-1][1] - steps) / (noted[-1][2] - seconds)
@@ -52,9 +55,11 @@ def main() -> None:
             whole, late = [found.steps / found.seconds for found, _ in runs], [rate for _, rate in runs]
             found = runs[-1][0]
             print(
-                f"{sizes}, {workers} threads: whole {statistics.median(whole):,.0f} steps/s ({min(whole):,.0f}..{max(whole):,.0f});"
-                f" second half {statistics.median(late):,.0f} steps/s ({min(late):,.0f}..{max(late):,.0f}); {found.walks:,} walks,"
-                f" {found.steps:,} steps, {found.compiled_paths:,} paths compiled, {found.late_paths:,} of them in the second half",
+                f"{sizes}, {workers} threads: whole {statistics.median(whole):,.0f} steps/s "
+                f"({min(whole):,.0f}..{max(whole):,.0f}); "
+                f"second half {statistics.median(late):,.0f} steps/s ({min(late):,.0f}..{max(late):,.0f}); "
+                f"{found.walks:,} walks, {found.steps:,} steps, "
+                f"{found.compiled_paths:,} paths compiled, {found.late_paths:,} of them in the second half",
                 flush=True,
             )
 

@@ -2,7 +2,8 @@
 
     python bench/start_up.py --runs 9
 
-Cold runs come last, and begin without machine code: what is kept beside the sources and in the user's own folder is deleted for them.
+Cold runs come last, and begin without machine code: what is kept beside the sources and in the user's own folder is
+deleted for them.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ def seconds(*arguments: str) -> float:
     """One run, as users have it: with byte code."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "highwater.cli.main", *arguments], env=environment, capture_output=True, check=True)
+    subprocess.run(
+        [sys.executable, "-m", "highwater.cli.main", *arguments], env=environment, capture_output=True, check=True
+    )
     return time.perf_counter() - started
 
 
@@ -52,7 +55,10 @@ def main() -> None:
         spec = Path(folder) / "small.toml"
         spec.write_text(SPEC, encoding="utf-8")
         seconds("check", str(spec))  # fills what is kept
-        found = {"highwater --help": [seconds("--help") for _ in runs], "957 states, warm": [seconds("check", str(spec)) for _ in runs]}
+        found = {
+            "highwater --help": [seconds("--help") for _ in runs],
+            "957 states, warm": [seconds("check", str(spec)) for _ in runs],
+        }
         cold = found["957 states, cold"] = []
         for _ in runs:
             forget()

@@ -9,7 +9,9 @@ from typing import Any
 
 
 class Usage:
-    """The most memory that the processes below this one have taken, by kind, while it watches, and their processor time."""
+    """The most memory that the processes below this one have taken, by kind, while it watches, and their processor
+    time.
+    """
 
     def __init__(self) -> None:
         self.processor = 0.0

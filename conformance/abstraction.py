@@ -1,4 +1,6 @@
-"""From Kafka's real objects to the model's fields: what the harness sees of a broker, held against the model's replica."""
+"""From Kafka's real objects to the model's fields: what the harness sees of a broker, held against the model's
+replica.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,9 @@ def differences(partition: Partition, seen: Mapping[str, Any], protocol: Any, bo
     return found
 
 
-def both_sides(partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any) -> dict[str, list[Difference]]:
+def both_sides(
+    partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any
+) -> dict[str, list[Difference]]:
     """All fields of some brokers as the two sides have them, by broker."""
     return {
         f"b{broker}": [
@@ -64,20 +68,32 @@ def _shown(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def _compared(replica: Replica, broker: int, real: Mapping[str, Any], protocol: Any, bounds: Any) -> Iterator[tuple[str, Any, Any]]:
+def _compared(
+    replica: Replica, broker: int, real: Mapping[str, Any], protocol: Any, bounds: Any
+) -> Iterator[tuple[str, Any, Any]]:
     yield "up", replica.is_up, real["up"]
     if not replica.is_up or not real["up"]:
         return
-    if (bounds.checkpoints or bounds.controlled_shutdowns) and protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.LAGGING:
+    if (
+        bounds.checkpoints or bounds.controlled_shutdowns
+    ) and protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.LAGGING:
         yield "checkpoint", replica.checkpoint, real["checkpoint"]
     yield "log end offset", replica.log_end_offset, real.get("leo", 0)
     yield "log start", replica.log_start, real.get("start", 0)
-    log = {offset: [record.id, record.leader_epoch] for offset, record in enumerate(replica.log) if offset >= replica.log_start}
+    log = {
+        offset: [record.id, record.leader_epoch]
+        for offset, record in enumerate(replica.log)
+        if offset >= replica.log_start
+    }
     yield "log", log, {offset: rest for offset, *rest in real.get("log", ())}
     epochs = {epoch: start for epoch, start in enumerate(replica.epoch_starts) if start is not None}
     yield "epoch cache", epochs, dict(real.get("epochs", ()))
     if "leader" in real:
-        yield "leader", -1 if replica.leader is None else replica.leader, -1 if real["leader"] is None else real["leader"]
+        yield (
+            "leader",
+            -1 if replica.leader is None else replica.leader,
+            -1 if real["leader"] is None else real["leader"],
+        )
         yield "leader epoch", replica.leader_epoch, real["leaderEpoch"]
         yield "high watermark", replica.high_watermark, real["hw"]
     else:
@@ -122,7 +138,8 @@ def _members(epochs: Mapping[str, int], broker: int) -> dict[int, int]:
 def _of_fetch(replica: Replica, real: Mapping[str, Any] | None) -> Iterator[tuple[str, Any, Any]]:
     fetch = replica.fetch
     if fetch is None:
-        return  # a late response that the model has dropped may still travel; what becomes of it is seen when it arrives
+        # a late response that the model has dropped may still travel; what becomes of it is seen when it arrives
+        return
     yield "fetch", _fetch_shown(fetch), None if real is None else _real_fetch(real)
 
 
@@ -142,6 +159,16 @@ def _fetch_shown(fetch: Fetch) -> tuple[Any, ...]:
 
 
 def _real_fetch(real: Mapping[str, Any]) -> tuple[Any, ...]:
-    keys = {"request": ["epoch"], "diverging": ["epoch", "endOffset"], "record": ["highWatermark", "logStart", "record"],
-            "nothing new": ["highWatermark", "logStart"]}  # fmt: skip
-    return (real["stage"], real["leader"], real["leaderEpoch"], real["offset"], *(real[key] for key in keys.get(real["stage"], ())))
+    keys = {
+        "request": ["epoch"],
+        "diverging": ["epoch", "endOffset"],
+        "record": ["highWatermark", "logStart", "record"],
+        "nothing new": ["highWatermark", "logStart"],
+    }
+    return (
+        real["stage"],
+        real["leader"],
+        real["leaderEpoch"],
+        real["offset"],
+        *(real[key] for key in keys.get(real["stage"], ())),
+    )

@@ -1,7 +1,8 @@
 """Where Kafka's classes come from, and the harness compiled for them.
 
 WHERE is a folder of a Kafka distribution (with `libs/`), a class path, or a release number that Maven resolves from
-`org.apache.kafka:kafka_2.13`. Class path and compiled harness are kept in the cache folder, so that Maven is asked once per release.
+`org.apache.kafka:kafka_2.13`. Class path and compiled harness are kept in the cache folder, so that Maven is asked once
+per release.
 """
 
 from __future__ import annotations
@@ -19,9 +20,13 @@ import attrs
 HARNESS = Path(__file__).parent / "harness"
 OLDEST_JAVA = 17
 RESOLVE_SECONDS = 600
-POM = """<project><modelVersion>4.0.0</modelVersion><groupId>highwater</groupId><artifactId>conform</artifactId><version>1</version>
-<dependencies><dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{release}</version></dependency>
-</dependencies></project>
+POM = """<project>
+<modelVersion>4.0.0</modelVersion>
+<groupId>highwater</groupId><artifactId>conform</artifactId><version>1</version>
+<dependencies>
+<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{release}</version></dependency>
+</dependencies>
+</project>
 """
 
 
@@ -45,7 +50,9 @@ class Distribution:
 
 
 def cache_folder() -> Path:
-    """Where class paths and the compiled harness are kept. `HIGHWATER_CACHE` names another folder than ~/.cache/highwater."""
+    """Where class paths and the compiled harness are kept. `HIGHWATER_CACHE` names another folder than
+    ~/.cache/highwater.
+    """
     if named := os.environ.get("HIGHWATER_CACHE"):
         return Path(named) / "conform"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "highwater" / "conform"
@@ -86,7 +93,9 @@ def _checked(where: str, class_path: tuple[str, ...]) -> Distribution:
     names = [Path(entry).name for entry in class_path]
     core = [name for name in names if re.fullmatch(r"kafka_2\.1[23]-[\w.\-]+\.jar", name) and "sources" not in name]
     if not core:
-        raise KafkaError(f"--kafka {where}: there is no kafka_2.13-VERSION.jar; name a folder whose libs/ has Kafka's jars")
+        raise KafkaError(
+            f"--kafka {where}: there is no kafka_2.13-VERSION.jar; name a folder whose libs/ has Kafka's jars"
+        )
     release = re.sub(r"^kafka_2\.1[23]-|\.jar$", "", core[0])
     return Distribution(where, release, class_path)
 
@@ -100,11 +109,21 @@ def _resolved(release: str) -> tuple[str, ...]:
             return entries
     mvn = shutil.which("mvn")
     if mvn is None:
-        raise KafkaError(f"--kafka {release}: Maven (mvn) is needed to fetch a release and is not on the PATH; or name a folder of Kafka")
+        raise KafkaError(
+            f"--kafka {release}: Maven (mvn) is needed to fetch a release and is not on the PATH; or name a folder of "
+            "Kafka"
+        )
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "pom.xml").write_text(POM.format(release=release))
-        command = [mvn, "-q", "-B", "dependency:build-classpath", "-Dmdep.outputFile=classpath", "-Dmdep.includeScope=runtime"]
+        command = [
+            mvn,
+            "-q",
+            "-B",
+            "dependency:build-classpath",
+            "-Dmdep.outputFile=classpath",
+            "-Dmdep.includeScope=runtime",
+        ]
         try:
             done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=RESOLVE_SECONDS)
         except subprocess.TimeoutExpired:
@@ -113,7 +132,8 @@ def _resolved(release: str) -> tuple[str, ...]:
         if done.returncode or not found.exists():
             lines = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line]
             raise KafkaError(
-                f"--kafka {release}: Maven cannot resolve org.apache.kafka:kafka_2.13:{release}: {(lines or ['no reason'])[0]}"
+                f"--kafka {release}: Maven cannot resolve org.apache.kafka:kafka_2.13:{release}: "
+                f"{(lines or ['no reason'])[0]}"
             )
         kept.write_text(found.read_text())
     return tuple(kept.read_text().strip().split(os.pathsep))
@@ -128,11 +148,15 @@ def java() -> str:
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if found is None:
-        raise KafkaError(f"Java is needed and not on the PATH: install a JDK of version {OLDEST_JAVA} or newer, or set JAVA_HOME")
+        raise KafkaError(
+            f"Java is needed and not on the PATH: install a JDK of version {OLDEST_JAVA} or newer, or set JAVA_HOME"
+        )
     shown = subprocess.run([found, "-version"], capture_output=True, text=True).stderr
     version = re.search(r'version "(\d+)', shown)
     if version is None or int(version[1]) < OLDEST_JAVA:
-        raise KafkaError(f"{found} is {shown.splitlines()[0] if shown else 'no Java'}: version {OLDEST_JAVA} or newer is needed")
+        raise KafkaError(
+            f"{found} is {shown.splitlines()[0] if shown else 'no Java'}: version {OLDEST_JAVA} or newer is needed"
+        )
     return found
 
 
@@ -159,7 +183,9 @@ def compiled_harness(distribution: Distribution) -> Path:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error:" in line]
-            raise KafkaError(f"the harness cannot be compiled against Kafka {distribution.release}: {(lines or [done.stderr])[0]}")
+            raise KafkaError(
+                f"the harness cannot be compiled against Kafka {distribution.release}: {(lines or [done.stderr])[0]}"
+            )
         if not kept.exists():
             made.rename(kept)
     return kept

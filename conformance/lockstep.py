@@ -41,7 +41,8 @@ class Divergence:
     """A step after which Kafka is not where the model is.
 
     Attributes:
-        trace: the model's steps up to it, the state before it last; where the model refuses the step, its own state does not change.
+        trace: the model's steps up to it, the state before it last; where the model refuses the step, its own state
+            does not change.
         action: the step.
         expected: the model's state after it.
         refused: whether the model refuses it.
@@ -58,9 +59,11 @@ class Divergence:
 
     @property
     def kind(self) -> tuple[str, bool, frozenset[str]]:
-        """What is the same about divergences of one cause: action, whether it was refused, the fields without broker names."""
-        fields = frozenset(" ".join(word for word in each.field.split(".", 1)[-1].split() if word[1:].isdigit() is False)
-                           for each in self.differences)  # fmt: skip
+        """What is the same about divergences of one cause: action, whether it was refused, the fields without broker
+        names.
+        """
+        words = (each.field.split(".", 1)[-1].split() for each in self.differences)
+        fields = frozenset(" ".join(word for word in field if not word[1:].isdigit()) for field in words)
         return self.action.of.name, self.refused, fields
 
 
@@ -88,7 +91,9 @@ class Findings:
 
 @attrs.frozen
 class _Planned:
-    """A run as it was sent: for each of its moves, the model's states around it and how many operations stand for it."""
+    """A run as it was sent: for each of its moves, the model's states around it and how many operations stand
+    for it.
+    """
 
     run: Run
     sizes: tuple[int, ...]
@@ -99,7 +104,9 @@ class _Planned:
 class LockStep:
     """Executes runs of a system on a harness and compares after each step."""
 
-    def __init__(self, harness: Harness, actions: Sequence[Instance], layout: Layout, protocol: Any, bounds: Any) -> None:
+    def __init__(
+        self, harness: Harness, actions: Sequence[Instance], layout: Layout, protocol: Any, bounds: Any
+    ) -> None:
         self._harness = harness
         self._actions = actions
         self._layout = layout
@@ -192,22 +199,35 @@ class LockStep:
         return found
 
     def _diverged(
-        self, run: Run, position: int, found: Sequence[Difference], operations: Sequence[Operation], answers: Sequence[dict[str, Any]]
+        self,
+        run: Run,
+        position: int,
+        found: Sequence[Difference],
+        operations: Sequence[Operation],
+        answers: Sequence[dict[str, Any]],
     ) -> None:
         move = run.moves[position]
         steps = [Step(None, self._state(run.start))]
-        steps += [Step(self._actions[each.number], self._state(each.after)) for each in run.moves[:position] if not each.refused]
+        steps += [
+            Step(self._actions[each.number], self._state(each.after))
+            for each in run.moves[:position]
+            if not each.refused
+        ]
         calls = tuple({key: value for key, value in each.items() if key not in ("see", "view")} for each in operations)
         errors = tuple(each["error"] for each in answers if "error" in each)
         executed = Executed(calls, errors, answers[-1]["brokers"] if answers else {})
-        divergence = Divergence(tuple(steps), self._actions[move.number], self._state(move.after), move.refused, tuple(found), executed)
+        divergence = Divergence(
+            tuple(steps), self._actions[move.number], self._state(move.after), move.refused, tuple(found), executed
+        )
         self.findings.counts[divergence.kind] += 1
         if self.findings.counts[divergence.kind] == 1:
             self.findings.divergences.append(divergence)
 
 
 def operations_of(instance: Instance, before: Any, protocol: Any) -> list[Operation]:
-    """The calls that stand for a step; none if it is the controller's alone, or if the state lacks what would be called."""
+    """The calls that stand for a step; none if it is the controller's alone, or if the state lacks what would be
+    called.
+    """
     step = MAPPED.get(instance.of.name)
     if step is None:
         return []

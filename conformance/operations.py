@@ -1,7 +1,7 @@
 """What each action of the partition model is on Kafka's real objects: a list of operations of the harness.
 
-Where an action is the controller's alone, nothing is called: the brokers must stay as they are. What the harness can see of the brokers
-that an operation touches comes back with its result.
+Where an action is the controller's alone, nothing is called: the brokers must stay as they are. What the harness can
+see of the brokers that an operation touches comes back with its result.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def view(partition: Partition, *, leader: int | None = None, hiding: int | None 
     """What a broker has read of the others' registrations: all of it.
 
     Args:
-        leader: if given, what this leader need not have heard yet, because it is newer than the partition epoch that it knows, is left
-            out: such a broker looks active, in the incarnation that has fetched.
+        leader: if given, what this leader need not have heard yet, because it is newer than the partition epoch that it
+            knows, is left out: such a broker looks active, in the incarnation that has fetched.
         hiding: a broker that looks fenced, so that a fetch does not propose it at once.
     """
     seen: list[list[Any]] = []
@@ -44,24 +44,42 @@ def view(partition: Partition, *, leader: int | None = None, hiding: int | None 
 def _learn(partition: Partition, broker: int, epoch: int, told: Election) -> list[Operation]:
     if broker not in told.assignment:
         return [{"do": "delete", "broker": broker, "leader_epoch": epoch, "see": [broker]}]
-    return [{
-        "do": "learn", "broker": broker, "leader": -1 if told.leader is None else told.leader, "leader_epoch": epoch,
-        "partition_epoch": told.partition_epoch, "isr": sorted(told.isr), "replicas": sorted(told.assignment),
-        "view": view(partition), "see": [broker],
-    }]  # fmt: skip
+    learn = {
+        "do": "learn",
+        "broker": broker,
+        "leader": -1 if told.leader is None else told.leader,
+        "leader_epoch": epoch,
+        "partition_epoch": told.partition_epoch,
+        "isr": sorted(told.isr),
+        "replicas": sorted(told.assignment),
+        "view": view(partition),
+        "see": [broker],
+    }
+    return [learn]
 
 
 def beginning(partition: Partition, bounds: Any) -> list[Operation]:
     """From nothing to an initial state: an empty partition that every broker learns of."""
-    first = {"do": "reset", "brokers": len(partition.replicas), "min_insync_replicas": bounds.min_insync_replicas,
-             "clock_stands_still": bool(bounds.caught_up_times)}  # fmt: skip
+    first = {
+        "do": "reset",
+        "brokers": len(partition.replicas),
+        "min_insync_replicas": bounds.min_insync_replicas,
+        "clock_stands_still": bool(bounds.caught_up_times),
+    }
     told = partition.elections[0]
     return [first, *(each for broker in range(len(partition.replicas)) for each in _learn(partition, broker, 0, told))]
 
 
 def produce(before: Partition, leader: int, protocol: Any) -> list[Operation]:
     acks = CODES[protocol.acks]
-    append = {"do": "append", "broker": leader, "record": before.next_record_id, "acks": acks, "view": view(before), "see": [leader]}
+    append = {
+        "do": "append",
+        "broker": leader,
+        "record": before.next_record_id,
+        "acks": acks,
+        "view": view(before),
+        "see": [leader],
+    }
     return [append]
 
 
@@ -72,7 +90,13 @@ def _fetching(what: str) -> Step:
             asked = None if replica.fetch is None else replica.fetch.leader
         else:
             asked = replica.leader if replica.fetch is None else None
-        if asked is None or asked == follower or not replica.is_up or not before.replicas[asked].is_up or replica.truncating:
+        if (
+            asked is None
+            or asked == follower
+            or not replica.is_up
+            or not before.replicas[asked].is_up
+            or replica.truncating
+        ):
             return None
         hidden = None if replica.leadership is not None else follower
         operation = {"do": what, "broker": follower, "leader": asked, "viewer": asked, "see": [follower, asked]}
@@ -100,7 +124,12 @@ def lose_fetch(before: Partition, follower: int) -> list[Operation]:
 
 def handle_out_of_range(before: Partition, follower: int) -> list[Operation] | None:
     replica = before.replicas[follower]
-    if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or replica.leader is None or replica.leader == follower:
+    if (
+        replica.fetch is None
+        or replica.fetch.stage is not Stage.OUT_OF_RANGE
+        or replica.leader is None
+        or replica.leader == follower
+    ):
         return None
     if not before.leads(replica.leader):
         return None
@@ -118,7 +147,16 @@ def propose_shrink(before: Partition, leader: int, follower: int) -> list[Operat
     if leader == follower or not before.leads(leader):
         return None
     others = [broker for broker in range(len(before.replicas)) if broker != leader]
-    return [{"do": "shrink", "broker": leader, "follower": follower, "others": others, "view": view(before), "see": [leader]}]
+    return [
+        {
+            "do": "shrink",
+            "broker": leader,
+            "follower": follower,
+            "others": others,
+            "view": view(before),
+            "see": [leader],
+        }
+    ]
 
 
 def outlast_lag_time(before: Partition, leader: int, follower: int) -> list[Operation] | None:
@@ -133,7 +171,11 @@ def receive_isr_answer(before: Partition, leader: int) -> list[Operation] | None
         return None
     answer = {"broker": leader, "view": view(before), "see": [leader]}
     if change.answer is Answer.SUCCESS:
-        granted = {"leader_epoch": change.leader_epoch, "partition_epoch": change.partition_epoch, "isr": sorted(change.isr)}
+        granted = {
+            "leader_epoch": change.leader_epoch,
+            "partition_epoch": change.partition_epoch,
+            "isr": sorted(change.isr),
+        }
         return [{"do": "granted", **granted, **answer}]
     error = "INELIGIBLE_REPLICA" if change.answer is Answer.INELIGIBLE else "INVALID_UPDATE_VERSION"
     return [{"do": "refused", "error": error, **answer}]
@@ -189,9 +231,9 @@ def consume(before: Partition, broker: int, offset: int) -> list[Operation]:
 
 MAPPED: Mapping[str, Step] = {
     **{step.__name__: step for step in (
-        produce, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion, propose_shrink, outlast_lag_time,
-        receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss, end_controlled_shutdown, restart,
-        checkpoint_high_watermark, delete_old_records, consume,
+        produce, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion, propose_shrink,
+        outlast_lag_time, receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss,
+        end_controlled_shutdown, restart, checkpoint_high_watermark, delete_old_records, consume,
     )},
     "fetch_at_once": _fetching("fetch"),
     "fetch": _fetching("ask"),
@@ -199,15 +241,28 @@ MAPPED: Mapping[str, Step] = {
 }  # fmt: skip
 
 REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch")
-"""Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard may be wrong."""
+"""Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard
+may be wrong.
+"""
 
 UNMAPPED: Mapping[str, str] = {
-    "fence": "the controller's", "unfence": "the controller's", "elect": "the controller's", "elect_uncleanly": "the controller's",
-    "move_leadership": "the controller's", "begin_controlled_shutdown": "the controller's", "remove_replica": "the controller's",
-    "add_replica": "the controller's", "alter_partition": "the controller's; the request that it answers is compared",
-    "ask_deposed_controller": "the controller's", "give_up": "a producer's timeout, which no broker remembers",
-    "ask_end_offset": "asks, and changes nothing", "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
-    "ask_where_to_truncate": "gone from all releases with KRaft", "expand_isr": "gone with ZooKeeper", "shrink_isr": "gone with ZooKeeper",
+    "fence": "the controller's",
+    "unfence": "the controller's",
+    "elect": "the controller's",
+    "elect_last_known_leader": "the controller's",
+    "elect_uncleanly": "the controller's",
+    "move_leadership": "the controller's",
+    "begin_controlled_shutdown": "the controller's",
+    "remove_replica": "the controller's",
+    "add_replica": "the controller's",
+    "alter_partition": "the controller's; the request that it answers is compared",
+    "ask_deposed_controller": "the controller's",
+    "give_up": "a producer's timeout, which no broker remembers",
+    "ask_end_offset": "asks, and changes nothing",
+    "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
+    "ask_where_to_truncate": "gone from all releases with KRaft",
+    "expand_isr": "gone with ZooKeeper",
+    "shrink_isr": "gone with ZooKeeper",
     "lose_written_isr": "gone with ZooKeeper",
-}  # fmt: skip
+}
 """Actions that no call on the brokers stands for, and why."""

@@ -1,8 +1,9 @@
 """What to execute: runs from an initial state that together take every reachable path of every mapped action.
 
-A path is one way through an action's decision tree that ends in a step: the same fields read, with the same values. Actions of brokers
-that may be exchanged share one tree. Every path was learned on a reachable state; shortest traces to those states form a tree, each of
-whose branches is executed once, and each run goes on as long as it meets paths that are not taken yet.
+A path is one way through an action's decision tree that ends in a step: the same fields read, with the same values.
+Actions of brokers that may be exchanged share one tree. Every path was learned on a reachable state; shortest traces to
+those states form a tree, each of whose branches is executed once, and each run goes on as long as it meets paths that
+are not taken yet.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ class Move:
 
     Attributes:
         number: of the action's instance in the system.
-        before, after: the packed states around it; they are the same where the model refuses the step, and it is tried all the same.
+        before, after: the packed states around it; they are the same where the model refuses the step, and it is tried
+            all the same.
         path: the path that it takes, as `Program.leaf` names it; -1 if it is refused.
     """
 
@@ -64,7 +66,9 @@ class Paths:
         complete: whether every reachable state was seen.
     """
 
-    def __init__(self, system: System, mapped: Collection[str], refusable: Collection[str], budget: Budget, seed: int = 0) -> None:
+    def __init__(
+        self, system: System, mapped: Collection[str], refusable: Collection[str], budget: Budget, seed: int = 0
+    ) -> None:
         self.system = attrs.evolve(system, invariants=(), step_properties=(), prospects=())
         self.engine: Engine = reach(self.system, budget)
         self.program = self.engine.actions
@@ -74,7 +78,10 @@ class Paths:
         self._random = random.Random(seed)
         numbers = {renamed(instance, {}): number for number, instance in enumerate(system.actions)}
         self._images = [
-            (Image.under(permutation, self.engine.layout), [numbers[renamed(instance, permutation)] for instance in system.actions])
+            (
+                Image.under(permutation, self.engine.layout),
+                [numbers[renamed(instance, permutation)] for instance in system.actions],
+            )
             for permutation in self.engine.permutations[1:]
         ]
         self.reachable: dict[int, str] = {}
@@ -100,9 +107,14 @@ class Paths:
             yield from self._below(words, (), children, targets, taken, words)
 
     def _below(
-        self, start: Words, so_far: tuple[Move, ...], children: dict[int, list[int]], targets: dict[int, set[int]], taken: set[int],
+        self,
+        start: Words,
+        so_far: tuple[Move, ...],
+        children: dict[int, list[int]],
+        targets: dict[int, set[int]],
+        taken: set[int],
         words: Words,
-    ) -> Iterator[Run]:  # fmt: skip
+    ) -> Iterator[Run]:
         """The runs through one node of the tree. Deeper nodes come first: their runs may take what is wanted here."""
         stack = [(words, so_far)]
         pending: list[tuple[Words, tuple[Move, ...], int]] = []
@@ -131,7 +143,9 @@ class Paths:
         found = list(moves)
         taken.update(move.path for move in moves)
         for _ in range(LONGEST_EXTENSION):
-            fresh = [move for move in self.steps(found[-1].after) if move.path in self.reachable and move.path not in taken]
+            fresh = [
+                move for move in self.steps(found[-1].after) if move.path in self.reachable and move.path not in taken
+            ]
             if not fresh:
                 break
             move = fresh[0]
@@ -166,8 +180,12 @@ class Paths:
         """A start and steps from it, with brokers exchanged so that they end in the wanted state."""
         for image, targets in self._images:
             if tuple(image.of_state(moves[-1].after)) == wanted:
-                renamed = ((targets[m.number], tuple(image.of_state(m.before)), tuple(image.of_state(m.after))) for m in moves)
-                found = tuple(Move(number, before, after, self._path(number, before)) for number, before, after in renamed)
+                renamed = (
+                    (targets[m.number], tuple(image.of_state(m.before)), tuple(image.of_state(m.after))) for m in moves
+                )
+                found = tuple(
+                    Move(number, before, after, self._path(number, before)) for number, before, after in renamed
+                )
                 return tuple(image.of_state(words)), found
         raise AssertionError("unreachable: the wanted state stands for the one where the steps end")
 
@@ -195,8 +213,9 @@ class Paths:
             begin, end, next_end = ends[level : level + 3]
             for among in (1, 0):
                 while missed := entry_points.note_parents(
-                    engine.store.rows, engine.store.table, begin, end, next_end, marks, among, parents, engine.trees(engine.actions),
-                    engine.effect_arrays(), engine.symmetry, engine.works[0], engine.store.units,
+                    engine.store.rows, engine.store.table, begin, end, next_end, marks, among, parents,
+                    engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry, engine.works[0],
+                    engine.store.units,
                 ):  # fmt: skip
                     engine.learn(engine.actions, engine.works[0].misses[:missed])
             found = parents[end:next_end][marks[end:next_end] == 1]

@@ -1,4 +1,4 @@
-"""The harness's process: started, asked in batches of operations, and ended, whatever happens meanwhile."""
+"""The harness's process: started, asked in batches of operations, and ended in any case."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ Operation = dict[str, Any]
 
 
 class Harness:
-    """Kafka's classes in a Java process of their own. A context manager: the process and its folder do not outlive it."""
+    """Kafka's classes in a Java process of their own. A context manager: the process and its folder do not
+    outlive it.
+    """
 
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
@@ -41,12 +43,18 @@ class Harness:
         class_path = os.pathsep.join([str(classes), *self.distribution.class_path])
         self._process = subprocess.Popen(
             [java(), *OPTIONS, "-cp", class_path, "Harness", self._folder],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True, cwd=self._folder,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            cwd=self._folder,
+        )
         threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -87,7 +95,8 @@ class Harness:
         """The results of the oldest batch.
 
         Raises:
-            KafkaError: the process has ended or does not answer, or this Kafka lacks a class or method that the harness calls.
+            KafkaError: the process has ended or does not answer, or this Kafka lacks a class or method that the harness
+                calls.
         """
         try:
             line = self._answers.get(timeout=ANSWER_SECONDS)
@@ -109,6 +118,10 @@ class Harness:
         assert self._process is not None
         code = self._process.wait()
         self._log.seek(0)
-        lines = [line for line in self._log.read().decode(errors="replace").splitlines() if line.strip() and not line.startswith("SLF4J")]
+        lines = [
+            line
+            for line in self._log.read().decode(errors="replace").splitlines()
+            if line.strip() and not line.startswith("SLF4J")
+        ]
         last = f"; it said last: {lines[-1]}" if lines else ""
         return KafkaError(f"Kafka {self.distribution.release}: the Java process ended with code {code}{last}")

@@ -16,9 +16,10 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, ActionProgram
+from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN
 from explorer.compiler.effects import FIRST_EFFECT, Effects
 from explorer.compiler.layout import Layout
+from explorer.compiler.programs import ActionProgram
 from explorer.compiler.tracing import OutOfBounds
 from explorer.system import System
 from highwater.claims.resolving import build_system, resolve_model
@@ -51,7 +52,9 @@ def cli() -> Iterator[str]:
         context = command.make_context(name, [], parent=whole, resilient_parsing=True)
         words = inspect.cleandoc(command.help or "").replace("\b\n", "")
         yield from (f"## `{' '.join(command.get_usage(context).split()[1:])}`", "", words, "")
-        options = [parameter.get_help_record(context) for parameter in command.params if isinstance(parameter, click.Option)]
+        options = [
+            parameter.get_help_record(context) for parameter in command.params if isinstance(parameter, click.Option)
+        ]
         if any(options):
             yield from table(("option", ""), ((f"`{option}`", words) for option, words in filter(None, options)))
 
@@ -74,8 +77,16 @@ def keys(cls: type, prefix: str = "") -> Iterator[tuple[str, ...]]:
 
 def spec_reference() -> Iterator[str]:
     """Every key of a spec file, with the protocol, the presets and the bounds of every model."""
-    yield from ("# Spec files: every key", "", NOTE, "What a spec is and how to write one is told in [specs.md](specs.md).", "")
-    yield from table(("key", "required", ""), iter([*keys(SpecFile), *keys(Expectation, "expect."), *keys(Mutations, "mutate.")]))
+    yield from (
+        "# Spec files: every key",
+        "",
+        NOTE,
+        "[specs.md](specs.md) says what a spec is and how to write one.",
+        "",
+    )
+    yield from table(
+        ("key", "required", ""), iter([*keys(SpecFile), *keys(Expectation, "expect."), *keys(Mutations, "mutate.")])
+    )
     for model in MODELS.values():
         yield from (f'## `model = "{model.name}"`', "", model.summary, "")
         attrs.resolve_types(model.protocol)
@@ -103,11 +114,20 @@ def bound(field: Any) -> tuple[str, ...]:
 def properties() -> Iterator[str]:
     """Every property, with what it says of itself."""
     yield from ("# Properties", "", NOTE)
-    yield from ("`no_deadlock` is a property of every model: each state has a successor, or a bound is to blame for that it has none.", "")
+    yield from (
+        "`no_deadlock` is a property of every model: each state has a successor, or a bound is to blame for that "
+        "it has none.",
+        "",
+    )
     for model, names, definition in grouped(lambda definition: definition.known_properties):
         yield from (f"## Of the model `{model}`" + (f" under {', '.join(names)}" if names else ""), "")
         for each in definition.known_properties:
-            yield from (f"### `{each.name}`", "", f"For every {', '.join(each.parameters)}." if each.parameters else "", "")
+            yield from (
+                f"### `{each.name}`",
+                "",
+                f"For every {', '.join(each.parameters)}." if each.parameters else "",
+                "",
+            )
             yield from (re.sub(r"\n(?=\w[\w ]*: )", "\n- ", inspect.getdoc(each) or ""), "")
 
 
@@ -122,7 +142,9 @@ def concepts() -> Iterator[str]:
 def drawn(instance: str) -> Iterator[str]:
     """One action's decision tree in Mermaid, as it is once every state of a small model has been seen."""
     bounds = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
-    protocol, definition, sizes, properties = resolve_model(MODELS["reference"], {"variant": "kip-320"}, bounds, ("weak_isr",))
+    protocol, definition, sizes, properties = resolve_model(
+        MODELS["reference"], {"variant": "kip-320"}, bounds, ("weak_isr",)
+    )
     program = grown(build_system(definition, protocol, sizes, properties))
     tests = {(leaf.word, leaf.shift, leaf.width): leaf for leaf in program.layout.root.leaves()}
     boxes = itertools.count()
@@ -167,8 +189,11 @@ def meaning(program: ActionProgram, branch: int) -> str:
     result = program.effects.results[branch - FIRST_EFFECT]
     if isinstance(result, OutOfBounds):
         return f"cut by {' and '.join(sorted(result.bounds))}"
-    constants = [f"{leaf.path} := {leaf.domain.show(leaf.domain.decode(value))}" for leaf, value in result.constants]
-    return "<br>".join((*constants, *(f"{target.path} := copy of {source.path}" for target, source in result.copies)))
+    constants = sorted(
+        f"{leaf.path} := {leaf.domain.show(leaf.domain.decode(value))}" for leaf, value in result.constants
+    )
+    copies = sorted(f"{target.path} := copy of {source.path}" for target, source in result.copies)
+    return "<br>".join((*constants, *copies))
 
 
 PAGES = {"cli.md": cli, "spec_reference.md": spec_reference, "properties.md": properties, "concepts.md": concepts}

@@ -7,20 +7,47 @@ import mmap
 import os
 import resource
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+UNLIMITED = 1 << 60  # version 1 says about as much where there is no limit
+
+
+# Python names it from 3.13 on. Without it, Linux refuses to fork a process that has reserved more than the machine has.
+NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+
 
 def reserve(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An array of zeros that takes memory page by page as it is written, and never moves."""
+    """An array of zeros that takes memory page by page as it is written, and never moves.
+
+    Raises:
+        MemoryError: there is not that much address space.
+    """
     size = max(1, math.prod(shape)) * np.dtype(dtype).itemsize
-    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-    return np.frombuffer(mmap.mmap(-1, size, flags=flags), dtype, math.prod(shape)).reshape(shape)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | NO_RESERVE
+    try:
+        pages = mmap.mmap(-1, size, flags=flags)
+    except (OSError, OverflowError) as error:
+        raise MemoryError(f"{in_bytes(size)} of address space cannot be reserved: {error}") from None
+    return np.frombuffer(pages, dtype, math.prod(shape)).reshape(shape)
+
+
+def address_space() -> int | None:
+    """The bytes of address space that this process may still take, as with `ulimit -v`; None if nothing limits them."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        taken = process_memory()
+    return max(0, limit - taken)
 
 
 def process_memory() -> int:
-    """The bytes that this process takes now; where the system does not tell, the most that it has taken."""
+    """The bytes that this process takes now; if the system does not say, the most that it has taken."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
@@ -29,8 +56,38 @@ def process_memory() -> int:
 
 
 def machine_memory() -> int:
-    """The bytes that this machine has."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    """The bytes that this machine has, or that the container that it runs in may take."""
+    return min([os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"), *container_limits()])
+
+
+def container_limits(groups: Path = Path("/proc/self/cgroup"), mounted: Path = Path("/sys/fs/cgroup")) -> list[int]:
+    """The limits on memory of the control groups that this process is in, and of those around them; of version 1 and 2.
+
+    Inside a container its own group may be what is mounted, whatever path the kernel gives.
+    """
+    found = []
+    try:
+        lines = groups.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return []
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        root, name = (mounted / "memory", "memory.limit_in_bytes") if controllers else (mounted, "memory.max")
+        inside = root / path.lstrip("/")
+        for group in (inside, *inside.parents):
+            if group.is_relative_to(root):
+                found += _limit(group / name)
+    return found
+
+
+def _limit(file: Path) -> list[int]:
+    try:
+        text = file.read_text(encoding="ascii").strip()
+    except (OSError, UnicodeDecodeError):
+        return []
+    return [int(text)] if text.isdecimal() and 0 < int(text) < UNLIMITED else []
 
 
 def in_bytes(number: int) -> str:

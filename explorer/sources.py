@@ -1,7 +1,8 @@
 """Which code something depends on: files by what is in them, installed distributions by version.
 
-A checkpoint, and machine code kept on disk, are of use only to the code that made them. What a module imports is read off its source,
-within functions too, and found without importing it: two processes agree however much each has imported so far.
+A checkpoint, and machine code kept on disk, are of use only to the code that made them. What a module imports is read
+off its source, within functions too, and found without importing it: two processes agree however much each has imported
+so far.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ class Sources:
 def sources_of(modules: Iterable[str]) -> Sources:
     """The code of some modules, and of all that they import, and so on.
 
-    The standard library is left out, as its version is Python's. So are Highwater's own packages but for its models and properties. An
-    installed distribution counts by its version, unless one of the given modules is part of it.
+    The standard library is left out, as its version is Python's. So are Highwater's own packages but for its models and
+    properties. An installed distribution counts by its version, unless one of the given modules is part of it.
     """
     todo = set(modules)
     own = {_top(name) for name in todo}
@@ -79,7 +80,7 @@ def files_of(*packages: str) -> list[Any]:
 
 
 def digest(parts: Iterable[bytes]) -> str:
-    """One hash for all of these, which tells where one ends and the next begins."""
+    """One hash for all of these; it depends on where one ends and the next begins."""
     return hashlib.sha256(b"".join(hashlib.sha256(part).digest() for part in parts)).hexdigest()
 
 
@@ -105,7 +106,9 @@ def spec_of(name: str) -> ModuleSpec | None:
 
 
 def _package_of(spec: ModuleSpec) -> str:
-    """What relative imports of a module begin from. A module that runs as a program has another name than its package knows."""
+    """What relative imports of a module begin from. A module that runs as a program has another name than its package
+    knows.
+    """
     return spec.name if spec.submodule_search_locations is not None else spec.name.rpartition(".")[0]
 
 
@@ -125,7 +128,9 @@ def _is_installed(top: str) -> bool:
 
 @cache
 def _version_of(top: str) -> dict[str, str]:
-    """The distributions that install a top-level module, and their versions. Asking for one by name is much faster than listing all."""
+    """The distributions that install a top-level module, and their versions. Asking for one by name is much faster than
+    listing all.
+    """
     try:
         named = importlib.metadata.distribution(top)
         if any(file.parts[0] in (top, f"{top}.py") for file in named.files or ()):

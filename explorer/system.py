@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,16 +16,47 @@ from model.language.declarations import Instance, StepProperty, Transition, Witn
 from model.language.domain import DomainError, Struct
 
 RAISED = (Exception, SystemExit)
-"""What a model's functions may raise without ending more than themselves: `sys.exit(0)` in one must not look like a claim that was met."""
+"""What a model's functions may raise without ending more than themselves: `sys.exit(0)` in one must not look like a
+claim that was met.
+"""
 
 HOUSE = Path(__file__).parent.parent
 SHARED = Path(declarations.__file__).parent
-LIBRARIES = {"attr", "attrs", "cattr", "cattrs", "click", "jinja2", "llvmlite", "networkx", "numba", "numpy", "pandas", "py4j", "pyarrow"}
+LIBRARIES = {
+    "attr",
+    "attrs",
+    "cattr",
+    "cattrs",
+    "click",
+    "jinja2",
+    "llvmlite",
+    "networkx",
+    "numba",
+    "numpy",
+    "pandas",
+    "py4j",
+    "pyarrow",
+}
 LIBRARIES |= {"pyspark", "rich", "tomlkit"}
 
 
 class ModelError(Exception):
     """A model, property or bound is wrong in itself: no verdict is possible."""
+
+
+class Contradiction(Exception):
+    """What a search has found and what plain Python says are not the same: no verdict is possible.
+
+    Every learned path was compared with plain Python. So either this is a defect of Highwater, or a function of the
+    model is no pure function of the state.
+    """
+
+    def __init__(self, what: str) -> None:
+        super().__init__(
+            f"{what}\n"
+            "  does a function of the model depend on anything but its arguments? if not, this is a defect\n"
+            "  of Highwater: please report it with the model; `--engine python` explores without the compiler"
+        )
 
 
 @attrs.frozen
@@ -34,13 +66,15 @@ class System:
     Attributes:
         domain: the struct that every state belongs to.
         initial: the states at depth 0.
-        actions: one instance per action and parameter values; their order decides which of several shortest traces is shown.
+        actions: one instance per action and parameter values; their order decides which of several shortest traces is
+            shown.
         invariants: one instance per invariant and parameter values, each checked on every state.
         step_properties: one instance per step property and parameter values, each checked on every step.
         prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
         liveness: one instance per liveness property and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
-        protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a search is.
+        protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a
+            search is.
         modules: the modules that made it, besides those of its functions and its state.
     """
 
@@ -103,7 +137,7 @@ def successor(instance: Instance, state: Any, domain: Struct) -> Any:
     try:
         cut = domain.exceeded(after)
     except RAISED as error:
-        raise ModelError(f"{instance} {where(instance)} returned what is outside its domain: {error}") from None
+        raise ModelError(f"{instance} {where(instance)} returned a value outside its domain: {error}") from None
     return Cut(cut) if cut else after
 
 
@@ -126,10 +160,12 @@ def judge(instance: Instance, state: Any, domain: Struct) -> Any:
 def judge_end(system: System, instance: Instance, before: Any, after: Any) -> Any:
     """One property on the end of a trace: an invariant on the state after its last step, a step property on that step.
 
-    Of a prospect this says whether it is reality there, which tells nothing of whether it is lost: `explorer.analysis.outlook` does.
+    Of a prospect this says whether it is true there. It does not say whether it is lost:
+    `explorer.analysis.outlook` does.
 
     Args:
-        before: the state before the last step; None where the trace has no step, and so nothing that breaks a step property.
+        before: the state before the last step; None where the trace has no step, and so nothing that breaks a step
+            property.
     """
     if not isinstance(instance.of, StepProperty):
         return judge(instance, after, system.domain)
@@ -139,7 +175,9 @@ def judge_end(system: System, instance: Instance, before: Any, after: Any) -> An
 def verdict_of(instance: Instance, value: Any) -> Any:
     """The value that a property returned, if it is one that a property may return."""
     if not isinstance(value, bool | Witness):
-        raise ModelError(f"{instance} {where(instance)} returned {value!r}: a property returns True, False or a Witness")
+        raise ModelError(
+            f"{instance} {where(instance)} returned {value!r}: a property returns True, False or a Witness"
+        )
     return value
 
 
@@ -147,6 +185,15 @@ def failed(instance: Instance, error: BaseException, state: Any, domain: Struct)
     """The error that names the function, the line and the state at which a model function raised."""
     at = line_of(error) or where(instance)
     return ModelError(f"{instance} raised {type(error).__name__}: {error}\n  {at}\n  in the state {domain.show(state)}")
+
+
+def impure(instance: Instance) -> ModelError:
+    """The error for a function that went on differently though all it had read was the same."""
+    return ModelError(
+        f"{instance} is not a pure function of the state: it read equal values and went on differently\n  "
+        f"{where(instance)}\n"
+        "  look for randomness, time, globals, caches and iteration in an order that varies"
+    )
 
 
 def where(instance: Instance) -> str:
@@ -183,11 +230,21 @@ def line_of(error: BaseException) -> str | None:
 
 
 def is_machinery(path: Path) -> bool:
-    """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses, or is none."""
+    """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses,
+    or is none.
+    """
     if not path.exists() or (path.parent == SHARED and path.stem in ("domain", "declarations")):
         return True
     if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in ("explorer", "spark", "highwater"):
         return not path.is_relative_to(HOUSE / "highwater" / "scaffold")
+    if any(path.is_relative_to(folder) for folder in _library_folders()):
+        return True
     if "site-packages" in path.parts:
         return path.parts[path.parts.index("site-packages") + 1] in LIBRARIES
     return path.is_relative_to(Path(traceback.__file__).parent)
+
+
+def _library_folders() -> list[Path]:
+    """Where the libraries that are imported come from: with `spark-submit --py-files` from no site-packages."""
+    files = (getattr(sys.modules.get(name), "__file__", None) for name in LIBRARIES)
+    return [Path(file).parent for file in files if file and Path(file).stem == "__init__"]

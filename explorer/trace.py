@@ -1,4 +1,4 @@
-"""Traces: the actions between the states of a path, found and thereby replayed in plain Python."""
+"""Traces: the actions between the states of a path. Finding them replays the path in plain Python."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any
 
 import attrs
 
-from explorer.system import RAISED, ModelError, System, judge_end, successor, where
+from explorer.system import RAISED, Contradiction, ModelError, System, judge_end, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.language.declarations import Instance, Witness
 from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
 
 
 def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
-    """Name the action between each two states: the first in the system's order whose plain evaluation gives the next state.
+    """Name the action between each two states: the first in the system's order whose plain evaluation gives the next
+    state.
 
     Raises:
-        ModelError: the first state is not an initial one, or no action leads from one state to the next.
+        Contradiction: the first state is not an initial one, or no action leads from one state to the next.
     """
     if states[0] not in system.initial:
-        raise ModelError("the trace does not begin in an initial state")
+        raise Contradiction("the trace does not begin in an initial state")
     steps = [Step(None, states[0])]
     for number, (before, after) in enumerate(itertools.pairwise(states), 1):
         action = next((action for action in system.actions if successor(action, before, system.domain) == after), None)
         if action is None:
-            raise ModelError(f"step {number} of the trace cannot be replayed: no action leads from the state before to it")
+            raise Contradiction(f"no action leads to step {number} of the trace")
         steps.append(Step(action, after))
     return tuple(steps)
 
@@ -35,27 +36,49 @@ def violation_at(system: System, invariant: Instance | None, trace: Sequence[Ste
     """The violation in the last state or step of a trace, judged again in plain Python. No property means a deadlock.
 
     Raises:
-        ModelError: plain evaluation does not find the invariant violated.
+        Contradiction: plain evaluation does not find the invariant violated.
+        ModelError: its witness cannot be put in words.
     """
     if invariant is None:
         return Violation(DEADLOCK, {}, "no action is enabled, and no bound is to blame", {}, tuple(trace))
     why = judge_end(system, invariant, trace[-2].state if len(trace) > 1 else None, trace[-1].state)
     if why:
-        raise ModelError(f"{invariant} was found violated, but plain evaluation of the trace's end does not agree")
+        raise Contradiction(f"{invariant} was found violated, but plain evaluation of the trace's end does not agree")
     facts = why.facts if isinstance(why, Witness) else {}
     try:
         sentence = str(why) if isinstance(why, Witness) else ""
     except RAISED as error:
-        raise ModelError(f"{invariant} {where(invariant)} returned a witness that cannot be put in words: {error!r}") from error
+        raise ModelError(
+            f"{invariant} {where(invariant)} returned a witness that cannot be put in words: {error!r}"
+        ) from error
     return Violation(invariant.of.name, dict(invariant.shown), sentence, facts, tuple(trace))
+
+
+def order_of(system: System, violation: Violation) -> tuple[int, ...]:
+    """What violations are sorted by: the shorter trace first, then by initial state and actions."""
+    first, *rest = violation.trace
+    place = (system.initial.index(first.state), *(system.actions.index(step.action) for step in rest))
+    return (violation.trace_length, *place)
+
+
+def broken_step(system: System, name: str, trace: Sequence[Step]) -> Violation | None:
+    """The violation of a step property by the first step from a trace's end that violates it, if there is one."""
+    before = trace[-1].state
+    wanted = [each for each in system.step_properties if each.of.name == name]
+    for action in system.actions if wanted else ():
+        after = successor(action, before, system.domain)
+        for each in wanted if isinstance(after, system.domain.cls) else ():
+            if not judge_end(system, each, before, after):
+                return violation_at(system, each, (*trace, Step(action, after)))
+    return None
 
 
 @attrs.frozen
 class Change:
     """One part of the state that a step changed: where, and what it was and is, as shown to people.
 
-    `gained` and `lost` are set where a sequence grew or was cut at its end, or where elements came and left while the others kept their
-    order, as messages do.
+    `gained` and `lost` are set where a sequence grew or was cut at its end, or where elements came and left while the
+    others kept their order, as messages do.
     """
 
     path: str
@@ -81,7 +104,9 @@ def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change
             return [
                 change
                 for name, of in fields.items()
-                for change in changes(of, getattr(before, name), getattr(after, name), f"{path}.{name}" if path else name)
+                for change in changes(
+                    of, getattr(before, name), getattr(after, name), f"{path}.{name}" if path else name
+                )
             ]
         case ArrayOf(of=of):
             return [

@@ -13,7 +13,9 @@ DEADLOCK = "no_deadlock"
 
 
 class Verdict(Enum):
-    """`HOLDS`: every state within the bounds was seen. `HOLDS_TO_DEPTH`: every state up to a depth was. `UNKNOWN`: a budget ran out."""
+    """`HOLDS`: every state within the bounds was seen. `HOLDS_TO_DEPTH`: every state up to a depth was. `UNKNOWN`: a
+    budget ran out.
+    """
 
     HOLDS = "holds"
     HOLDS_TO_DEPTH = "holds-to-depth"
@@ -64,8 +66,8 @@ class Violation:
         witness: why it is false, in words; empty where the property does not say.
         facts: what the witness speaks of.
         trace: the steps from an initial state; its length counts actions, so a trace of n actions has n + 1 steps.
-        back_to: of a lasso, the step after which the state is the last one again: what follows it repeats for ever. It is the last step
-            itself where nothing happens any more. None for any other trace.
+        back_to: of a lasso, the step after which the state is the last one again: what follows it repeats for ever. It
+            is the last step itself where nothing happens any more. None for any other trace.
     """
 
     property: str
@@ -120,17 +122,20 @@ class Outcome:
         generated: how many successors were computed, duplicates and self-loops included.
         enabled: how many successors each action gave, by name; 0 for one that was never enabled.
         bounds_cut: how many steps each bound disabled, by the bound's key. A step that two bounds cut counts for both.
+        cut_alone: of those, the steps that no other bound cut.
         deadlocks: states without successors where no bound is to blame.
         stopped_at_bound: states whose every step is cut by a bound.
-        stored_states: how many states were kept to stand for them all; fewer than distinct where names are interchangeable.
+        stored_states: how many states were kept to stand for them all; fewer than distinct where names are
+            interchangeable.
         compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
         seconds: wall-clock time of the exploration.
         memory: bytes of states and visited set; 0 for the oracle.
         bits: the size of a packed state; 0 for the plain-Python engine.
-        held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on. What such a state
-            leads to is not judged.
-        unreached: where every state was seen and all is well, the statements of properties that ran on none of them; with `coverage`
-            also those of actions. Nothing for the oracle, and for a search that went on from a snapshot.
+        held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on.
+            What such a state leads to is not judged.
+        unreached: where every state was seen and all is well, the statements of properties that ran on none of them;
+            with `coverage` also those of actions. Nothing for the oracle, and for a search that went on from a
+            snapshot.
         restored: how many of the distinct states a search that went on from a snapshot had found before.
         warnings: what else there is to say, such as that the disk was full.
     """
@@ -153,6 +158,7 @@ class Outcome:
     restored: int = 0
     warnings: tuple[str, ...] = ()
     held_back: dict[str, int] = attrs.field(factory=dict)
+    cut_alone: dict[str, int] = attrs.field(factory=dict)
 
     @property
     def distinct_states(self) -> int:
@@ -168,8 +174,8 @@ class Outcome:
 class Progress:
     """How far a running exploration is: the depth and the rows of the level being expanded, and the totals so far.
 
-    Stored states are counted as they are, successors as without symmetry. `more` is what else the engine has to say, and `restored` how
-    many of the stored states a run before this one has found.
+    Stored states are counted as they are, successors as without symmetry. `more` is what else the engine has to say,
+    and `restored` how many of the stored states a run before this one has found.
     """
 
     depth: int

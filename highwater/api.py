@@ -8,7 +8,8 @@
 
 A claim needs no file:
 
-    highwater.check(highwater.claim(model="reference", protocol={"variant": "kip-320"}, bounds={...}, check=["weak_isr"]))
+    highwater.check(highwater.claim(model="reference", protocol={"variant": "kip-320"}, bounds={...},
+    check=["weak_isr"]))
 """
 
 from __future__ import annotations
@@ -47,15 +48,22 @@ def check(
         workers: threads; one per processor if None.
         symmetry: keep one state for all that differ by interchangeable names only.
         keep_going: after a violation, go on until every state is seen.
-        model_path: folders with models of one's own.
+        model_path: folders with models of your own.
 
     Raises:
         SpecError: the spec cannot be read or is wrong, or its model is, or an argument is out of range.
     """
     engines = [each.value for each in Engine]
     if engine not in engines:
-        raise SpecError(f"engine: {shown(engine)} is none{did_you_mean(str(engine), engines)}; allowed are {', '.join(engines)}")
-    for name, value, least in (("max_depth", max_depth, 0), ("max_states", max_states, 1), ("memory", memory, 1), ("workers", workers, 1)):
+        raise SpecError(
+            f"engine: {shown(engine)} is none{did_you_mean(str(engine), engines)}; allowed are {', '.join(engines)}"
+        )
+    for name, value, least in (
+        ("max_depth", max_depth, 0),
+        ("max_states", max_states, 1),
+        ("memory", memory, 1),
+        ("workers", workers, 1),
+    ):
         if value is not None and value < least:
             raise SpecError(f"{name}: {value} is below {least}")
     if workers is not None and workers > MOST_WORKERS:
@@ -76,7 +84,9 @@ def check_all(*paths: str | PathLike[str], **options: Any) -> list[Result]:
     return [check(path, **options) for path in find_specs(map(Path, paths))]
 
 
-def claim(*, model: str | Model, bounds: Mapping[str, int], check: Iterable[str | Property], name: str = "claim", **keys: Any) -> Spec:
+def claim(
+    *, model: str | Model, bounds: Mapping[str, int], check: Iterable[str | Property], name: str = "claim", **keys: Any
+) -> Spec:
     """A claim without a file. Keys are those of a spec file; models and properties may be given as themselves.
 
     Raises:
@@ -85,7 +95,9 @@ def claim(*, model: str | Model, bounds: Mapping[str, int], check: Iterable[str 
     check = list(check)
     for key, given, kind in (("model", model, Model), *(("check", one, Property) for one in check)):
         if not isinstance(given, str | kind):
-            raise SpecError(f"{name}: {key}: {shown(given)} is a {type(given).__name__}, neither a name nor what a name stands for")
+            raise SpecError(
+                f"{name}: {key}: {shown(given)} is a {type(given).__name__}, neither a name nor an object of that kind"
+            )
     keys = {
         **keys,
         "model": model if isinstance(model, str) else own.reference_to(model),

@@ -1,4 +1,5 @@
-"""Specs as tests: `pytest --highwater specs/` collects every `.toml` file, and a claim that does not come out is a failure.
+"""Specs as tests: `pytest --highwater specs/` collects every `.toml` file, and a claim that does not come out is a
+failure.
 
 The fixture `checker` is for properties of one's own over any model:
 
@@ -37,15 +38,25 @@ def _at_least_1(text: str) -> int:
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("highwater", "claims about models")
     group.addoption("--highwater", action="store_true", help="Collect .toml files as claims, and check each as a test.")
-    group.addoption("--highwater-max-states", type=_at_least_1, metavar="N", help="Stop a claim's search when N states are stored.")
+    group.addoption(
+        "--highwater-max-states", type=_at_least_1, metavar="N", help="Stop a claim's search when N states are stored."
+    )
     group.addoption(
         "--highwater-workers",
         type=_at_least_1,
         metavar="N",
         help="Threads per claim. [default: one per processor, or one under pytest-xdist]",
     )
-    group.addoption("--highwater-model-path", action="append", default=[], metavar="DIR", help="Look for models of one's own in DIR too.")
-    parser.addini("highwater_model_path", "Folders, relative to the rootdir, with models of one's own.", type="paths", default=[])
+    group.addoption(
+        "--highwater-model-path",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="Also look for your own models in DIR.",
+    )
+    parser.addini(
+        "highwater_model_path", "Folders, relative to the rootdir, with models of your own.", type="paths", default=[]
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -85,8 +96,10 @@ class Claim(pytest.Item):
         result = _check(self.config, lambda: self.path)
         outcome = result.outcome
         self.user_properties += [
-            ("verdict", outcome.verdict.value), ("distinct_states", outcome.distinct_states), ("depth", outcome.depth),
-        ]  # fmt: skip
+            ("verdict", outcome.verdict.value),
+            ("distinct_states", outcome.distinct_states),
+            ("depth", outcome.depth),
+        ]
         if not result.ok:
             raise ClaimNotMet(result)
 
@@ -106,7 +119,7 @@ class Claim(pytest.Item):
 
 
 class ClaimNotMet(Exception):
-    """A claim did not come out, or a budget ended the search before it could tell."""
+    """A claim was not met, or a budget ended the search before it could decide."""
 
     def __init__(self, result: Result) -> None:
         from highwater.claims.positions import line_of_key
@@ -133,7 +146,11 @@ def _check(config: pytest.Config, spec: Callable[[], Any]) -> Result:
     from highwater import api
 
     folders = [*config.getoption("highwater_model_path"), *config.getini("highwater_model_path")]
-    options = {"max_states": config.getoption("highwater_max_states"), "workers": _workers(config), "model_path": folders}
+    options = {
+        "max_states": config.getoption("highwater_max_states"),
+        "workers": _workers(config),
+        "model_path": folders,
+    }
     with without_ways_out():
         result = api.check(spec(), **options)
     if result.outcome.reason == "interrupted":
@@ -148,7 +165,7 @@ class Checker:
         self._config = config
 
     def check(self, *properties: Property | str, **keys: Any) -> Result:
-        """What comes out, whatever it is."""
+        """What comes out."""
 
         def claim() -> Any:
             from highwater import api

@@ -25,7 +25,8 @@ def refuse_shadowed() -> None:
         if found is not None and found != HERE / name:
             raise Shadowed(
                 f"{found}: has the name of Highwater's own package {name}, and Python finds it first; "
-                f"rename it, or keep its folder off Python's path (the current folder of python -m, PYTHONPATH, pytest's pythonpath)"
+                "rename it, or keep its folder off Python's path (the current folder of python -m, PYTHONPATH, "
+                "pytest's pythonpath)"
             )
 
 
@@ -36,7 +37,8 @@ def _found(name: str) -> Path | None:
         origin, folders = getattr(module, "__file__", None), list(getattr(module, "__path__", []))
     else:
         spec = find_spec(name)
-        if spec is None or spec.origin is None:  # a folder without __init__.py comes after every package, so it hides none
+        # a folder without __init__.py comes after every package, so it hides none
+        if spec is None or spec.origin is None:
             return None
         origin, folders = spec.origin, []
     if origin is None:

@@ -1,4 +1,5 @@
-"""`spark-submit highwater/submit.py SPEC --checkpoint URI ...`: `highwater check --engine spark` for whoever starts programs that way.
+"""`spark-submit highwater/submit.py SPEC --checkpoint URI ...`: `highwater check --engine spark` for people who start
+programs that way.
 
 All options of `highwater check` are understood, and the exit codes are the same.
 """

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import unicodedata
+from typing import Any
 
-UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # categories of characters that are not seen, or that change how others are seen
+# categories of characters that are not seen, or that change how others are seen
+UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def visible(text: str) -> str:
@@ -20,3 +24,9 @@ def _spelt(character: str) -> str:
 def counted(count: int, noun: str) -> str:
     """A number with its noun: "1 step", "2,000 steps"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def summary_and_rest(documented: Any) -> tuple[str, str]:
+    """A docstring's first paragraph, in one line, and what follows it, such as `Source: KIP-279`."""
+    paragraph, *rest = re.split(r"\n(?=\n|[A-Z][a-z ]+: )", inspect.getdoc(documented) or "", maxsplit=1)
+    return " ".join(paragraph.split()), "".join(rest)

@@ -1,4 +1,6 @@
-"""What should hold in the public specifications of replication under KRaft. Names in the public modules are given with each."""
+"""What should hold in the public specifications of replication under KRaft. Names in the public modules are given with
+each.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,11 @@ def valid_broker_state(cluster: Cluster, broker: int) -> bool | Witness:
     Source: ValidBrokerState, which speaks of a flag that a running broker has; here it is the broker epoch.
     """
     replica = cluster.brokers[broker]
-    return replica.status is not Status.RUNNING or replica.broker_epoch > 0 or Witness("b{broker} runs unregistered", broker=broker)
+    return (
+        replica.status is not Status.RUNNING
+        or replica.broker_epoch > 0
+        or Witness("b{broker} runs unregistered", broker=broker)
+    )
 
 
 @invariant(broker=brokers)
@@ -42,7 +48,7 @@ def valid_replica_state(cluster: Cluster, broker: int) -> bool | Witness:
 
 @invariant(broker=brokers)
 def valid_fetcher_state(cluster: Cluster, broker: int) -> bool | Witness:
-    """A leader fetches from nobody, and a follower from another broker.
+    """A leader fetches from no broker, and a follower from another one.
 
     Kind: state.
     When false: a leader would follow, or a follower would never hear of new records.
@@ -52,7 +58,7 @@ def valid_fetcher_state(cluster: Cluster, broker: int) -> bool | Witness:
     if replica.role is Role.LEADER and replica.fetches_from is not None:
         return Witness("b{broker} leads and fetches", broker=broker)
     if replica.role is Role.FOLLOWER and replica.fetches_from in (None, broker):
-        return Witness("b{broker} follows and fetches from nobody", broker=broker)
+        return Witness("b{broker} follows, and fetches from no broker", broker=broker)
     return True
 
 
@@ -86,12 +92,17 @@ def valid_controller_isr_and_elr(cluster: Cluster, bounds: KraftBounds) -> bool 
         return Witness("a member of ISR or ELR is no replica")
     if partition.isr & partition.elr:
         return Witness("a replica is in both ISR and ELR")
-    return len(partition.isr) < bounds.min_isr or not partition.elr or Witness("the ISR is large enough, but the ELR is not empty")
+    return (
+        len(partition.isr) < bounds.min_isr
+        or not partition.elr
+        or Witness("the ISR is large enough, but the ELR is not empty")
+    )
 
 
 @invariant(broker=brokers)
 def replication_quorum_superset_property(cluster: Cluster, broker: int, bounds: KraftBounds) -> bool | Witness:
-    """A leader of the newest epoch waits for all members of the controller's ISR before it commits, under KIP-966 of the ELR, too.
+    """A leader of the newest epoch waits for all members of the controller's ISR before it commits, under KIP-966 of
+    the ELR, too.
 
     Kind: state.
     When false: a record may be committed that a replica lacks which may be elected.
@@ -169,7 +180,9 @@ def metadata_log_matching_property(cluster: Cluster, broker: int) -> bool | Witn
     When false: a broker would have records that the controller never wrote.
     Source: MetadataLogMatchingProperty; that the records are the same is so by construction here.
     """
-    return cluster.brokers[broker].applied <= len(cluster.metadata_log) or Witness("b{broker} is ahead of the controller", broker=broker)
+    return cluster.brokers[broker].applied <= len(cluster.metadata_log) or Witness(
+        "b{broker} is ahead of the controller", broker=broker
+    )
 
 
 @invariant(value=values)
@@ -180,7 +193,9 @@ def no_committed_record_lost_globally(cluster: Cluster, value: int) -> bool | Wi
     When false: data is lost for good. As many unclean shutdowns as the ISR must have members are enough for that.
     Source: NoCommittedRecordLostGlobally.
     """
-    if value not in cluster.clients.acked or any(record.value == value for replica in cluster.brokers for record in replica.log):
+    if value not in cluster.clients.acked or any(
+        record.value == value for replica in cluster.brokers for record in replica.log
+    ):
         return True
     return Witness("v{value} was acknowledged, and no broker has it", value=value)
 
@@ -198,7 +213,9 @@ def consistent_read_property(cluster: Cluster, broker: int) -> bool | Witness:
     log = cluster.brokers[broker].log
     for offset, record in enumerate(cluster.clients.consumed):
         if offset >= len(log) or log[offset] != record:
-            return Witness("b{broker} leads without the record consumed at offset {offset}", broker=broker, offset=offset)
+            return Witness(
+                "b{broker} leads without the record consumed at offset {offset}", broker=broker, offset=offset
+            )
     return True
 
 

@@ -72,7 +72,11 @@ def elected_leader_in_isr(cluster: Cluster) -> bool | Witness:
     Source: what LeaderInIsr of the public module KafkaReplication intends.
     """
     leader = cluster.quorum.leader
-    return leader is None or leader in cluster.quorum.isr or Witness("b{leader} leads but is not in the true ISR", leader=leader)
+    return (
+        leader is None
+        or leader in cluster.quorum.isr
+        or Witness("b{leader} leads but is not in the true ISR", leader=leader)
+    )
 
 
 @invariant(broker=brokers)
@@ -103,7 +107,11 @@ def leader_epochs_never_decrease_along_a_log(cluster: Cluster, broker: int) -> b
     log = cluster.replicas[broker].log
     for offset in range(1, len(log)):
         if log[offset].leader_epoch < log[offset - 1].leader_epoch:
-            return Witness("the log of b{broker} goes back to an older leader epoch at offset {offset}", broker=broker, offset=offset)
+            return Witness(
+                "the log of b{broker} goes back to an older leader epoch at offset {offset}",
+                broker=broker,
+                offset=offset,
+            )
     return True
 
 
@@ -120,7 +128,11 @@ def records_are_unique_within_a_log(cluster: Cluster, broker: int) -> bool | Wit
         for earlier in range(later):
             if log[earlier].id == log[later].id:
                 return Witness(
-                    "b{broker} holds r{id} at offsets {earlier} and {later}", broker=broker, id=log[later].id, earlier=earlier, later=later
+                    "b{broker} holds r{id} at offsets {earlier} and {later}",
+                    broker=broker,
+                    id=log[later].id,
+                    earlier=earlier,
+                    later=later,
                 )
     return True
 
@@ -130,7 +142,8 @@ def same_offset_and_epoch_mean_same_record(cluster: Cluster, some: int, other: i
     """Two logs that have the same leader epoch at an offset have the same record there.
 
     Kind: state.
-    When false: comparing leader epochs cannot find where logs diverge, which is what all truncation since KIP-101 rests on.
+    When false: comparing leader epochs cannot find where logs diverge, which is what all truncation since KIP-101 rests
+        on.
     Source: KIP-101; kafka.server.epoch.LeaderEpochFileCache (0.11).
     """
     if some >= other:
@@ -139,7 +152,10 @@ def same_offset_and_epoch_mean_same_record(cluster: Cluster, some: int, other: i
     for offset in range(min(len(ours), len(theirs))):
         if ours[offset].leader_epoch == theirs[offset].leader_epoch and ours[offset].id != theirs[offset].id:
             return Witness(
-                "b{some} and b{other} hold different records of one epoch at offset {offset}", some=some, other=other, offset=offset
+                "b{some} and b{other} hold different records of one epoch at offset {offset}",
+                some=some,
+                other=other,
+                offset=offset,
             )
     return True
 
@@ -156,7 +172,8 @@ def valid_high_watermark(state: Agreement) -> bool | Witness:
     for broker in state.isr:
         if state.leader.offsets[broker] < high_watermark:
             return Witness(
-                "the leader's high watermark is {high_watermark}, but b{broker}, in the controller's ISR, ends at {end}",
+                "the leader's high watermark is {high_watermark}, but b{broker}, in the controller's ISR, ends at "
+                "{end}",
                 high_watermark=high_watermark,
                 broker=broker,
                 end=state.leader.offsets[broker],

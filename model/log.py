@@ -28,7 +28,9 @@ def offsets(bounds: Any) -> Integers:
 
 @attrs.frozen
 class Record:
-    """A record in a log. Ids are unique, so that two records can be told apart; brokers look at the leader epoch only."""
+    """A record in a log. Ids are unique, so that two records differ; brokers look at the leader
+    epoch only.
+    """
 
     id: int = within(lambda bounds: Integers(0, bounds.records_max - 1))
     leader_epoch: int = within(epochs)

@@ -18,7 +18,8 @@ class Folder:
     """A folder by its path or URI.
 
     Raises:
-        CheckpointError: nothing can be reached that way. All methods raise it, too, for what goes wrong there, and name the file.
+        CheckpointError: nothing can be reached that way. All methods raise it, too, for what goes wrong there, and name
+            the file.
     """
 
     def __init__(self, uri: str) -> None:
@@ -114,7 +115,8 @@ class Folder:
 class RemoteLock:
     """The right to write to a folder of a file system that has no locks: a file says who has it.
 
-    A process of this machine that has ended loses it. Nothing is known of processes elsewhere, so theirs has to be removed by hand.
+    A process of this machine that has ended loses it. Nothing is known of processes elsewhere, so theirs has to be
+    removed by hand.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -143,7 +145,9 @@ class RemoteLock:
 
 
 def for_spark(uri: str) -> str:
-    """A path or URI as Spark takes it: a path begins where Python is, which may not be where Java is, and nothing in it is quoted."""
+    """A path or URI as Spark takes it: a path begins where Python is, which may not be where Java is, and nothing in it
+    is quoted.
+    """
     return uri if "://" in uri else f"file://{Path(uri).absolute()}"
 
 
@@ -151,7 +155,8 @@ def _file_system(uri: str) -> tuple[fs.FileSystem, str]:
     if "://" not in uri:
         return fs.LocalFileSystem(), str(Path(uri).absolute())
     scheme, _, rest = uri.partition("://")
-    files, base = fs.FileSystem.from_uri(f"{ {'s3a': 's3', 's3n': 's3'}.get(scheme, scheme) }://{rest}")  # Hadoop's names for S3
+    # Hadoop's names for S3
+    files, base = fs.FileSystem.from_uri(f"{ {'s3a': 's3', 's3n': 's3'}.get(scheme, scheme) }://{rest}")
     if not base.strip("/"):
         raise ValueError("it names no folder")
     return files, base.rstrip("/")

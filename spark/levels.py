@@ -5,9 +5,10 @@
     levels/00012.json              the level's parts with sizes and checksums, and all counts up to here
     end.json                       that there are no more levels
 
-A level exists once its manifest does; parts that no manifest names are leftovers of what was killed. Every file is written under a name
-of its own and never changed, so the last whole level is there after a kill at any moment. A level's manifest holds the hash of the one
-before, so levels of two searches cannot be mixed. The folder is any URI that pyarrow can write to and that driver and executors all reach.
+A level exists once its manifest does; parts that no manifest names are leftovers of what was killed. Every file is
+written under a name of its own and never changed, so the last whole level is there after a kill at any moment. A
+level's manifest holds the hash of the one before, so levels of two searches cannot be mixed. The folder is any URI that
+pyarrow can write to and that driver and executors all reach.
 """
 
 from __future__ import annotations
@@ -60,7 +61,8 @@ class Level:
 
     Attributes:
         depth: how many actions deep.
-        parts: its files by partition; None where a partition has no rows. A level that the driver explored has one file.
+        parts: its files by partition; None where a partition has no rows. A level that the driver explored has one
+            file.
         states: how many states its rows stand for.
         counts: what expanding all levels before it has counted.
         found: violations found so far, in the order in which they are told.
@@ -90,6 +92,7 @@ class Levels:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
+        self.temporary = False  # whether the folder goes with the search
         self._folder = Folder(uri)
         self._last_hash = ""
         self._lock: Lock | RemoteLock | None = None
@@ -107,7 +110,9 @@ class Levels:
         """
         self.lock()
         if self._folder.holds(MANIFEST):
-            raise CheckpointError(f"{self.uri}: holds a search already; go on with it with --resume, or name another folder")
+            raise CheckpointError(
+                f"{self.uri}: holds a search already; continue it with --resume, or name another folder"
+            )
         self._folder.write(MANIFEST, seal({"format": FORMAT, "version": VERSION, **header})[0])
 
     def lock(self) -> None:
@@ -134,7 +139,9 @@ class Levels:
             raise CheckpointError(f"{self.uri}: holds no levels of a search (there is no {MANIFEST})")
         header = self._sealed(MANIFEST)[0]
         if (header.get("format"), header.get("version")) != (FORMAT, VERSION):
-            raise CheckpointError(f"{self.uri}/{MANIFEST}: was not written by this version of highwater with --engine spark")
+            raise CheckpointError(
+                f"{self.uri}/{MANIFEST}: was not written by this version of highwater with --engine spark"
+            )
         return header
 
     def refuse_unless_of(self, prints: Fingerprint, states_only: bool = False) -> None:
@@ -157,10 +164,14 @@ class Levels:
         depths = self._depths()
         for depth in range(max(depths, default=-1) + 1):
             if depth not in depths:
-                raise CheckpointError(f"{self.uri}/{_level_file(depth)}: is missing; the checkpoint goes on to level {max(depths)}")
+                raise CheckpointError(
+                    f"{self.uri}/{_level_file(depth)}: is missing; the checkpoint goes on to level {max(depths)}"
+                )
             data, sealed = self._sealed(_level_file(depth))
             if data["previous"] != self._last_hash:
-                raise CheckpointError(f"{self.uri}/{_level_file(depth)}: does not follow from the level before; two searches wrote here")
+                raise CheckpointError(
+                    f"{self.uri}/{_level_file(depth)}: does not follow from the level before; two searches wrote here"
+                )
             self._last_hash = sealed
             levels.append(_level_from(data))
         for level in levels:
@@ -204,11 +215,21 @@ class Levels:
     # Parts
 
     def write_part(
-        self, depth: int, name: str, words: Sequence[np.ndarray], parents: np.ndarray, actions: np.ndarray, orbits: np.ndarray
+        self,
+        depth: int,
+        name: str,
+        words: Sequence[np.ndarray],
+        parents: np.ndarray,
+        actions: np.ndarray,
+        orbits: np.ndarray,
     ) -> Part:
-        """Write rows as a Parquet file under a name that nobody else uses."""
+        """Write rows as a Parquet file under a name of its own."""
         columns = {f"w{number}": column.view(np.int64) for number, column in enumerate(words)}
-        columns |= {"parent": parents, "action": actions.astype(np.int32), "depth": np.full(len(parents), depth, np.int32)}
+        columns |= {
+            "parent": parents,
+            "action": actions.astype(np.int32),
+            "depth": np.full(len(parents), depth, np.int32),
+        }
         columns["orbit"] = orbits.astype(np.int32)
         sink = io.BytesIO()
         how = {"use_dictionary": ["action", "depth", "orbit"], "write_statistics": False, "write_page_checksum": True}

@@ -13,7 +13,8 @@ NO_MANIFEST = ["", "{", "[]", "null"]
 
 
 def kill_until_one_survives(command: Sequence[str], after: Callable[[random.Random, int], float], attempts: int) -> str:
-    """Run a program, which prints `begin` first, again and again, and SIGKILL it at random moments, later and later, until it is through.
+    """Run a program, which prints `begin` first, again and again, and SIGKILL it at random moments, later and later,
+    until it is through.
 
     Args:
         command: what needs no machine code that is not kept on disk already, or no run lives to keep it.
@@ -38,7 +39,9 @@ def kill_until_one_survives(command: Sequence[str], after: Callable[[random.Rand
 
 
 def refuse_harmed(file: Path, refusal: Callable[[], str]) -> None:
-    """A file of rows that is missing, cut short or changed in a bit is refused with its name; afterwards it is as before."""
+    """A file of rows that is missing, cut short or changed in a bit is refused with its name; afterwards it is as
+    before.
+    """
     data = file.read_bytes()
     file.unlink()
     assert f"{file}: is missing" in refusal()

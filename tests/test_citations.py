@@ -1,4 +1,6 @@
-"""Every citation of Kafka's code names a class and a method that the named versions have: checked where a clone of Kafka is at hand."""
+"""Every citation of Kafka's code names a class and a method that the named versions have: checked where a clone of
+Kafka is at hand.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +15,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 CLONE = os.environ.get("HIGHWATER_KAFKA_SOURCE", "")
 CITATION = re.compile(
-    r"((?:kafka|org\.apache\.kafka)(?:\.[a-z]\w*)+\.[A-Z]\w+) ?((?:#\w+(?:, | and )?)+) ?\((?:KAFKA-\d+; )?([\d., to;]+)[^)]*\)"
+    r"((?:kafka|org\.apache\.kafka)(?:\.[a-z]\w*)+\.[A-Z]\w+) ?((?:#\w+(?:, | and )?)+) ?"
+    r"\((?:KAFKA-\d+; )?([\d., to;]+)[^)]*\)"
 )
 FILES = sorted(
-    path for folder in ("model", "invariants", "specs") for path in (ROOT / folder).rglob("*") if path.suffix in (".py", ".toml")
+    path
+    for folder in ("model", "invariants", "specs")
+    for path in (ROOT / folder).rglob("*")
+    if path.suffix in (".py", ".toml")
 )
 
 
@@ -38,7 +44,9 @@ def git(*arguments: str) -> str:
 
 @functools.cache
 def tag_of(version: str) -> str | None:
-    """The tag of a version such as 3.5.1, 2.1 (its first release) or 3.9 (its newest candidate); None if the clone does not have it."""
+    """The tag of a version such as 3.5.1, 2.1 (its first release) or 3.9 (its newest candidate); None if the clone does
+    not have it.
+    """
     tags = set(git("tag").split())
     for tag in (version, f"{version}.0", f"{version}.0.0"):
         if tag in tags:
@@ -50,7 +58,9 @@ def tag_of(version: str) -> str | None:
 @functools.cache
 def sources(tag: str) -> tuple[str, ...]:
     return tuple(
-        name for name in git("ls-tree", "-r", "--name-only", tag).split("\n") if name.endswith((".scala", ".java")) and "/test/" not in name
+        name
+        for name in git("ls-tree", "-r", "--name-only", tag).split("\n")
+        if name.endswith((".scala", ".java")) and "/test/" not in name
     )
 
 
@@ -74,7 +84,9 @@ def test_citations_are_found() -> None:
 
 
 @pytest.mark.skipif(not CLONE, reason="HIGHWATER_KAFKA_SOURCE names no clone of Kafka")
-@pytest.mark.parametrize("path", [path for path in FILES if citations(path)], ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "path", [path for path in FILES if citations(path)], ids=lambda path: path.relative_to(ROOT).as_posix()
+)
 def test_every_cited_method_is_in_the_cited_version(path: Path) -> None:
     missing = []
     for cited, method, version in citations(path):

@@ -1,8 +1,10 @@
-"""What the documentation tells people to do works, and prints what it says; and the reference pages are those of the code.
+"""What the documentation tells people to do works, and prints what it says; and the reference pages are those of the
+code.
 
-A page is read from top to bottom in a folder of its own. A fenced block is a file where a comment before it says so (`file`, `append`, and
-`change` for a diff); of a block of commands, those after `$` are run, with further lines after `>`, and what follows one is what it must
-print. `exit: N` goes before commands that fail; `not run: why` before blocks that are left alone.
+A page is read from top to bottom in a folder of its own. A fenced block is a file where a comment before it says so
+(`file`, `append`, and `change` for a diff); of a block of commands, those after `$` are run, with further lines after
+`>`, and what follows one is what it must print. `exit: N` goes before commands that fail; `not run: why` before blocks
+that are left alone.
 """
 
 from __future__ import annotations
@@ -22,8 +24,15 @@ from click.testing import CliRunner
 from highwater.cli.main import main
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "specs" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"(?:<!-- (?P<what>[a-z ]+): (?P<of>.+?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "specs" / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+BLOCK = re.compile(
+    r"(?:<!-- (?P<what>[a-z ]+): (?P<of>.+?) -->\n)?```(?P<language>\w*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE
+)
 SHELL = ("console", "sh", "")
 
 
@@ -55,11 +64,14 @@ def test_every_page_has_blocks_that_are_understood() -> None:
                 assert commands(block), (page.name, block["text"])
 
 
+CLAIM = ROOT / "specs" / "fencing" / "kip_320_keeps_committed_records_on_two_brokers.toml"
 ON_SPARK = ROOT / "docs" / "spark.md"  # in the process that has Spark's session
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(map(commands, blocks(page))) and page != ON_SPARK], ids=lambda page: page.stem
+    "page",
+    [page for page in PAGES if any(map(commands, blocks(page))) and page != ON_SPARK],
+    ids=lambda page: page.stem,
 )
 def test_what_a_page_tells_to_do_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     follow_page(page, tmp_path, monkeypatch)
@@ -127,13 +139,33 @@ def run(command: str, printed: str, exit_code: int) -> None:
         assert re.fullmatch(expected, timeless(output).strip("\n"), re.DOTALL), f"$ {command}\n{output}"
 
 
+# What a slow machine prints between the lines of a page: of a search, of random walks, of shrinking, of a graph.
+PROGRESS = (
+    r"depth [\d,]+  frontier |[\d,]+ walks  |violated; made as short as |"
+    r"[\d,]+ states(, [\d,]+ to go on from|: measuring)"
+)
+
+
 def timeless(text: str) -> str:
-    """Without what differs from run to run: progress, times, rates, sizes in memory, and spaces at the ends of lines."""
-    text = re.sub(r"^\w+: depth [\d,]+  frontier .*\n", "", text, flags=re.MULTILINE)
+    """Without what differs from run to run: progress, times, rates, sizes in memory, and spaces at the ends of
+    lines.
+    """
+    text = re.sub(rf"^\w+: ({PROGRESS}).*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"[\d.]+ s, [\d.]+( [kMG])? states/s(, [\d,]+ paths compiled, [\d.]+ [KMG]?i?B)?", "TIMES", text)
     text = re.sub(r"[\d.]+ s, [\d.]+( [kMG])? steps/s", "TIMES", text)
     text = re.sub(r"(states|steps) in [\d.]+ s", r"\1 in TIME", text)
     return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "command", [["check", str(CLAIM)], ["simulate", str(CLAIM), "--walks", "2000"], ["graph", str(CLAIM)]]
+)
+def test_progress_lines_are_no_part_of_what_a_page_says(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    fast = CliRunner().invoke(main, command)
+    monkeypatch.setattr("highwater.reports.progress.SECONDS_BETWEEN_LINES", -1.0)  # every line of progress is printed
+    slow = CliRunner().invoke(main, command)
+    assert len(slow.output) > len(fast.output)
+    assert timeless(slow.output) == timeless(fast.output)
 
 
 # --- reference pages
@@ -159,7 +191,12 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 def test_the_tutorials_model_takes_less_than_a_hundred_lines() -> None:
     tutorial = [block for block in blocks(ROOT / "docs" / "tutorial.md") if block["of"] == "lock_service.py"]
-    lines = [line for block in tutorial for line in block["text"].splitlines() if block["what"] != "change" or line.startswith("+")]
+    lines = [
+        line
+        for block in tutorial
+        for line in block["text"].splitlines()
+        if block["what"] != "change" or line.startswith("+")
+    ]
     assert len(lines) < 100
 
 
@@ -168,8 +205,12 @@ INDEX = ROOT / "specs" / "README.md"
 
 
 def unlisted(claims: list[Path], pages: list[Path]) -> list[Path]:
-    """The claims that no row of the pages names: neither they nor, outside the gallery of pairs, their folder is linked."""
-    linked = {(page.parent / target).resolve() for page in pages for target in LINK.findall(page.read_text(encoding="utf-8"))}
+    """The claims that no row of the pages names: neither they nor, outside the gallery of pairs, their folder is
+    linked.
+    """
+    linked = {
+        (page.parent / target).resolve() for page in pages for target in LINK.findall(page.read_text(encoding="utf-8"))
+    }
     pairs = ROOT / "specs" / "partition"
     whole = {folder for folder in linked if folder.is_dir() and (folder.parent != pairs or folder.name == "releases")}
     return [claim for claim in claims if claim not in linked and claim.parent not in whole]
@@ -177,7 +218,8 @@ def unlisted(claims: list[Path], pages: list[Path]) -> list[Path]:
 
 def test_every_claim_has_a_row_in_the_index() -> None:
     claims = sorted((ROOT / "specs").rglob("*.toml"))
-    assert unlisted(claims, [INDEX, ROOT / "docs" / "controller.md"]) == []
+    pages = [INDEX, *(ROOT / "docs" / name for name in ("controller.md", "questions.md"))]
+    assert unlisted(claims, pages) == []
 
 
 def test_a_claim_without_a_row_is_noticed() -> None:

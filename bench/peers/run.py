@@ -7,12 +7,13 @@
 
 Every checker checks WeakIsr and StrongIsr. A peer whose tool is missing is left out, with a word about it.
 
-`highwater check` visits one state of all that differ only in which broker is which, and counts them all; the peers' models do not use
-symmetry. So Highwater also runs as they do, through every state, on one thread and on two.
+`highwater check` visits one state of all that differ only in which broker is which, and counts them all; the peers'
+models do not use symmetry. So Highwater also runs as they do, through every state, on one thread and on two.
 
-Only searches are timed: SPIN's and Stateright's programs are built before. TLC's own files must have the bounds that are given here.
-One round that is not counted comes first; it fills Highwater's kernel cache, and its count of states, which all must agree on, sizes
-SPIN's hash table. Peak memory is the operating system's count, which starts at that of this script: some 15 MiB.
+Only searches are timed: SPIN's and Stateright's programs are built before. TLC's own files must have the bounds that
+are given here. One round that is not counted comes first; it fills Highwater's kernel cache, and its count of states,
+which all must agree on, sizes SPIN's hash table. Peak memory is the operating system's count, which starts at that of
+this script: some 15 MiB.
 """
 
 from __future__ import annotations
@@ -34,7 +35,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
-DISTINCT = {(2, 2, 2, 1): 957, (2, 2, 2, 2): 5_973, (3, 2, 2, 1): 39_619, (3, 2, 2, 2): 737_794, (3, 2, 2, 3): 9_985_570}
+DISTINCT = {
+    (2, 2, 2, 1): 957,
+    (2, 2, 2, 2): 5_973,
+    (3, 2, 2, 1): 39_619,
+    (3, 2, 2, 2): 737_794,
+    (3, 2, 2, 3): 9_985_570,
+}
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
 EVERY_STATE = """
 import pathlib, sys
@@ -56,7 +63,9 @@ class Run:
 
 @dataclass
 class Peer:
-    """A checker: its command, made from the number of states that Highwater found, and how its output tells that number."""
+    """A checker: its command, made from the number of states that Highwater found, and how its output tells that
+    number.
+    """
 
     name: str
     command: Callable[[int], list[str]]
@@ -76,7 +85,9 @@ class Peer:
         process.returncode = os.waitstatus_to_exitcode(status)
         counts = re.findall(self.distinct, output)
         if not counts or not re.search(self.succeeded, output):
-            sys.exit(f"{shlex.join(command)} did not finish its search (exit code {process.returncode}):\n{output[-3000:]}")
+            sys.exit(
+                f"{shlex.join(command)} did not finish its search (exit code {process.returncode}):\n{output[-3000:]}"
+            )
         run = Run(seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024))
         return round(float(counts[-1].replace(",", ""))), run
 
@@ -122,7 +133,10 @@ def spin(bounds: tuple[int, ...], folder: Path) -> list[Peer]:
         return []
     folder = folder / "spin"
     folder.mkdir(exist_ok=True)
-    sizes = [f"-D{key}={value}" for key, value in zip(("BROKERS", "LOG_LENGTH", "RECORDS", "LAST_EPOCH"), bounds, strict=True)]
+    sizes = [
+        f"-D{key}={value}"
+        for key, value in zip(("BROKERS", "LOG_LENGTH", "RECORDS", "LAST_EPOCH"), bounds, strict=True)
+    ]
     translate = ["spin", "-a", *sizes, "-DCHECK", str(HERE / "spin" / "kip_320.pml")]
     compile_ = ["gcc", "-O3", "-w", "-DSAFETY", "-DNOREDUCE", "-DNOBOUNDCHECK", "-DMEMLIM=16000", "-o", "pan", "pan.c"]
     if not build("spin", [translate, compile_], folder):
@@ -131,14 +145,23 @@ def spin(bounds: tuple[int, ...], folder: Path) -> list[Peer]:
     def command(states: int) -> list[str]:
         return [str(folder / "pan"), "-E", "-m100000", f"-w{max(18, states.bit_length() + 1)}"]
 
-    return [Peer("spin, 1 core", command, r"([\d.e+]+) states, stored", r"^(?s:(?!.*max search depth too small).*errors: 0\b)")]
+    return [
+        Peer(
+            "spin, 1 core",
+            command,
+            r"([\d.e+]+) states, stored",
+            r"^(?s:(?!.*max search depth too small).*errors: 0\b)",
+        )
+    ]
 
 
 def stateright(bounds: tuple[int, ...], folder: Path, version: str) -> list[Peer]:
     if missing("cargo"):
         return []
     package = folder / f"stateright-{version}"
-    shutil.copytree(HERE / "stateright", package, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target", "Cargo.lock"))
+    shutil.copytree(
+        HERE / "stateright", package, dirs_exist_ok=True, ignore=shutil.ignore_patterns("target", "Cargo.lock")
+    )
     manifest = (package / "Cargo.toml").read_text()
     (package / "Cargo.toml").write_text(re.sub(r'stateright = ".*"', f'stateright = "={version}"', manifest))
     if not build(f"stateright {version}", [["cargo", "build", "--release", "--target-dir", "target"]], package):
@@ -161,13 +184,17 @@ def tlc(command: str) -> list[Peer]:
 
 def table(peers: list[Peer], states: int) -> None:
     ours = statistics.median(run.seconds for run in peers[0].runs)
-    print(f"\n{'':37}{'median s':>10}{'min..max s':>16}{'processor s':>13}{'to ours':>9}{'distinct':>13}{'peak MiB':>10}")
+    print(
+        f"\n{'':37}{'median s':>10}{'min..max s':>16}{'processor s':>13}{'to ours':>9}{'distinct':>13}{'peak MiB':>10}"
+    )
     for peer in peers:
         seconds = [run.seconds for run in peer.runs]
         median, spread = statistics.median(seconds), f"{min(seconds):.2f}..{max(seconds):.2f}"
         processor = statistics.median(run.processor_seconds for run in peer.runs)
         memory = max(run.memory for run in peer.runs) / 2**20
-        print(f"{peer.name:37}{median:10.2f}{spread:>16}{processor:13.2f}{median / ours:9.2f}{states:13,}{memory:10.0f}")
+        print(
+            f"{peer.name:37}{median:10.2f}{spread:>16}{processor:13.2f}{median / ours:9.2f}{states:13,}{memory:10.0f}"
+        )
 
 
 def compare(bounds: tuple[int, ...], runs: int, versions: list[str], tlc_command: str | None, folder: Path) -> None:
@@ -182,7 +209,10 @@ def compare(bounds: tuple[int, ...], runs: int, versions: list[str], tlc_command
             distinct, run = peer.run(states)
             states = states or distinct
             if distinct != states:
-                sys.exit(f"{peer.name} found {distinct:,} distinct states, expected {states:,}: these are not the same searches")
+                sys.exit(
+                    f"{peer.name} found {distinct:,} distinct states, expected {states:,}: these are not the same "
+                    "searches"
+                )
             if round_:
                 peer.runs.append(run)
                 print(f"run {round_}: {peer.name} {run.seconds:.2f} s", flush=True)
@@ -191,11 +221,20 @@ def compare(bounds: tuple[int, ...], runs: int, versions: list[str], tlc_command
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bounds", type=int, nargs=4, default=(3, 2, 2, 2), metavar=("BROKERS", "LOG", "RECORDS", "LAST_EPOCH"))
+    parser.add_argument(
+        "--bounds", type=int, nargs=4, default=(3, 2, 2, 2), metavar=("BROKERS", "LOG", "RECORDS", "LAST_EPOCH")
+    )
     parser.add_argument("--runs", type=int, default=5, help="counted runs of each checker (default 5)")
-    parser.add_argument("--stateright", nargs="*", default=["0.31.0"], metavar="VERSION", help="versions of Stateright (default 0.31.0)")
+    parser.add_argument(
+        "--stateright", nargs="*", default=["0.31.0"], metavar="VERSION", help="versions of Stateright (default 0.31.0)"
+    )
     parser.add_argument("--tlc", metavar="COMMAND", help="TLC's command line, for the same bounds")
-    parser.add_argument("--build", type=Path, metavar="FOLDER", help="where to build, and find builds again (default: a temporary folder)")
+    parser.add_argument(
+        "--build",
+        type=Path,
+        metavar="FOLDER",
+        help="where to build, and find builds again (default: a temporary folder)",
+    )
     arguments = parser.parse_args()
     if arguments.runs < 1:
         parser.error("--runs must be at least 1")

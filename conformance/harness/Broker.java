@@ -18,6 +18,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.errors.OperationNotAttemptedException;
 import org.apache.kafka.common.metrics.Metrics;
 import org.apache.kafka.common.requests.FetchRequest;
 
@@ -371,7 +372,10 @@ final class Broker {
             ? (Object) false : Reflect.proxy(p, (name, arguments) -> null));
     }
 
+    /** As DefaultAlterPartitionManager#submit does, it attempts nothing while an earlier request waits. */
     private Object submitted(Object leaderAndIsr) {
+        if (!proposals.isEmpty())
+            return CompletableFuture.failedFuture(new OperationNotAttemptedException("another request waits"));
         Proposal proposal = new Proposal(leaderAndIsr);
         proposals.add(proposal);
         return proposal.future;

@@ -1,9 +1,11 @@
-"""Why a trace ends where it ends: which step reads what which other step wrote, and the steps that a violation depends on.
+"""Why a trace ends where it ends: which step reads what which other step wrote, and the steps that a violation depends
+on.
 
-A traced run of each action says which leaves decided what it does and which it copied. A leaf was last written by the last step that
-changed it. Following reads backwards from what the property looked at gives the *slice*: the steps that, executed alone and in the same
-order, violate the property as well. So in a shortest trace every step is in the slice; what tells its steps apart is how far they are from
-the violation: those that wrote what the property looked at are at distance 1.
+A traced run of each action says which leaves decided what it does and which it copied. A leaf was last written by the
+last step that changed it. Following reads backwards from what the property looked at gives the *slice*: the steps that,
+executed alone and in the same order, violate the property as well. So in a shortest trace every step is in the slice;
+its steps differ by how far they are from the violation: those that wrote what the property looked at are at
+distance 1.
 """
 
 from __future__ import annotations
@@ -30,11 +32,11 @@ class Causes:
     """What depends on what along a trace. Steps are numbered as in the trace, so that 0 is the initial state.
 
     Attributes:
-        reads: for each step, the parts of the state that it read, as `explorer.trace.changes` names them, and for each the step that had
-            last written it; 0 where none had.
+        reads: for each step, the parts of the state that it read, as `explorer.trace.changes` names them, and for each
+            the step that had last written it; 0 where none had.
         looked_at: the same for the property, in the last state or step.
-        distance: the steps that the violation depends on: 1 for those that wrote what the property looked at, 2 for those that wrote
-            what these read, and so on.
+        distance: the steps that the violation depends on: 1 for those that wrote what the property looked at, 2 for
+            those that wrote what these read, and so on.
     """
 
     reads: tuple[Mapping[str, tuple[int, ...]], ...]
@@ -46,9 +48,9 @@ def causes(system: System, trace: Sequence[Step], violated: Instance | None, bac
     """Find out what depends on what along a trace.
 
     Args:
-        violated: the property that the last state or step violates; None for a deadlock, which looks at what disables every action. A
-            prospect looks at all that it and the steps along it read, in the last state and wherever these still lead. A liveness
-            property looks at all that it reads on the cycle.
+        violated: the property that the last state or step violates; None for a deadlock, which looks at what disables
+            every action. A prospect looks at all that it and the steps along it read, in the last state and wherever
+            these still lead. A liveness property looks at all that it reads on the cycle.
         back_to: of a lasso, where its cycle begins.
 
     Raises:
@@ -74,7 +76,7 @@ def causes(system: System, trace: Sequence[Step], violated: Instance | None, bac
 
 
 def part_names(layout: Layout) -> dict[Leaf, str]:
-    """For each leaf the smallest part of the state that changes are told of, named as `explorer.trace.changes` does."""
+    """For each leaf the smallest part of the state that changes name, as `explorer.trace.changes` does."""
     names: dict[Leaf, str] = {}
 
     def visit(slot: Any, path: str) -> None:
@@ -97,7 +99,9 @@ def part_names(layout: Layout) -> dict[Leaf, str]:
 
 @attrs.frozen
 class _Run:
-    """What one step read: the leaves that decided what it does, and for each leaf that it copied, from where; and what it set."""
+    """What one step read: the leaves that decided what it does, and for each leaf that it copied, from where; and what
+    it set.
+    """
 
     decided_by: frozenset[Leaf] = frozenset()
     copied: Mapping[Leaf, Leaf] = attrs.field(factory=dict)
@@ -115,7 +119,9 @@ def _run(layout: Layout, words: Any, action: Instance | None) -> _Run:
     if not isinstance(result, Update):
         raise ModelError(f"{action} {where(action)} is not enabled in the state before it")
     decided_by = frozenset(leaf for leaf, _ in recorder.path)
-    return _Run(decided_by, dict(result.copies), frozenset(leaf for leaf, _ in result.constants) | frozenset(result.cleared))
+    return _Run(
+        decided_by, dict(result.copies), frozenset(leaf for leaf, _ in result.constants) | frozenset(result.cleared)
+    )
 
 
 def _looked_at(
@@ -124,11 +130,17 @@ def _looked_at(
     """The leaves that the violated property read, each with the number of the state in which it did."""
     end = len(words) - 1
     if violated is None:
-        return frozenset((leaf, end) for action in system.actions for leaf in _read(layout, words[end], action, writes=True))
+        return frozenset(
+            (leaf, end) for action in system.actions for leaf in _read(layout, words[end], action, writes=True)
+        )
     if isinstance(violated.of, Prospect):
         relied_on = [action for action in system.actions if action.of in violated.of.along]
         ahead = [layout.pack(state) for state in outlook(system, violated, layout.unpack(words[end])).seen]
-        read = (_read(layout, state, each, writes=each is not violated) for state in ahead for each in (violated, *relied_on))
+        read = (
+            _read(layout, state, each, writes=each is not violated)
+            for state in ahead
+            for each in (violated, *relied_on)
+        )
         return frozenset((leaf, end) for leaves in read for leaf in leaves)
     if isinstance(violated.of, Liveness):
         return frozenset((leaf, at) for at in range(back_to, end + 1) for leaf in _read(layout, words[at], violated))
@@ -136,7 +148,9 @@ def _looked_at(
         return frozenset((leaf, end) for leaf in _read(layout, words[end], violated))
     both, leaves = Layout(system.transitions), layout.root.leaves()
     before, after = (layout.unpack(words[number]) for number in (end - 1, end))
-    known = dict(zip(both.root.leaves(), [*((leaf, end - 1) for leaf in leaves), *((leaf, end) for leaf in leaves)], strict=True))
+    known = dict(
+        zip(both.root.leaves(), [*((leaf, end - 1) for leaf in leaves), *((leaf, end) for leaf in leaves)], strict=True)
+    )
     return frozenset(known[leaf] for leaf in _read(both, both.pack(Transition(before, after)), violated))
 
 
@@ -153,7 +167,9 @@ def _traced(layout: Layout, words: Any, instance: Instance, *, writes: bool) -> 
         result = instance.apply(recorder.root())
         return recorder, recorder.writes(result) if writes and result is not None else result
     except RAISED as error:
-        raise ModelError(f"{instance} cannot be traced: {type(error).__name__}: {error}\n  {where(instance)}") from error
+        raise ModelError(
+            f"{instance} cannot be traced: {type(error).__name__}: {error}\n  {where(instance)}"
+        ) from error
     finally:
         recorder.close()
 
@@ -180,10 +196,11 @@ def _distances(
     looked_at: frozenset[tuple[Leaf, int]],
     last: int,
 ) -> dict[int, int]:
-    """How many reads lie between each step of the slice and the violation: a breadth-first search over leaves and when they were read.
+    """How many reads lie between each step of the slice and the violation: a breadth-first search over leaves and when
+    they were read.
 
     Args:
-        last: the step that a step property is about, which it depends on whatever it read; 0 where there is none.
+        last: the step that a step property is about, which it depends on in any case; 0 if there is none.
     """
     distance = {last: 1} if last else {}
     seen: set[tuple[Leaf, int]] = set()
@@ -212,18 +229,26 @@ def _distances(
 def instance_of(
     system: System, name: str, arguments: Mapping[str, str], trace: Sequence[Step], back_to: int | None = None
 ) -> Instance | None:
-    """The instance of the property that the end of a trace violates; None for a deadlock, and for what cannot be judged again."""
+    """The instance of the property that the end of a trace violates; None for a deadlock, and for what cannot be judged
+    again.
+    """
     named = (each for each in instances_of(system, name) if dict(each.shown) == dict(arguments))
     return next((each for each in named if violates(system, each, trace, back_to)), None)
 
 
 def instances_of(system: System, name: str) -> list[Instance]:
     """The instances of a checked property."""
-    return [each for each in (*system.invariants, *system.step_properties, *system.prospects, *system.liveness) if each.of.name == name]
+    return [
+        each
+        for each in (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
+        if each.of.name == name
+    ]
 
 
 def violates(system: System, instance: Instance, trace: Sequence[Step], back_to: int | None = None) -> bool | None:
-    """Whether the end of a trace, or a lasso, violates a property; None for a prospect that takes the graph of all states to be judged."""
+    """Whether the end of a trace, or a lasso, violates a property; None for a prospect that takes the graph of all
+    states to be judged.
+    """
     if isinstance(instance.of, Liveness):
         return is_lasso(system, instance, trace, back_to)
     if isinstance(instance.of, Prospect):

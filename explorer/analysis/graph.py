@@ -45,9 +45,10 @@ def reachable_graph(
 ) -> networkx.MultiDiGraph:
     """The states that the system reaches and the steps between them.
 
-    Nodes are numbers, in the order of a breadth-first search. They have a `state` as shown, a `depth`, whether they are `initial`,
-    and the names of the properties that they violate, as `violates`. Edges have the `action` as shown, and its `name`.
-    `on_progress` is called for each state with the number of states found, and of those whose steps are not known yet.
+    Nodes are numbers, in the order of a breadth-first search. They have a `state` as shown, a `depth`, whether they are
+    `initial`, and the names of the properties that they violate, as `violates`. Edges have the `action` as shown, and
+    its `name`. `on_progress` is called for each state with the number of states found, and of those whose steps are not
+    known yet.
 
     Raises:
         TooLarge: there are more than `most` states.
@@ -84,7 +85,9 @@ def reachable_graph(
             if after is not None and not isinstance(after, Cut):
                 broken = [each.of.name for each in system.step_properties if not judge_end(system, each, state, after)]
                 there = enter(after, graph.nodes[here]["depth"] + 1)
-                graph.add_edge(here, there, action=str(action), name=action.of.name, violates=" ".join(dict.fromkeys(broken)))
+                graph.add_edge(
+                    here, there, action=str(action), name=action.of.name, violates=" ".join(dict.fromkeys(broken))
+                )
     graph.graph["actions"] = list(dict.fromkeys(action.of.name for action in system.actions))
     return graph
 
@@ -107,7 +110,9 @@ def shape(graph: networkx.MultiDiGraph) -> Shape:
 
 
 def diameter(graph: networkx.MultiDiGraph) -> int:
-    """The length of the longest of all shortest paths. What each state reaches in so many steps is a whole number, a bit per state."""
+    """The length of the longest of all shortest paths. What each state reaches in so many steps is a whole number, a
+    bit per state.
+    """
     reached = [1 << node for node in range(len(graph))]
     steps = [list(set(graph.successors(node)) - {node}) for node in range(len(graph))]
     length = 0
@@ -123,13 +128,19 @@ def diameter(graph: networkx.MultiDiGraph) -> int:
 
 def as_dot(graph: networkx.MultiDiGraph) -> str:
     """The graph for Graphviz: initial states are doubly framed, violating ones red."""
-    lines = ["digraph {", "  node [shape=box, fontname=monospace, fontsize=9];", "  edge [fontname=monospace, fontsize=9];"]
+    lines = [
+        "digraph {",
+        "  node [shape=box, fontname=monospace, fontsize=9];",
+        "  edge [fontname=monospace, fontsize=9];",
+    ]
     for node, data in graph.nodes(data=True):
         style = (", peripheries=2" if data["initial"] else "") + (", color=red" if data["violates"] else "")
         label = f"{node}: {data['state']}" + (f"\n{data['violates']} violated" if data["violates"] else "")
         lines.append(f"  {node} [label={_quoted(label)}{style}];")
     for before, after, data in graph.edges(data=True):
-        lines.append(f"  {before} -> {after} [label={_quoted(data['action'])}{', color=red' if data['violates'] else ''}];")
+        lines.append(
+            f"  {before} -> {after} [label={_quoted(data['action'])}{', color=red' if data['violates'] else ''}];"
+        )
     return "\n".join([*lines, "}", ""])
 
 

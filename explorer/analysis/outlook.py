@@ -1,7 +1,8 @@
 """What one state leaves possible, in plain Python: whether a prospect is lost there, or anything can happen at all.
 
-The search marks backwards on the graph of all states, see `explorer.search.prospects`. For one state no graph is needed: what can be
-reached from it along the steps that may be relied on says as much, and there is little of it where hope is lost.
+The search marks backwards on the graph of all states, see `explorer.search.prospects`. For one state no graph is
+needed: what can be reached from it along the steps that may be relied on says as much, and there is little of it where
+hope is lost.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ class Outlook:
     """What a state leaves possible.
 
     Attributes:
-        lost: whether the prospect is lost there; None where too many states would have to be seen to tell.
+        lost: whether the prospect is lost there; None if too many states would have to be seen.
         seen: for a lost one, all states that can be reached along its steps, the state itself first.
     """
 

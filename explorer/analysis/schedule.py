@@ -1,4 +1,6 @@
-"""The same steps in another order: of the orders that lead to the same end, one in which the actor changes least often."""
+"""The same steps in another order: of the orders that lead to the same end, one in which the actor changes least
+often.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,9 @@ def switches(steps: Sequence[Step]) -> int:
 def with_fewest_switches(system: System, violation: Violation) -> Violation:
     """The violation with its trace reordered, if another order has fewer changes of actor; otherwise as it is.
 
-    Each actor's own steps stay in order. The new trace begins and ends in the same states, was executed step by step, and does not
-    violate the property earlier. Where there are too many orders to try, the halves of the trace are put in order one after the other.
+    Each actor's own steps stay in order. The new trace begins and ends in the same states, was executed step by step,
+    and does not violate the property earlier. Where there are too many orders to try, the halves of the trace are put
+    in order one after the other.
     """
     if violation.back_to is not None:
         return violation  # a cycle is what it is
@@ -55,7 +58,9 @@ Judgement = Callable[[Any, Any], bool]
 
 @attrs.frozen(order=True)
 class _Node:
-    """Some steps, done in some order: how often the actor changes at least on any way to the end, and how it came about."""
+    """Some steps, done in some order: how often the actor changes at least on any way to the end, and how it came
+    about.
+    """
 
     at_least: int
     order: tuple[int, ...]

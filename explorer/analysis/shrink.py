@@ -1,7 +1,10 @@
-"""Making a violating walk short: steps are left out, and stretches between states that stay are found again by breadth-first search."""
+"""Making a violating walk short: steps are left out, and stretches between states that stay are found again by
+breadth-first search.
+"""
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum
@@ -10,7 +13,7 @@ from typing import Any
 import attrs
 
 from explorer.search.breadth_first import explore
-from explorer.system import Cut, System, judge_end, successor
+from explorer.system import Cut, ModelError, System, judge_end, successor
 from explorer.trace import violation_at
 from explorer.verdict import DEADLOCK, Budget, Step, Verdict, Violation
 from model.language.declarations import Instance, invariant
@@ -19,7 +22,9 @@ STATES_AT_ONCE = 200_000
 
 
 class Minimal(Enum):
-    """How short a trace is: `GLOBALLY` a shortest one; `LOCALLY` as short as shrinking gets it; `NOT`: the time ran out before that."""
+    """How short a trace is: `GLOBALLY` a shortest one; `LOCALLY` as short as shrinking gets it; `NOT`: the time ran out
+    before that.
+    """
 
     GLOBALLY = "globally"
     LOCALLY = "locally"
@@ -76,7 +81,9 @@ def shrink(
 
 @attrs.frozen
 class _Search:
-    """What a breadth-first search gave: a trace, whether every state up to its end was seen, and how deep it went if not."""
+    """What a breadth-first search gave: a trace, whether every state up to its end was seen, and how deep it went if
+    not.
+    """
 
     found: list[Step] | None
     complete: bool
@@ -86,7 +93,9 @@ class _Search:
 class _Shrinking:
     """Shrinking one violation."""
 
-    def __init__(self, system: System, name: str, seconds: float, states: int, on_progress: Callable[[int], None]) -> None:
+    def __init__(
+        self, system: System, name: str, seconds: float, states: int, on_progress: Callable[[int], None]
+    ) -> None:
         self.system, self.name, self.states = system, name, states
         self.on_progress, self.length = on_progress, 0
         self.ends_at = time.perf_counter() + seconds
@@ -131,7 +140,9 @@ class _Shrinking:
             size = max(1, size // 2)
 
     def replayed(self, before: list[Step], actions: Sequence[Instance]) -> list[Step] | None:
-        """A trace that goes on with some actions, up to where the property is violated; None where one is not enabled or it is not."""
+        """A trace that goes on with some actions, up to where the property is violated; None where one is not enabled
+        or it is not.
+        """
         trace = list(before)
         previous = trace[-2].state if len(trace) > 1 else None
         if self.violates(previous, trace[-1].state):
@@ -148,7 +159,9 @@ class _Shrinking:
     # Finding stretches again
 
     def with_shorter_stretches(self, trace: list[Step], stretch: int) -> tuple[list[Step], bool]:
-        """Replace stretches between two states of the trace by shorter ones, from the last to the first; whether all were looked into."""
+        """Replace stretches between two states of the trace by shorter ones, from the last to the first; whether all
+        were looked into.
+        """
         end, complete = len(trace) - 1, True
         while end > 0 and not self.out_of_time:
             begin = max(0, end - stretch)
@@ -162,19 +175,24 @@ class _Shrinking:
         return trace, complete
 
     def search(self, initial: Sequence[Any], target: Any, depth: int) -> _Search:
-        """The shortest trace of at most so many steps from some states to a state, or to a violation where that is None."""
+        """The shortest trace of at most so many steps from some states to a state, or to a violation where that is
+        None.
+        """
         if depth < 0:
             return _Search(None, True, 0)
         system = self._searched(tuple(initial), target)
         deadlock = target is None and self.name == DEADLOCK
-        symmetry = target is None and tuple(initial) == self.system.initial
-        outcome = explore(
+        explored = functools.partial(
+            explore,
             system,
             Budget(max_depth=depth, max_states=self.states),
             check_deadlock=deadlock,
-            symmetry=symmetry,
             on_progress=lambda progress: self.on_progress(self.length),
         )
+        try:
+            outcome = explored(symmetry=target is None and tuple(initial) == self.system.initial)
+        except ModelError:  # the walks went without symmetry, which the model may not keep
+            outcome = explored(symmetry=False)
         if outcome.reason == "interrupted":  # what was found stays, as short as it is by now
             self.ends_at = 0.0
         found = list(outcome.violations[0].trace) if outcome.violations else None

@@ -1,7 +1,9 @@
-"""Random walks through a system whose states are too many to exhaust. What they find is real; what they do not find may still be there.
+"""Random walks through a system whose states are too many to exhaust. What they find is real; what they do not find may
+still be there.
 
-Walks run in machine code, on the same trees as the search. They are handed out in chunks, in order, and all chunks up to the first one that
-finds a violation are counted. So for a seed and a number of walks, the violation and all counts are the same for any number of threads.
+Walks run in machine code, on the same trees as the search. They are handed out in chunks, in order, and all chunks up
+to the first one that finds a violation are counted. So for a seed and a number of walks, the violation and all counts
+are the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.decision_trees import Program
 from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
 from explorer.compiler.prefilter import Filter
+from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import not_widened
 from explorer.kernels import entry_points, walk_arrays
 from explorer.kernels.arrays import Trees
+from explorer.kernels.statuses import BROKEN_STEP, DEADLOCK, DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP
 from explorer.kernels.walk_arrays import Walker
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.counterexamples import not_replayed
@@ -47,12 +50,13 @@ class Simulation:
         walk: the number of that walk, from 0.
         taken, enabled: per action, how often it was chosen, and how many of its steps were enabled.
         bounds_cut: how many enabled steps each bound disabled.
-        at_depth, at_rest, at_bound, unweighted: how many walks ended for being that deep; for want of any step; because bounds cut all
-            steps; because the weights of all others are 0.
-        unreached: where that was asked for and nothing violated, the statements of actions and properties that ran in no visited state.
+        at_depth, at_rest, at_bound, unweighted: how many walks ended for being that deep; for want of any step; because
+            bounds cut all steps; because the weights of all others are 0.
+        unreached: where that was asked for and nothing violated, the statements of actions and properties that ran in
+            no visited state.
         compiled_paths: how many paths of functions were run in Python.
-        late_paths: how many of them only in the second half of the walks, if there were enough to tell. Where they are many, more walks
-            would see more.
+        late_paths: how many of them only in the second half of the walks, if there were enough of them. Where they are
+            many, more walks would see more.
         seconds: wall-clock time.
         interrupted: whether a KeyboardInterrupt ended it.
     """
@@ -102,12 +106,15 @@ def simulate(
         weights: by action, how likely its steps are compared to others; 1 for those that are left out, and 0 for never.
         check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
         workers: threads; as many as there are processors if None.
-        audit: how many paths of each function to hold against plain Python evaluation.
+        audit: how many paths of each function to compare with plain Python on a random state, too; on its own state
+            every path is.
         coverage: find the statements that ran in no visited state.
-        on_progress: called now and then with the walks and steps made, and the time; a KeyboardInterrupt ends the simulation early.
+        on_progress: called now and then with the walks and steps made, and the time; a KeyboardInterrupt ends the
+            simulation early.
 
     Raises:
-        ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
+        ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
+            domain.
     """
     made = _Walks(system, depth, seed, weights or {}, check_deadlock, audit, coverage)
     return made.run(walks, seconds, workers or os.cpu_count() or 1, on_progress)
@@ -117,7 +124,14 @@ class _Walks(Compiled):
     """A compiled system to walk in."""
 
     def __init__(
-        self, system: System, depth: int, seed: int, weights: Mapping[str, float], check_deadlock: bool, audit: int, coverage: bool
+        self,
+        system: System,
+        depth: int,
+        seed: int,
+        weights: Mapping[str, float],
+        check_deadlock: bool,
+        audit: int,
+        coverage: bool,
     ) -> None:
         self.started = time.perf_counter()
         self.coverage = coverage
@@ -129,7 +143,9 @@ class _Walks(Compiled):
         self.unfiltered = {program: Filter(program) for program in (self.invariants, self.steps)}
         self.filter = Filter(self.actions)
 
-    def run(self, walks: int | None, seconds: float | None, workers: int, on_progress: Callable[[int, int, float], None]) -> Simulation:
+    def run(
+        self, walks: int | None, seconds: float | None, workers: int, on_progress: Callable[[int, int, float], None]
+    ) -> Simulation:
         """Round after round of chunks, each by all threads."""
         size = max(1, STEPS_PER_CHUNK // max(1, self.depth))
         done: list[tuple[Walker, int]] = []
@@ -145,7 +161,7 @@ class _Walks(Compiled):
                     begin = end
                     for walker, status in found:
                         done.append((walker, status))
-                        if status != walk_arrays.DONE:
+                        if status != DONE:
                             return self._simulation(done, paths_at)
                     paths_at.append((begin, self.paths))
                     elapsed = time.perf_counter() - self.started
@@ -153,7 +169,7 @@ class _Walks(Compiled):
                     if begin >= 4 * filtered_at:
                         self.filter = Filter(self.actions, done[-1][0].ends.tolist())
                         filtered_at = begin
-                    done = [(_added(done), walk_arrays.DONE)]
+                    done = [(_added(done), DONE)]
                     if seconds is not None and elapsed >= seconds:
                         break
         except KeyboardInterrupt:
@@ -166,15 +182,16 @@ class _Walks(Compiled):
         walker.place[walk_arrays.WALK], end = part
         while True:
             status = entry_points.walk_on(
-                end, self.depth, self.seed, self.initial, self.weights, self.check_deadlock, len(self.system.invariants),
-                len(self.system.step_properties), self._trees(self.actions, self.filter),
-                self._trees(self.invariants, self.unfiltered[self.invariants]), self._trees(self.steps, self.unfiltered[self.steps]),
-                self.effect_arrays(), walker, (0,) * self.layout.units,
+                end, self.depth, self.seed, self.initial, self.weights, self.check_deadlock,
+                len(self.system.invariants), len(self.system.step_properties), self._trees(self.actions, self.filter),
+                self._trees(self.invariants, self.unfiltered[self.invariants]),
+                self._trees(self.steps, self.unfiltered[self.steps]), self.effect_arrays(), walker,
+                (0,) * self.layout.units,
             )  # fmt: skip
             missed = {
-                walk_arrays.MISSED_ACTION: (self.actions, walker.words),
-                walk_arrays.MISSED_INVARIANT: (self.invariants, walker.words),
-                walk_arrays.MISSED_STEP: (self.steps, walker.pair),
+                MISSED_ACTION: (self.actions, walker.words),
+                MISSED_INVARIANT: (self.invariants, walker.words),
+                MISSED_STEP: (self.steps, walker.pair),
             }.get(status)
             if missed is None:
                 return walker, status
@@ -205,15 +222,21 @@ class _Walks(Compiled):
         return as_arrays(program, found, not_widened(len(program.instances)))
 
     def _simulation(self, done: Sequence[tuple[Walker, int]], paths_at: Sequence[tuple[int, int]]) -> Simulation:
-        last, status = done[-1] if done else (self._walker(), walk_arrays.DONE)
+        last, status = done[-1] if done else (self._walker(), DONE)
         walker = _added(done) if done else last
-        violated = status != walk_arrays.DONE
+        violated = status != DONE
         made = int(last.place[walk_arrays.WALK]) + violated
         half = next(paths for walks, paths in reversed(paths_at) if 2 * walks <= made)
         bounds_cut: Counter[str] = Counter()
         for number, bounds in enumerate(self.effects.bounds):
             bounds_cut.update({bound: int(walker.cut_steps[number]) for bound in bounds if walker.cut_steps[number]})
-        counted = (walk_arrays.AT_DEPTH, walk_arrays.AT_REST, walk_arrays.AT_BOUND, walk_arrays.UNWEIGHTED, walk_arrays.STEPS)
+        counted = (
+            walk_arrays.AT_DEPTH,
+            walk_arrays.AT_REST,
+            walk_arrays.AT_BOUND,
+            walk_arrays.UNWEIGHTED,
+            walk_arrays.STEPS,
+        )
         at_depth, at_rest, at_bound, unweighted, steps = (int(walker.place[at]) for at in counted)
         programs = (self.invariants, self.steps, self.actions)
         return Simulation(
@@ -230,7 +253,9 @@ class _Walks(Compiled):
             at_rest=at_rest,
             at_bound=at_bound,
             unweighted=unweighted,
-            unreached=tuple(missed for program in programs for missed in unreached(program)) if self.coverage and not violated else (),
+            unreached=tuple(missed for program in programs for missed in unreached(program))
+            if self.coverage and not violated
+            else (),
             compiled_paths=self.paths,
             late_paths=self.paths - half if half and not violated else None,
             seconds=time.perf_counter() - self.started,
@@ -247,16 +272,18 @@ class _Walks(Compiled):
         """The violation at the end of a walk, each of whose steps is executed again in plain Python."""
         domain, length = self.system.domain, int(walker.place[walk_arrays.STEP])
         number = int(walker.place[walk_arrays.TREE])
-        states = [state for state in self.system.initial if self._leads_here(state, walker.path[:length].tolist(), walker)]
+        states = [
+            state for state in self.system.initial if self._leads_here(state, walker.path[:length].tolist(), walker)
+        ]
         if not states:
             raise not_replayed(f"its {length} steps do not lead where the walk stands", ())
         steps = [Step(None, states[0])]
         for tree in walker.path[:length].tolist():
             action = self.system.actions[tree]
             steps.append(Step(action, successor(action, steps[-1].state, domain)))
-        if status == walk_arrays.DEADLOCK:
+        if status == DEADLOCK:
             return violation_at(self.system, None, steps)
-        of = self.system.step_properties if status == walk_arrays.BROKEN_STEP else self.system.invariants
+        of = self.system.step_properties if status == BROKEN_STEP else self.system.invariants
         return violation_at(self.system, of[number], steps)
 
     def _leads_here(self, state: Any, path: Sequence[int], walker: Walker) -> bool:

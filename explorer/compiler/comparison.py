@@ -1,7 +1,8 @@
-"""The plain-Python side of every comparison: states from packed words, and packed words from what a plain action returned.
+"""The plain-Python side of every comparison: states from packed words, and packed words from what a plain action
+returned.
 
-Each learned path is compared once, so this must be quick. Most parts of a state were met before in another state, and most parts of a next
-state are the objects of the state before: neither are made or looked at again.
+Each learned path is compared once, so this must be quick. Most parts of a state were met before in another state, and
+most parts of a next state are the objects of the state before: neither are made or looked at again.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ class PlainStates:
             case Fields() if type(after) is type(before) is slot.domain.cls:
                 for name, of in slot.slots.items():
                     self._pack(of, getattr(before, name), getattr(after, name), words, cut)
-            case Elements() if type(after) is type(before) is tuple and (slot.length is None) <= (len(after) == len(before)):
+            case Elements() if type(after) is type(before) is tuple and (slot.length is None) <= (
+                len(after) == len(before)
+            ):
                 self._pack_elements(slot, before, after, words, cut)
             case _:
                 self._pack_whole(slot, after, words, cut)

@@ -1,7 +1,7 @@
 """Views of sets and tuples; see `explorer.compiler.views`.
 
-Python does not ask a tuple on the right of `%` for its elements in a way that a view could answer. So that view is `NeededWhole`: the
-function is run again, and finds a real tuple in its place.
+Python does not ask a tuple on the right of `%` for its elements in a way that a view could answer. So that view is
+`NeededWhole`: the function is run again, and finds a real tuple in its place.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from explorer.compiler.views import Ordered, Reader, View, outlived, plain
 
 SLOTS = Leaf | Fields | Elements | Members | Presence
 _OPERATORS = compile("a % b\na %= b\na |= b\na &= b\na -= b\na ^= b", "", "exec")
-_SYMBOLS = {(each.opcode, each.arg): each.argrepr for each in dis.get_instructions(_OPERATORS) if each.opname == "BINARY_OP"}
+_SYMBOLS = {
+    (each.opcode, each.arg): each.argrepr for each in dis.get_instructions(_OPERATORS) if each.opname == "BINARY_OP"
+}
 
 
 def _operator_of_caller(calls: int = 1) -> str:
@@ -56,7 +58,9 @@ class SetView(View, Set):
         return position is not None and self._is_in(self.__cells__[position])
 
     def __iter__(self) -> Iterator[Any]:
-        """All is read before the first member comes: which one that is must not matter, and it can be tried whether it does."""
+        """All is read before the first member comes: which one that is must not matter, and it can be tried whether it
+        does.
+        """
         return iter(self.__recorder__.in_some_order(list(self.__one_by_one__())))
 
     def __one_by_one__(self) -> Iterator[Any]:
@@ -82,7 +86,11 @@ class SetView(View, Set):
 
     def _cells_of(self, other: Iterable[Any]) -> Sequence[Leaf | bool] | None:
         """The other set, cell by cell of this one; None where that is impossible."""
-        if isinstance(other, SetView) and other.__slot__.members == self.__slot__.members and other.__recorder__ is self.__recorder__:
+        if (
+            isinstance(other, SetView)
+            and other.__slot__.members == self.__slot__.members
+            and other.__recorder__ is self.__recorder__
+        ):
             return other.__cells__
         cells = [False] * len(self.__cells__)
         for member in _one_by_one(other):
@@ -93,13 +101,17 @@ class SetView(View, Set):
         return cells
 
     def _cellwise(self, other: Any, combine: Any, otherwise: Any) -> Any:
-        """Combine with the other set cell by cell, or member by member where the other holds what this one can never hold."""
+        """Combine with the other set cell by cell, or member by member where the other holds what this one can never
+        hold.
+        """
         if not isinstance(other, Set):
             return NotImplemented
         cells = self._cells_of(other)
         if cells is None:
             return otherwise(frozenset(self), frozenset(other))
-        return SetView(self.__recorder__, self.__slot__, [combine(a, b) for a, b in zip(self.__cells__, cells, strict=True)])
+        return SetView(
+            self.__recorder__, self.__slot__, [combine(a, b) for a, b in zip(self.__cells__, cells, strict=True)]
+        )
 
     def _either(self, a: Leaf | bool, b: Leaf | bool) -> Leaf | bool:
         if a is b or b is False:
@@ -149,7 +161,9 @@ class SetView(View, Set):
 
     @staticmethod
     def _right_of(other: Any, result: Callable[[], Any]) -> Any:
-        """What an operator gives with this set on its right: a set that can change stays one, and does change if it is assigned to."""
+        """What an operator gives with this set on its right: a set that can change stays one, and does change if it is
+        assigned to.
+        """
         if not isinstance(other, Set):
             return NotImplemented
         if type(other) is not set:
@@ -200,7 +214,9 @@ def _as_set(members: Iterable[Any]) -> Set:
 
 
 class TupleView(Ordered, Sequence):
-    """A tuple of the state: each cell is the slot of an element not looked at yet, or a value. The length is read when first needed."""
+    """A tuple of the state: each cell is the slot of an element not looked at yet, or a value. The length is read when
+    first needed.
+    """
 
     __slots__ = ("__kept__", "__made__", "__recorder__", "__slot__")
     __class__ = property(lambda self: tuple)  # for isinstance and for what dispatches on types
@@ -215,7 +231,9 @@ class TupleView(Ordered, Sequence):
     def __cells__(self) -> Sequence[Any]:
         if self.__made__ is None:
             length = self.__slot__.length
-            self.__made__ = self.__slot__.slots if length is None else self.__slot__.slots[: self.__recorder__.view(length)]
+            self.__made__ = (
+                self.__slot__.slots if length is None else self.__slot__.slots[: self.__recorder__.view(length)]
+            )
         return self.__made__
 
     def __repr__(self) -> str:
@@ -244,11 +262,15 @@ class TupleView(Ordered, Sequence):
 
     def __add__(self, other: Any) -> Any:
         cells = self._other_cells(other)
-        return NotImplemented if cells is None else TupleView(self.__recorder__, self.__slot__, (*self.__cells__, *cells))
+        return (
+            NotImplemented if cells is None else TupleView(self.__recorder__, self.__slot__, (*self.__cells__, *cells))
+        )
 
     def __radd__(self, other: Any) -> Any:
         cells = self._other_cells(other)
-        return NotImplemented if cells is None else TupleView(self.__recorder__, self.__slot__, (*cells, *self.__cells__))
+        return (
+            NotImplemented if cells is None else TupleView(self.__recorder__, self.__slot__, (*cells, *self.__cells__))
+        )
 
     def __mul__(self, times: int) -> TupleView:
         return TupleView(self.__recorder__, self.__slot__, tuple(self.__cells__) * times)

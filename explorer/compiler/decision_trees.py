@@ -1,29 +1,23 @@
 """Decision trees, grown path by path, that a kernel walks instead of running Python.
 
-One tree per action or invariant instance. A tree is made of *branches*, one 64-bit number each: `UNKNOWN` (no path learned yet),
-`PENDING` (the kernel has asked for it), `NOTHING` (not enabled, or holds), an *effect* from `FIRST_EFFECT` on (what the step writes, which
-bounds cut it, or that the invariant is false), or, with the highest bit set, a *node*: the leaf of the layout that is tested next, and
-where the branches for its packed values begin.
+One tree per action or invariant instance. A tree is made of *branches*, one 64-bit number each: `UNKNOWN` (no path
+learned yet), `PENDING` (the kernel has asked for it), `NOTHING` (not enabled, or holds), an *effect* from
+`FIRST_EFFECT` on (what the step writes, which bounds cut it, or that the invariant is false), or, with the highest bit
+set, a *node*: the leaf of the layout that is tested next, and where the branches for its packed values begin.
 
 Trees are caches of pure functions: they may be grown in any order, anywhere, and always mean the same.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
-from explorer.compiler.comparison import PlainStates
-from explorer.compiler.containers import NeededWhole
-from explorer.compiler.effects import FIRST_EFFECT, Column, Effects
+from explorer.compiler.effects import FIRST_EFFECT, Column
 from explorer.compiler.layout import Layout, Leaf
-from explorer.compiler.permutations import Image, Permutation, families
-from explorer.compiler.tracing import Recorder
-from explorer.compiler.views import plain, tracing_errors
-from explorer.system import RAISED, Cut, ModelError, failed, judge, line_of, successor, verdict_of, where
+from explorer.system import impure
 from model.language.declarations import Instance
 
 MOST_BRANCHES = 1 << 28
@@ -40,68 +34,20 @@ NODE = 1 << 63
 TEST = NODE | (1 << BRANCHES_FIELD) - 1  # what of a node says what it tests
 
 
-class Program:
+class DecisionTrees:
     """The trees of some instances.
 
     Attributes:
+        instances, layout: whose trees they are, and the layout of the states, or of the steps, that they read.
         branches: the trees. The first branches are the roots, one per instance.
-        layout: that of the states, or of the steps, which the trees read.
-        effects: shared among programs over one layout.
-        paths: how many paths were learned, which is how often Python ran a function on a traced view.
-        examples: for each of them, the instance's number and the packed state on which it was learned.
     """
 
-    def __init__(
-        self, layout: Layout, instances: Sequence[Instance], effects: Effects, audit: int, permutations: Sequence[Permutation] = ()
-    ) -> None:
+    def __init__(self, layout: Layout, instances: Sequence[Instance]) -> None:
         self.instances = instances
-        self.effects = effects
+        self.layout = layout
         self.branches = Column(np.uint64, most=MOST_BRANCHES)
         self.branches.extend(len(instances))
-        self.paths = 0
-        self.examples: list[tuple[int, Any]] = []
-        self.layout = layout
-        self._first: list[tuple[int, Image | None]] = [(number, None) for number in range(len(instances))]
-        self._others: list[list[tuple[int, Image]]] = [[] for _ in instances]
-        images: dict[int, Image] = {}
-        for first, family in families(instances, permutations):
-            for number, permutation in family:
-                image = images.get(permutation) or images.setdefault(permutation, Image.under(permutations[permutation], layout))
-                self._first[number] = first, image
-                self._others[first].append((number, image))
-        self._moved: dict[tuple[int, Image], int] = {}
         self._tests = {leaf: list(_tests_of(leaf)) for leaf in layout.root.leaves() if leaf.width}
-        self._audits = {instance.of.name: audit for instance in instances}
-        self._random = random.Random(0)
-        self._plain_states = PlainStates(layout)
-
-    def learn(self, number: int, words: Any) -> None:
-        """Run an instance on a state, and graft the path that it took onto its tree, unless the path is known.
-
-        It is the first of the instance's family that is run, and the family's other trees take images of its path.
-
-        Raises:
-            ModelError: the function raised, returned what it must not, did what cannot be traced, or took a path that contradicts an
-                earlier one, so that it is no pure function of the state.
-        """
-        if self._end(number, words) not in (UNKNOWN, PENDING):
-            return
-        first, image = self._first[number]
-        path, reference = self._trace(number, words)
-        self.paths += 1
-        self.examples.append((number, words))
-        self._graft(first, path, reference)
-        for other, moved in self._others[first]:
-            self._graft(other, moved.of_path(path), self._image_of(reference, moved))
-        self._compare(number, words, self._end(number, words))
-        name = self.instances[number].of.name
-        if self._audits[name] > 0:
-            self._audits[name] -= 1
-            self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
-
-    def _image_of(self, reference: int, image: Image) -> int:
-        """The reference of the image of what a reference means."""
-        return reference
 
     @staticmethod
     def node(branch: int) -> tuple[tuple[int, int, int], int]:
@@ -109,7 +55,9 @@ class Program:
         return (branch & 63, branch >> WORD_FIELD & 63, branch >> WIDTH_AT & 63), (branch & ~NODE) >> BRANCHES_FIELD
 
     def path(self, number: int, words: Any) -> tuple[tuple[tuple[tuple[int, int, int], int], ...], int]:
-        """The known path of one instance for a packed state: what it tests with which values, and the branch where it ends."""
+        """The known path of one instance for a packed state: what it tests with which values, and the branch where it
+        ends.
+        """
         position, tests = number, []
         while (reference := self.branches.cells[position]) & NODE:
             field, first = self.node(reference)
@@ -117,17 +65,6 @@ class Program:
             tests.append((field, value))
             position = first + value
         return tuple(tests), reference
-
-    def leaf(self, number: int, words: Any) -> int:
-        """The position of the branch where the known path of one instance for a packed state ends, in the tree of the first of its
-        family: equal for paths that differ by names only."""
-        first, image = self._first[number]
-        origin = image.origin_of(words) if image else words
-        cells, position = self.branches.cells, first
-        while (branch := cells[position]) & NODE:
-            (word, shift, width), begin = self.node(branch)
-            position = begin + (int(origin[word]) >> shift & ((1 << width) - 1))
-        return position
 
     def _end(self, number: int, words: Any) -> int:
         """The branch where the known path of one instance for a packed state ends."""
@@ -137,84 +74,6 @@ class Program:
             value = words[branch & 63] >> (branch >> WORD_FIELD & 63) & (1 << (branch >> WIDTH_AT & 63)) - 1
             branch = cells[((branch & ~NODE) >> BRANCHES_FIELD) + value]
         return branch
-
-    def evaluate(self, number: int, words: Any) -> Any:
-        """What one instance's tree says of a packed state, growing it where need be.
-
-        Returns:
-            For an action None, a `Cut`, or the next state's words; for an invariant whether it holds.
-        """
-        self.learn(number, words)
-        return self._meant(self._end(number, words), words)
-
-    def _trace(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
-        """The path of the first of an instance's family, in the state whose image the words hold, and what it leads to."""
-        recorder, result = self._run(number, words)
-        if recorder.any_order:
-            self._try_other_order(number, words, result)
-        return recorder.path, self._reference(result)
-
-    def _run(self, number: int, words: Any, **how: Any) -> tuple[Recorder, Any]:
-        """A run of the first of an instance's family, and what came out."""
-        first, image = self._first[number]
-        tracing_errors().clear()
-        recorder = Recorder(self.layout, words, image.origin_of_leaf if image else None, **how)
-        try:
-            result = self._traced(self.instances[first], recorder)
-            if tracing_errors():  # which the function has swallowed
-                raise tracing_errors()[0]
-            return recorder, result
-        except NeededWhole as needed:
-            whole = {*how.get("whole", ()), needed.slot}
-            plain(recorder.view(needed.slot))
-            known = list(recorder.path)
-        except ModelError:
-            raise
-        except RAISED as error:
-            self._explain(self.instances[number], words, error)
-        finally:
-            recorder.close()
-        return self._run(number, words, **{**how, "whole": whole, "known": known})
-
-    def _try_other_order(self, number: int, words: Any, result: Any) -> None:
-        """Refuse a function that gives something else where the members of sets come in another order."""
-        image = self._first[number][1]
-        other = self._run(number, words, backwards=True)[1]
-        if other == result:
-            return
-        origin = tuple(image.origin_of(words)) if image else words
-        if self._meant(self._reference(other), origin) != self._meant(self._reference(result), origin):
-            instance = self.instances[number]
-            raise ModelError(
-                f"{instance} depends on the order in which the members of a set come, which differs between equal sets\n"
-                f"  {where(instance)}\n  in the state {self.layout.domain.show(self.layout.unpack(words))}\n"
-                "  take min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
-            )
-
-    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        """Run the instance on the view of a state; what comes out, as `_reference` takes it."""
-        raise NotImplementedError
-
-    def _reference(self, result: Any) -> int:
-        """The branch for what came out of a run."""
-        raise NotImplementedError
-
-    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        """The same result from plain evaluation on the plain state that the words hold, in a form that `_meant` compares."""
-        raise NotImplementedError
-
-    def _meant(self, reference: int, words: Any) -> Any:
-        """What a reference says of a state, in the form of `_plain`."""
-        raise NotImplementedError
-
-    def _explain(self, instance: Instance, words: Any, error: BaseException) -> NoReturn:
-        """Raise the error of the plain function, if it has one; otherwise say that and where tracing failed."""
-        self._plain(instance, self._state(words), words)
-        raise self._cannot_be_compiled(instance, error) from error
-
-    @staticmethod
-    def _cannot_be_compiled(instance: Instance, error: BaseException) -> ModelError:
-        return ModelError(f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {line_of(error) or where(instance)}")
 
     def _graft(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
         """Add a path. What a kernel may already see is written last."""
@@ -226,86 +85,16 @@ class Program:
                     found = tested | self.branches.extend(1 << width) << BRANCHES_FIELD
                     cells[position] = found
                 elif found & TEST != tested:
-                    raise self._impure(number)
+                    raise impure(self.instances[number])
                 position = ((found & ~NODE) >> BRANCHES_FIELD) + (raw >> low & (1 << width) - 1)
         if cells[position] not in (UNKNOWN, PENDING, reference):
-            raise self._impure(number)
+            raise impure(self.instances[number])
         cells[position] = reference
-
-    def _impure(self, number: int) -> ModelError:
-        instance = self.instances[number]
-        return ModelError(
-            f"{instance} is not a pure function of the state: with equal values read it went on differently\n  {where(instance)}\n"
-            "  look for randomness, time, globals, caches and iteration in an order that varies"
-        )
-
-    def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
-        """Hold a path of the first of a family against plain evaluation, on its own state and on one that differs wherever it did not
-        look, and hold one of its images against plain evaluation on the image of that state."""
-        instance = self.instances[first]
-        twin, state = self._twin(words, path)
-        self._compare(first, twin, reference, state)
-        if not self._others[first]:
-            return
-        number, image = self._random.choice(self._others[first])
-        other, moved = self.instances[number], image.of_state(twin)
-        state = self.layout.unpack(moved)
-        if self._plain(other, state, moved) != self._meant(self._image_of(reference, image), moved):
-            raise ModelError(
-                f"{other.of.name} tells names apart, which the model declares interchangeable: {other} does not do to a state what\n"
-                f"  {instance} does to its image; explore without symmetry\n"
-                f"  {where(other)}\n  in the state {self.layout.domain.show(state)}\n"
-                "  look for names that are not declared (`names=`, `by=`), for parameters too, and for names that are treated specially"
-            )
-
-    def _compare(self, number: int, words: Any, reference: int, state: Any = None) -> None:
-        """Hold what a path leads to against plain evaluation."""
-        instance, state = self.instances[number], self._state(words) if state is None else state
-        tracing_errors().clear()
-        result = self._plain(instance, state, words)
-        if tracing_errors():  # it holds a part of an earlier run's state
-            raise self._cannot_be_compiled(instance, tracing_errors()[0])
-        if result != self._meant(reference, words):
-            raise ModelError(
-                f"{instance} does not mean the same when it is traced: plain Python gives another result\n  {where(instance)}\n"
-                f"  in the state {self.layout.domain.show(state)}\n"
-                "  look for tests of identity or type (`is`, `type(...) is`), and for anything outside the state"
-            )
-
-    def _state(self, words: Any) -> Any:
-        """The plain state that the words hold.
-
-        Raises:
-            ModelError: it is not the state that they were packed from, as its records change what they are made of each time.
-        """
-        state = self._plain_states.unpacked(words)
-        if self._plain_states.makes_rules and self.layout.pack(state) != tuple(words):
-            raise ModelError(
-                "a record of the state changes what it is made of (in __attrs_post_init__ or a converter), and changes it again when\n"
-                f"  it is made of its own fields\n  in the state {self.layout.domain.show(state)}"
-            )
-        return state
-
-    def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> tuple[Any, Any]:
-        """A state, packed and plain, of random values in place of all that the path did not read; the state itself where packing the
-        random one again would change it."""
-        read = {leaf for leaf, _ in path}
-        twin = list(words)
-        for leaf in self._tests:
-            if leaf not in read:
-                twin[leaf.word] &= ~(leaf.mask << leaf.shift)
-                twin[leaf.word] |= int(self._random.random() * leaf.size) << leaf.shift
-        try:
-            state = self.layout.unpack(twin)
-            packed = self.layout.pack(state)
-        except RAISED:  # a record's own validation may refuse a random combination
-            return words, self._plain_states.unpacked(words)
-        agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
-        return (packed, state) if agrees else (words, self._plain_states.unpacked(words))
 
 
 def _tests_of(leaf: Leaf) -> Iterator[tuple[int, int, int]]:
-    """The nodes that test a leaf, the highest bits first: what each tests, the lowest of its bits in the leaf, and how many they are.
+    """The nodes that test a leaf, the highest bits first: what each tests, the lowest of its bits in the leaf, and how
+    many they are.
 
     A leaf of many bits takes several, as a node has a branch for every value.
     """
@@ -322,64 +111,3 @@ def tested_sizes(layout: Layout) -> dict[tuple[int, int, int], int]:
         if leaf.width
         for _, low, width in _tests_of(leaf)
     }
-
-
-class ActionProgram(Program):
-    """The trees of action instances."""
-
-    def known_successors(self, words: Any) -> list[tuple[int, ...]]:
-        """The words of the states after a packed state, as far as paths are known."""
-        ends = (self._end(number, words) for number in range(len(self.instances)))
-        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self._meant(end, words), tuple)]
-
-    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        result = instance.apply(recorder.root())
-        return None if result is None else recorder.writes(result)
-
-    def _reference(self, result: Any) -> int:
-        return NOTHING if result is None else self.effects.reference(result)
-
-    def _image_of(self, reference: int, image: Image) -> int:
-        if reference == NOTHING:
-            return NOTHING
-        found = self._moved.get((reference, image))
-        if found is None:
-            result = image.of_result(self.effects.results[reference - FIRST_EFFECT])
-            found = self._moved[reference, image] = self.effects.reference(result)
-        return found
-
-    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        try:
-            after = instance.apply(state)
-        except RAISED as error:
-            raise failed(instance, error, state, self.layout.domain) from error
-        try:
-            return None if after is None else self._plain_states.packed(words, state, after)
-        except RAISED:
-            successor(instance, state, self.layout.domain)  # raises what says more
-            raise
-
-    def _meant(self, reference: int, words: Any) -> Any:
-        if reference == NOTHING:
-            return None
-        row = reference - FIRST_EFFECT
-        effects = self.effects
-        if cut := int(effects.cut.array[row]):
-            return Cut(effects.bounds[cut - 1])
-        return effects.after(row, words)
-
-
-class InvariantProgram(Program):
-    """The trees of invariant instances."""
-
-    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        return bool(verdict_of(instance, instance.apply(recorder.root())))
-
-    def _reference(self, result: Any) -> int:
-        return NOTHING if result else VIOLATED
-
-    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        return bool(judge(instance, state, self.layout.domain))
-
-    def _meant(self, reference: int, words: Any) -> Any:
-        return reference == NOTHING

@@ -1,18 +1,22 @@
-"""What steps do, as arrays that kernels read: bits that stay, bits that are set, copies from leaf to leaf, and what bounds cut."""
+"""What steps do, as arrays that kernels read: bits that stay, bits that are set, copies from leaf to leaf, and what
+bounds cut.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from explorer.compiler.layout import Leaf
 from explorer.compiler.tracing import OutOfBounds, Update
-from explorer.memory import reserve
+from explorer.memory import address_space, reserve
 from explorer.system import ModelError
 
 MOST_ENTRIES, MOST_CUTS = 1 << 24, 1024
+FEWEST_ENTRIES, SHARES = 1 << 12, 64  # a column takes one of so many shares of an address space that is limited
 
 COPY_FIELD = 7  # bits for each part of a copy: a width may be 64
 
@@ -29,6 +33,9 @@ class Column:
     """
 
     def __init__(self, dtype: Any, *row: int, most: int = MOST_ENTRIES) -> None:
+        room = address_space()
+        if room is not None:
+            most = min(most, max(FEWEST_ENTRIES, room // SHARES // (math.prod(row) * np.dtype(dtype).itemsize)))
         self.array = reserve((most, *row), dtype)
         self.cells = memoryview(self.array)
         self.length = 0
@@ -38,7 +45,9 @@ class Column:
         first = self.length
         self.length += count
         if self.length > len(self.array):
-            raise ModelError(f"the model's functions have too many paths: more than {len(self.array):,} branches; lower the bounds")
+            raise ModelError(
+                f"the model's functions have too many paths: more than {len(self.array):,} branches; lower the bounds"
+            )
         return first
 
     def append(self, row: Any) -> int:
@@ -52,12 +61,13 @@ class Effects:
     """What a step does, once for all trees: row i of each column belongs to the branch `FIRST_EFFECT + i`.
 
     Attributes:
-        writes: per word the bits that stay, then per word the bits that are set, then where the copies begin (upper half) and end (lower).
-        copies: one number per copy from the state before to the state after: word, shift and width of what is copied, then word and
-            shift of where it goes, `COPY_FIELD` bits each from the lowest.
+        writes: per word the bits that stay, then per word the bits that are set, then where the copies begin (upper
+            half) and end (lower).
+        copies: one number per copy from the state before to the state after: word, shift and width of what is copied,
+            then word and shift of where it goes, `COPY_FIELD` bits each from the lowest.
         cut: the number of the set of bounds that cuts the step, plus one; 0 for a step that happens.
         bounds: the sets of bounds, by number.
-        results: what row i means.
+        results: what row i means; None if it was learned in another process.
     """
 
     def __init__(self, words: int) -> None:
@@ -65,7 +75,7 @@ class Effects:
         self.copies = Column(np.uint64)
         self.cut = Column(np.uint32)
         self.bounds: list[frozenset[str]] = []
-        self.results: list[Update | OutOfBounds] = []
+        self.results: list[Any] = []
         self._words = words
         self._numbers: dict[Any, int] = {}
 
@@ -85,7 +95,9 @@ class Effects:
         if isinstance(result, OutOfBounds):
             if result.bounds not in self.bounds:
                 if len(self.bounds) == MOST_CUTS:
-                    raise ModelError(f"more than {MOST_CUTS} different sets of bounds cut steps; give the model fewer bounds")
+                    raise ModelError(
+                        f"more than {MOST_CUTS} different sets of bounds cut steps; give the model fewer bounds"
+                    )
                 self.bounds.append(result.bounds)
             self.cut.array[row] = self.bounds.index(result.bounds) + 1
         else:
@@ -102,19 +114,25 @@ class Effects:
     def after(self, row: int, words: Sequence[int]) -> tuple[int, ...]:
         """The words of the state after an effect that happens, on a state's words."""
         *writes, copies = map(int, self.writes.array[row])
-        after = [word & keep | put for word, keep, put in zip(words, writes[: self._words], writes[self._words :], strict=True)]
+        after = [
+            word & keep | put
+            for word, keep, put in zip(words, writes[: self._words], writes[self._words :], strict=True)
+        ]
         for copy in self.copies.array[copies >> 32 : copies & (1 << 32) - 1].tolist():
-            word, shift, width, to, to_shift = (copy >> place * COPY_FIELD & (1 << COPY_FIELD) - 1 for place in range(5))
+            word, shift, width, to, to_shift = (
+                copy >> place * COPY_FIELD & (1 << COPY_FIELD) - 1 for place in range(5)
+            )
             after[to] |= (words[word] >> shift & (1 << width) - 1) << to_shift
         return tuple(after)
 
 
-def _joined(copies: Sequence[tuple[Leaf, Leaf]]) -> list[list[int]]:
+def _joined(copies: Iterable[tuple[Leaf, Leaf]]) -> list[list[int]]:
     """Copies as (target's word and shift, source's word and shift, width), neighbours that move together made one."""
     joined: list[list[int]] = []
     for target, source in sorted(copies, key=lambda copy: (copy[0].word, copy[0].shift)):
         last = joined[-1] if joined else [-1] * 5
-        if (last[0], last[1] + last[4], last[2], last[3] + last[4]) == (target.word, target.shift, source.word, source.shift):
+        ends = (last[0], last[1] + last[4], last[2], last[3] + last[4])
+        if ends == (target.word, target.shift, source.word, source.shift):
             last[4] += target.width
         else:
             joined.append([target.word, target.shift, source.word, source.shift, target.width])

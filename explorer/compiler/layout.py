@@ -1,8 +1,8 @@
 """A static layout packs a state bijectively into a few 64-bit words.
 
-Every scalar of the state, every possible member of a set and every sequence length is a `Leaf`: some bits of one word. What an absent
-element would occupy (behind the end of a sequence, inside None) is zero, so that equal states have equal words. The layout follows
-from the domain alone: it is the same on every machine.
+Every scalar of the state, every possible member of a set and every sequence length is a `Leaf`: some bits of one word.
+What an absent element would occupy (behind the end of a sequence, inside None) is zero, so that equal states have equal
+words. The layout follows from the domain alone: it is the same on every machine.
 """
 
 from __future__ import annotations
@@ -186,13 +186,19 @@ class Layout:
             return self._leaf(domain, path)
         match domain:
             case Struct(fields=fields):
-                return Fields(domain, {name: self._slot(of, f"{path}.{name}" if path else name) for name, of in fields.items()})
+                return Fields(
+                    domain, {name: self._slot(of, f"{path}.{name}" if path else name) for name, of in fields.items()}
+                )
             case ArrayOf(of=of, length=length):
                 return Elements(domain, None, self._elements(of, length, path))
             case SequenceOf(of=of, max_length=length):
-                return Elements(domain, self._leaf(Integers(0, length), f"len({path})"), self._elements(of, length, path))
+                return Elements(
+                    domain, self._leaf(Integers(0, length), f"len({path})"), self._elements(of, length, path)
+                )
             case SetOf(of=of):
-                self._refuse_unless(self._count(of) <= WORD_BITS * MOST_WORDS, path, "a set with that many possible members")
+                self._refuse_unless(
+                    self._count(of) <= WORD_BITS * MOST_WORDS, path, "a set with that many possible members"
+                )
                 members = tuple(of.values())
                 bits = tuple(self._leaf(BOOLEAN, f"{of.show(member)} in {path}") for member in members)
                 return Members(domain, members, bits, {member: i for i, member in enumerate(members)})
@@ -240,5 +246,6 @@ class Layout:
     def _refuse_unless(fits: bool, path: str, what: str) -> None:
         if not fits:
             raise ModelError(
-                f"{path}: {what} does not fit into a packed state of at most {MOST_WORDS} words of {WORD_BITS} bits; lower the bounds"
+                f"{path}: {what} does not fit into a packed state of at most {MOST_WORDS} words of {WORD_BITS} bits; "
+                "lower the bounds"
             )

@@ -1,13 +1,14 @@
 """Images under permutations of names: of plain values, packed states, instances, and what was learned of them.
 
-Where names are interchangeable, fetch(follower b2, leader b0) does with a state what fetch(follower b1, leader b0) does with the image of
-that state under the exchange of b1 and b2. So of each *family* of instances that are images of one another only the first is ever run on a
-traced view. What it reads, tests and writes, moved to where the names' images are, is what another member reads, tests and writes.
+Where names are interchangeable, fetch(follower b2, leader b0) does with a state what fetch(follower b1, leader b0) does
+with the image of that state under the exchange of b1 and b2. So a path of the first of a *family* of instances, which
+are images of one another, serves all members: what it reads, tests and writes, moved to where the names' images are, is
+what another member reads, tests and writes. `explorer.compiler.equivariance` runs the others to see that this is so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -41,34 +42,57 @@ def permuted(domain: Any, value: Any, permutation: Permutation) -> Any:
     return value
 
 
+def names_in(domain: Any, path: str = "") -> Iterator[tuple[str, str, str, range]]:
+    """The places of names inside a domain: where it is, whether names are values or positions there, of which set, and
+    which ones.
+    """
+    match domain:
+        case Integers(low=low, high=high, names=names) if names:
+            yield path, "room", names, range(low, high + 1)
+        case Maybe(of=of) | SetOf(of=of) | SequenceOf(of=of):
+            yield from names_in(of, path)
+        case ArrayOf(of=of, length=length, by=by):
+            if by:
+                yield path, "places", by, range(length)
+            yield from names_in(of, path)
+        case Struct(fields=fields):
+            for name, of in fields.items():
+                yield from names_in(of, f"{path}.{name}" if path else name)
+
+
 @attrs.frozen(eq=False)
 class Image:
     """What a permutation of names does to packed states.
 
     Attributes:
+        permutation: which one.
         moves: for every leaf, the leaf where its image is, and the packed image of each packed value.
-        origins: for every leaf, the packed value in a state for each packed value at the leaf's target in the state's image.
-        holders: for leaves of names that may be absent, the leaf that tells, and the most that it holds where they are. What is absent is
-            packed as 0, which is also a name; the image of the name is not that of nothing.
+        origins: for every leaf, the packed value in a state for each packed value at the leaf's target in the state's
+            image.
+        holders: for leaves of names that may be absent, the leaf that tells, and the most that it holds where they are.
+            What is absent is packed as 0, which is also a name; the image of the name is not that of nothing.
     """
 
+    permutation: Permutation
     moves: Mapping[Leaf, tuple[Leaf, Sequence[int]]]
-    origins: Mapping[Leaf, Mapping[int, int]]
+    origins: Mapping[Leaf, Sequence[int] | Mapping[int, int]]
     holders: Mapping[Leaf, tuple[Leaf, int]]
 
     @classmethod
     def under(cls, permutation: Permutation, layout: Layout) -> Image:
-        codes_of: dict[Any, list[int]] = {}  # once per domain
+        codes_of: dict[Any, Sequence[int]] = {}  # once per domain
 
-        def codes(domain: Any) -> list[int]:
+        def codes(domain: Any) -> Sequence[int]:
+            if not any(names_in(domain)):
+                return range(domain.size)  # nothing of it moves; a scalar of 20 bits would fill memory
             if domain not in codes_of:
                 codes_of[domain] = [domain.encode(permuted(domain, value, permutation)) for value in domain.values()]
             return codes_of[domain]
 
         moves = dict(_moves(layout.root, layout.root, permutation, codes))
-        origins = {leaf: {code: value for value, code in enumerate(codes)} for leaf, (_, codes) in moves.items()}
-        holders = {leaf: holder for leaf, holder in _holders(layout.root, None) if moves[leaf][1][0]}
-        return cls(moves, origins, holders)
+        origins = {leaf: _inverse(codes) for leaf, (_, codes) in moves.items()}
+        absent = {leaf: holder for leaf, holder in holders(layout.root) if moves[leaf][1][0]}
+        return cls(permutation, moves, origins, absent)
 
     def of_state(self, words: Sequence[int]) -> list[int]:
         """The image of a packed state."""
@@ -92,7 +116,7 @@ class Image:
         """The packed value of a leaf, which is not absent, in the state whose image the words hold."""
         return self.origins[leaf][_raw(self.moves[leaf][0], words)]
 
-    def of_path(self, path: Sequence[tuple[Leaf, int]]) -> list[tuple[Leaf, int]]:
+    def of_path(self, path: Iterable[tuple[Leaf, int]]) -> list[tuple[Leaf, int]]:
         """The image of packed values of leaves."""
         return [(target, codes[raw]) for leaf, raw in path for target, codes in (self.moves[leaf],)]
 
@@ -100,8 +124,14 @@ class Image:
         """The image of what a step does."""
         if isinstance(result, OutOfBounds):
             return result
-        copies = tuple((self.moves[target][0], self.moves[source][0]) for target, source in result.copies)
-        return Update(tuple(self.of_path(result.constants)), copies, tuple(self.moves[leaf][0] for leaf in result.cleared))
+        copies = frozenset((self.moves[target][0], self.moves[source][0]) for target, source in result.copies)
+        return Update(
+            frozenset(self.of_path(result.constants)), copies, frozenset(self.moves[leaf][0] for leaf in result.cleared)
+        )
+
+
+def _inverse(codes: Sequence[int]) -> Sequence[int] | Mapping[int, int]:
+    return codes if isinstance(codes, range) else {code: value for value, code in enumerate(codes)}
 
 
 def _moves(
@@ -121,33 +151,42 @@ def _moves(
                 yield from _moves(slot, target.slots[places.get(position, position)], permutation, codes)
         case Members():
             for member, bit in zip(source.members, source.bits, strict=True):
-                yield bit, (target.bits[target.position[permuted(source.domain.of, member, permutation)]], codes(bit.domain))
+                yield (
+                    bit,
+                    (target.bits[target.position[permuted(source.domain.of, member, permutation)]], codes(bit.domain)),
+                )
         case Presence():
             yield from _moves(source.bit, target.bit, permutation, codes)
             yield from _moves(source.slot, target.slot, permutation, codes)
 
 
-def _holders(slot: Any, holder: tuple[Leaf, int] | None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
-    """The leaves that may be absent, each with the innermost leaf that tells; that one is 0 where it is absent itself."""
+def holders(slot: Any, holder: tuple[Leaf, int] | None = None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
+    """The leaves that may be absent, each with the innermost leaf that tells; that one is 0 where it is absent
+    itself.
+    """
     match slot:
         case Leaf() if holder is not None:
             yield slot, holder
         case Fields():
             for part in slot.slots.values():
-                yield from _holders(part, holder)
+                yield from holders(part, holder)
         case Elements():
             for position, part in enumerate(slot.slots):
-                yield from _holders(part, holder if slot.length is None else (slot.length, position))
+                yield from holders(part, holder if slot.length is None else (slot.length, position))
         case Presence():
-            yield from _holders(slot.slot, (slot.bit, 0))
+            yield from holders(slot.slot, (slot.bit, 0))
 
 
 def _raw(leaf: Leaf, words: Sequence[int]) -> int:
     return words[leaf.word] >> leaf.shift & leaf.mask
 
 
-def families(instances: Sequence[Instance], permutations: Sequence[Permutation]) -> Iterator[tuple[int, list[tuple[int, int]]]]:
-    """The first of each family of several instances, and the others, each with the position of a permutation that makes it of the first."""
+def families(
+    instances: Sequence[Instance], permutations: Sequence[Permutation]
+) -> Iterator[tuple[int, list[tuple[int, int]]]]:
+    """The first of each family of several instances, and the others, each with the position of a permutation that makes
+    it of the first.
+    """
     numbers = {renamed(instance, {}): number for number, instance in enumerate(instances)}
     placed: set[int] = set()
     for first, instance in enumerate(instances):
@@ -165,4 +204,7 @@ def families(instances: Sequence[Instance], permutations: Sequence[Permutation])
 
 def renamed(instance: Instance, permutation: Permutation) -> tuple[Any, ...]:
     """What an instance is an instance of, and the images of its arguments."""
-    return (instance.of, *(permuted(instance.domains.get(name), value, permutation) for name, value in instance.arguments.items()))
+    return (
+        instance.of,
+        *(permuted(instance.domains.get(name), value, permutation) for name, value in instance.arguments.items()),
+    )

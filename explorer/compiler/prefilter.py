@@ -1,9 +1,10 @@
 """A filter in front of the trees: for most states, most trees lead to nothing, and a few bits of the state prove it.
 
-A *chunk* is a set of leaves of at most ten bits in at most two words. For every value of a chunk, a bit per tree says whether the tree may
-still lead to something; the sets of all chunks are intersected, and only what is left is walked. A tree is ruled out by a value only if all
-its known paths that agree with the value lead to nothing and no path that agrees is unknown, so a filter stays right while trees grow.
-Chunks are chosen from what rules trees out in a sample of states.
+A *chunk* is a set of leaves of at most ten bits in at most two words. For every value of a chunk, a bit per tree says
+whether the tree may still lead to something; the sets of all chunks are intersected, and only what is left is walked. A
+tree is ruled out by a value only if all its known paths that agree with the value lead to nothing and no path that
+agrees is unknown, so a filter stays right while trees grow. Chunks are chosen from what rules trees out in a sample of
+states.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from explorer.compiler.decision_trees import NODE, NOTHING, Program, tested_sizes
+from explorer.compiler.decision_trees import NODE, NOTHING, DecisionTrees, tested_sizes
 
 MOST_BITS = 10
 MOST_CHUNKS = 14
@@ -36,8 +37,9 @@ def gathering(fields: Iterable[Field]) -> tuple[int, int, int]:
     """How to gather fields of one or two words into an index, those that lie lowest at its low end.
 
     Returns:
-        The masks of its low and of its high part; and where the high part goes, the word of the low part and that of the high part,
-        `GATHER_FIELD` bits each from the lowest. If both words are among the first two, the low part is of the first.
+        The masks of its low and of its high part; and where the high part goes, the word of the low part and that of
+        the high part, `GATHER_FIELD` bits each from the lowest. If both words are among the first two, the low part is
+        of the first.
     """
     masks: dict[int, int] = {}
     for word, shift, width in sorted(fields):
@@ -52,7 +54,7 @@ def gathering(fields: Iterable[Field]) -> tuple[int, int, int]:
 class Filter:
     """The arrays that the kernel reads; see `explorer.kernels.arrays.Trees`."""
 
-    def __init__(self, program: Program, sample: Sequence[Sequence[int]] = ()) -> None:
+    def __init__(self, program: DecisionTrees, sample: Sequence[Sequence[int]] = ()) -> None:
         self._program = program
         self._cells = program.branches.cells
         self._sizes = tested_sizes(program.layout)
@@ -82,7 +84,11 @@ class Filter:
         for fields, _ in ruled_out.most_common():
             if not fits(fields):
                 continue
-            grown = [(_width(chunk | fields) - _width(chunk), number) for number, chunk in enumerate(chunks) if fits(chunk | fields)]
+            grown = [
+                (_width(chunk | fields) - _width(chunk), number)
+                for number, chunk in enumerate(chunks)
+                if fits(chunk | fields)
+            ]
             _, number = min(grown, default=(0, -1))
             if number >= 0:
                 chunks[number] |= fields
@@ -104,7 +110,7 @@ class Filter:
     def _leads_to_nothing(self, position: int, known: Mapping[Field, int]) -> bool:
         branch = self._cells[position]
         while branch >= NODE:
-            field, first = Program.node(branch)
+            field, first = DecisionTrees.node(branch)
             if field not in known:
                 return all(self._leads_to_nothing(below, known) for below in range(first, first + self._sizes[field]))
             branch = self._cells[first + known[field]]
@@ -120,7 +126,9 @@ class Filter:
         for field in chunk:
             width = field[2]
             inside = (indices >> place) & ((1 << width) - 1)
-            values[field] = [int.from_bytes(np.packbits(inside == value, bitorder="little"), "little") for value in range(1 << width)]
+            values[field] = [
+                int.from_bytes(np.packbits(inside == value, bitorder="little"), "little") for value in range(1 << width)
+            ]
             place += width
 
         def nothing(position: int) -> int:
@@ -128,7 +136,7 @@ class Filter:
             branch = self._cells[position]
             if branch < NODE:
                 return everything if branch == NOTHING else 0
-            field, first = Program.node(branch)
+            field, first = DecisionTrees.node(branch)
             if field in values:
                 possible = range(self._sizes[field])
                 out = sum(mask for value, mask in enumerate(values[field]) if value not in possible)

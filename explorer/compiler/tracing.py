@@ -1,6 +1,7 @@
 """Run a pure function once on a traced view of a packed state, and record what it read and what it wrote.
 
-What the run returns is turned into writes of leaves: constants where the value is known, copies where it was never looked at.
+What the run returns is turned into writes of leaves: constants where the value is known, copies where it was never
+looked at.
 """
 
 from __future__ import annotations
@@ -25,11 +26,13 @@ class OutOfBounds:
 
 @attrs.frozen
 class Update:
-    """The step sets leaves to packed constants, clears what is absent, and copies some leaves' packed values from the state before."""
+    """The step sets leaves to packed constants, clears what is absent, and copies some leaves' packed values from the
+    state before.
+    """
 
-    constants: tuple[tuple[Leaf, int], ...]
-    copies: tuple[tuple[Leaf, Leaf], ...]
-    cleared: tuple[Leaf, ...]
+    constants: frozenset[tuple[Leaf, int]]
+    copies: frozenset[tuple[Leaf, Leaf]]
+    cleared: frozenset[Leaf]
 
     def after(self, words: Sequence[int]) -> tuple[int, ...]:
         """The words of the state after the step, from those of the state before."""
@@ -44,7 +47,7 @@ class Update:
 class Recorder:
     """One run over one packed state: the leaves read so far, in order, with their packed values.
 
-    The state is read from its words, or by a function of a leaf and the words if there is one.
+    The state is read from its words, or leaf by leaf by a function if there is one.
 
     Attributes:
         path: the leaves, and their values.
@@ -56,7 +59,7 @@ class Recorder:
         self,
         layout: Layout,
         words: Any,
-        read: Callable[[Leaf, Sequence[int]], int] | None = None,
+        read: Callable[[Leaf], int] | None = None,
         *,
         known: Sequence[tuple[Leaf, int]] = (),
         whole: Collection[Elements] = (),
@@ -82,8 +85,10 @@ class Recorder:
         value = self._known.get(leaf)
         if value is None:
             if self._words is None:
-                raise TracingError("a part of the state was kept after its function had returned (a cache, a global, a generator?)")
-            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask if self._read is None else self._read(leaf, self._words)
+                raise TracingError(
+                    "a part of the state was kept after its function had returned (a cache, a global, a generator?)"
+                )
+            value = (self._words[leaf.word] >> leaf.shift) & leaf.mask if self._read is None else self._read(leaf)
             self._known[leaf] = value
             if leaf.width:
                 self.path.append((leaf, value))
@@ -135,7 +140,7 @@ class Recorder:
         writer.assign(self._layout.root, result)
         if writer.cut:
             return OutOfBounds(frozenset(writer.cut))
-        return Update(tuple(writer.constants.items()), tuple(writer.copies.items()), tuple(writer.cleared))
+        return Update(frozenset(writer.constants.items()), frozenset(writer.copies.items()), frozenset(writer.cleared))
 
 
 class _Writer:
@@ -167,7 +172,9 @@ class _Writer:
                 self._presence(slot, value)
 
     def clear(self, slot: Any) -> None:
-        """Write 0 to each leaf of what becomes absent, also where it is 0 already: a name that is 0 is another name in an image."""
+        """Write 0 to each leaf of what becomes absent, also where it is 0 already: a name that is 0 is another name in
+        an image.
+        """
         self.cleared += [leaf for leaf in slot.leaves() if leaf.width]
 
     def _leaf(self, leaf: Leaf, value: Any) -> None:
@@ -196,7 +203,9 @@ class _Writer:
         cls = slot.domain.cls
         if isinstance(value, RecordView) and value.__slot__.domain.cls is cls:
             for name, target in slot.slots.items():
-                self.assign(target, value.__changes__[name] if name in value.__changes__ else value.__slot__.slots[name])
+                self.assign(
+                    target, value.__changes__[name] if name in value.__changes__ else value.__slot__.slots[name]
+                )
         elif type(value) is cls:
             for name, target in slot.slots.items():
                 self.assign(target, getattr(value, name))

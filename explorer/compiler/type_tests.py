@@ -1,7 +1,8 @@
-"""Tests of exact types, which a view cannot pass: `type(x) is Point` is found in the text of a model's functions, and refused.
+"""Tests of exact types, which a view cannot pass: `type(x) is Point` is found in the text of a model's functions, and
+refused.
 
-All other ways to ask for a type get the right answer from a view. This one does not ask the view, and reads nothing: only a state in which
-the answer matters would give it away.
+All other ways to ask for a type get the right answer from a view. This one does not ask the view, and reads nothing:
+only a state in which the answer matters would give it away.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from model.language.domain import Struct, classes_in
 
 
 def refuse_exact_type_tests(instances: Iterable[Instance], state: Struct) -> None:
-    """Look through the functions that instances are made of, and all that these name, for `type(...) is` a type that states are made of.
+    """Look through the functions that instances are made of, and all that these name, for `type(...) is` a type that
+    states are made of.
 
     Raises:
         ModelError: there is one; names file and line.
@@ -40,7 +42,8 @@ def _look_through(function: FunctionType, refused: set[type]) -> None:
         asked = [_is_call_of_type(side) for side in sides]
         if node.lineno in lines and (all(asked) or (any(asked) and _meaning(sides[asked[0]], names) in refused)):
             raise ModelError(
-                f"`{ast.unparse(node)}` cannot be answered for a part of the state: write isinstance(...), or type(...) ==\n"
+                f"`{ast.unparse(node)}` cannot be answered for a part of the state: write isinstance(...), or "
+                "type(...) ==\n"
                 f"  at {code.co_filename}:{node.lineno} in {code.co_name}"
             )
 
@@ -51,7 +54,9 @@ def _identity_tests(file: str) -> list[ast.Compare]:
         tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     except (OSError, ValueError, SyntaxError):
         return []
-    return [node for node in ast.walk(tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot)]
+    return [
+        node for node in ast.walk(tree) if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot)
+    ]
 
 
 def _lines(code: CodeType) -> set[int]:
@@ -60,7 +65,12 @@ def _lines(code: CodeType) -> set[int]:
 
 
 def _is_call_of_type(node: ast.expr) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "type"
+        and len(node.args) == 1
+    )
 
 
 def _meaning(node: ast.expr, names: dict[str, Any]) -> Any:
@@ -72,6 +82,7 @@ def _meaning(node: ast.expr, names: dict[str, Any]) -> Any:
 def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
     """The model's functions that can be reached by name."""
     seen: set[int] = set()
+    of_the_model: dict[str, bool] = {}
     ahead = list(begin)
     while ahead:
         found = ahead.pop()
@@ -79,9 +90,13 @@ def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
         if id(found) in seen:
             continue
         seen.add(id(found))
-        if isinstance(found, FunctionType) and not is_machinery(Path(found.__code__.co_filename)):
-            yield found
-            ahead += _named(found)
+        if isinstance(found, FunctionType):
+            file = found.__code__.co_filename
+            if file not in of_the_model:
+                of_the_model[file] = not is_machinery(Path(file))
+            if of_the_model[file]:
+                yield found
+                ahead += _named(found)
         elif isinstance(found, type) and found.__module__ != "builtins":
             ahead += [
                 getattr(part, "fget", None) or getattr(part, "func", None) or getattr(part, "__func__", part)
@@ -98,8 +113,12 @@ def _named(function: FunctionType) -> list[Any]:
     names = _names(function.__code__)
     found = [function.__globals__[name] for name in names if name in function.__globals__]
     found += [cell.cell_contents for cell in function.__closure__ or () if cell != type(cell)()]
-    found += [getattr(each, name) for each in found if isinstance(each, ModuleType) for name in names if hasattr(each, name)]
-    return [each for each in found if isinstance(each, FunctionType | Quantified | type) or hasattr(each, "__wrapped__")]
+    found += [
+        getattr(each, name) for each in found if isinstance(each, ModuleType) for name in names if hasattr(each, name)
+    ]
+    return [
+        each for each in found if isinstance(each, FunctionType | Quantified | type) or hasattr(each, "__wrapped__")
+    ]
 
 
 def _names(code: CodeType) -> set[str]:

@@ -1,9 +1,10 @@
 """Views stand for parts of a packed state and record what is read of them.
 
-A view has the attributes, methods and operators of the plain value that it stands for. Reading a scalar records its leaf; composites
-(records, sets, tuples) stay lazy, so that passing one on, or copying it unread from one place of the state to another, reads nothing.
-What would escape the recording (pickling, a view kept beyond its run, a changed view) raises; it never compiles wrongly. This module has
-what all views share, and records; `explorer.compiler.containers` has sets and tuples.
+A view has the attributes, methods and operators of the plain value that it stands for. Reading a scalar records its
+leaf; composites (records, sets, tuples) stay lazy, so that passing one on, or copying it unread from one place of the
+state to another, reads nothing. What would escape the recording (pickling, a view kept beyond its run, a changed view)
+raises; it never compiles wrongly. This module has what all views share, and records; `explorer.compiler.containers` has
+sets and tuples.
 """
 
 from __future__ import annotations
@@ -69,15 +70,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, frozenset):
         return frozenset(map(plain, value))
     if attrs.has(type(value)):
-        return build(type(value), {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))})
+        return build(
+            type(value), {field.name: plain(getattr(value, field.name)) for field in attrs.fields(type(value))}
+        )
     return value
 
 
 class View:
     """What all views share: they are hashed as plain values and cannot be copied out of their run.
 
-    A view that was hashed has been read as a whole, and remembers its plain value. So it can be found in a cache by a later run; the rest
-    of a view cannot be read once its run has ended. Internal names have two underscores, as those of a model's fields never do.
+    A view that was hashed has been read as a whole, and remembers its plain value. So it can be found in a cache by a
+    later run; the rest of a view cannot be read once its run has ended. Internal names have two underscores, as those
+    of a model's fields never do.
     """
 
     __slots__ = ()
@@ -158,7 +162,9 @@ class RecordView(Ordered):
                 raise TypeError(f"{cls.__name__} has no field {alias!r}")
         changed = {names[alias]: value for alias, value in changes.items()}
         if has_rules_of_its_own(cls):
-            return build(cls, {name: changed[name] if name in changed else getattr(self, name) for name in self.__slot__.slots})
+            return build(
+                cls, {name: changed[name] if name in changed else getattr(self, name) for name in self.__slot__.slots}
+            )
         return record_view(cls)(self.__recorder__, self.__slot__, {**self.__changes__, **changed})
 
     def __replace__(self, **changes: Any) -> Any:
@@ -177,7 +183,9 @@ def has_rules_of_its_own(cls: type) -> bool:
 
 
 def _alike(cls: type) -> type:
-    """The class of a class of views that equals the class of the plain records, so that `type(a) == type(b)` and tables by type work."""
+    """The class of a class of views that equals the class of the plain records, so that `type(a) == type(b)` and tables
+    by type work.
+    """
 
     class Alike(type(cls)):  # type: ignore[misc]
         def __eq__(self, other: Any) -> bool:
@@ -210,7 +218,11 @@ def record_view(cls: type) -> Callable[[Reader, Fields, dict[str, Any]], Any]:
     kept += ["__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"]
     namespace: dict[str, Any] = {name: getattr(RecordView, name) for name in kept}
     namespace |= {field.name: field_of(field.name) for field in attrs.fields(cls)}
-    namespace |= {"__slots__": ("__recorder__", "__slot__", "__changes__", "__kept__"), "__new__": create, "__module__": cls.__module__}
+    namespace |= {
+        "__slots__": ("__recorder__", "__slot__", "__changes__", "__kept__"),
+        "__new__": create,
+        "__module__": cls.__module__,
+    }
     namespace["__class__"] = property(lambda self: cls)
     if cls.__str__ is not object.__str__:
         namespace["__str__"] = cls.__str__

@@ -1,10 +1,11 @@
 """Wide nodes: tables that take many tests of a tree at once.
 
-A walk through a tree makes one test after the other, and each waits for the one before. Where a sample of states shows that walks come by
-often, the tests that they make most there, of some ten bits together, become one *wide node*: an index gathered from the state, and an
-entry for each index. An entry is the branch where the tests lead, another wide node, or a *jump* to the tree itself, where a path
-is unknown yet or walks seldom come by. So wide nodes stay right while trees grow, and lose only some of their use. Every walk begins
-at a wide node, if need be at one without tests, so that all walks make their first step alike.
+A walk through a tree makes one test after the other, and each waits for the one before. Where a sample of states shows
+that walks come by often, the tests that they make most there, of some ten bits together, become one *wide node*: an
+index gathered from the state, and an entry for each index. An entry is the branch where the tests lead, another wide
+node, or a *jump* to the tree itself, where a path is unknown yet or walks seldom come by. So wide nodes stay right
+while trees grow, and lose only some of their use. Every walk begins at a wide node, if need be at one without tests, so
+that all walks make their first step alike.
 """
 
 from __future__ import annotations
@@ -15,14 +16,15 @@ from typing import Any
 import attrs
 import numpy as np
 
-from explorer.compiler.decision_trees import BRANCHES_FIELD, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, Program
+from explorer.compiler.decision_trees import BRANCHES_FIELD, NODE, PENDING, UNKNOWN, WIDTH_AT, WORD_FIELD, DecisionTrees
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.compiler.prefilter import Field, fits, gathering
 
 MOST_ENTRIES = 1 << 20
 FEWEST_VISITS = 2
 
-# What an entry is, in its two highest bits: a branch as in trees, a jump to a position in the trees, or the number of a wide node.
+# What an entry is, in its two highest bits: a branch as in trees, a jump to a position in the trees, or the number of a
+# wide node.
 KIND_AT = 30
 BRANCH, JUMP, WIDE = range(3)
 JUMPS, WIDENS = JUMP << KIND_AT, WIDE << KIND_AT
@@ -33,8 +35,8 @@ class Widened:
     """The arrays that the kernel reads.
 
     Attributes:
-        nodes: per wide node, how the index is gathered, see `explorer.compiler.prefilter.gathering`, and where its entries begin. The
-            walks of tree i begin at node i.
+        nodes: per wide node, how the index is gathered, see `explorer.compiler.prefilter.gathering`, and where its
+            entries begin. The walks of tree i begin at node i.
         entries: the entries.
     """
 
@@ -46,16 +48,17 @@ def not_widened(trees: int) -> Widened:
     """Every walk goes through the trees themselves."""
     count = max(1, trees)
     return Widened(
-        np.array([(*gathering(()), tree) for tree in range(count)], np.uint64), np.arange(count, dtype=np.uint32) | np.uint32(JUMPS)
+        np.array([(*gathering(()), tree) for tree in range(count)], np.uint64),
+        np.arange(count, dtype=np.uint32) | np.uint32(JUMPS),
     )
 
 
-def widened(program: Program, states: np.ndarray) -> Widened:
+def widened(program: DecisionTrees, states: np.ndarray) -> Widened:
     """Wide nodes for the walks that lead to something from a sample of states, rows of words."""
     return _Widening(program, _visits(program, states)).result()
 
 
-def _visits(program: Program, states: np.ndarray) -> Counter[int]:
+def _visits(program: DecisionTrees, states: np.ndarray) -> Counter[int]:
     """How many walks come by each position, of those that lead to something."""
     branches = program.branches.array
     found: Counter[int] = Counter()
@@ -79,7 +82,7 @@ def _visits(program: Program, states: np.ndarray) -> Counter[int]:
 class _Widening:
     """Builds the tables."""
 
-    def __init__(self, program: Program, visits: Counter[int]) -> None:
+    def __init__(self, program: DecisionTrees, visits: Counter[int]) -> None:
         self._cells = program.branches.cells
         self._trees = len(program.instances)
         self._visits = {position: count for position, count in visits.items() if count >= FEWEST_VISITS}
@@ -108,7 +111,8 @@ class _Widening:
         fields = self._fields(position) if position in self._visits else []
         if not fields or self._entries > MOST_ENTRIES:
             return JUMPS | position
-        table = np.zeros([1 << width for _, _, width in reversed(fields)], np.uint32)  # the first field's values lie side by side
+        # the first field's values lie side by side
+        table = np.zeros([1 << width for _, _, width in reversed(fields)], np.uint32)
         if number is None:
             number = len(self._nodes)
             self._nodes.append((0,) * 4)
@@ -118,25 +122,29 @@ class _Widening:
         while ahead:
             at, index = ahead.pop()
             branch = self._cells[at]
-            tested, first = Program.node(branch) if branch >= NODE else (None, 0)
+            tested, first = DecisionTrees.node(branch) if branch >= NODE else (None, 0)
             axis = axes.get(tested)
             if axis is None:
                 table[index] = self._entry(at)
                 continue
             place = axis + len(fields)
-            ahead += [(first + value, (*index[:place], value, *index[place + 1 :])) for value in range(table.shape[axis])]
+            ahead += [
+                (first + value, (*index[:place], value, *index[place + 1 :])) for value in range(table.shape[axis])
+            ]
         return WIDENS | number
 
     def _fields(self, position: int) -> list[Field]:
-        """The fields that walks from a position on test most, as many as fit, in the order of their bits; none if not even one does."""
+        """The fields that walks from a position on test most, as many as fit, in the order of their bits; none if not
+        even one does.
+        """
         weights: Counter[Field] = Counter()
         ahead = [position]
         while ahead:
             at = ahead.pop()
-            tested, first = Program.node(self._cells[at])
+            tested, first = DecisionTrees.node(self._cells[at])
             weights[tested] += self._visits[at]
             ahead += [below for below in range(first, first + (1 << tested[2])) if below in self._visits]
-        chosen = {Program.node(self._cells[position])[0]}
+        chosen = {DecisionTrees.node(self._cells[position])[0]}
         for field, _ in weights.most_common():
             if fits(chosen | {field}):
                 chosen.add(field)

@@ -1,1 +1,3 @@
-"""The machine code: walk trees, apply effects, find new states. Knows words and numbers only; the one importer of numba."""
+"""The machine code: walk trees, apply effects, find new states. Knows words and numbers only; the one importer of
+numba.
+"""

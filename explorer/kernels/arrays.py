@@ -1,19 +1,18 @@
-"""What kernels and their callers share: the arrays that go in, positions in them, and the numbers that come out. Without machine code."""
+"""What kernels and their callers share: the arrays that go in, and positions in them. Without machine code."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-DONE, MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(6)
-
-# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many slots of the
-# visited set the batches at hand may take.
+# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many
+# slots of the visited set the batches at hand may take.
 CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
 
 # Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
 FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, AT_REST, STOPPED_AT_BOUND, COUNTS = range(8)
 
-ROWS_BEYOND_SLOTS = 1 << 16  # row numbers may exceed the number of slots by less than this: what threads have reserved and not used
+# row numbers may exceed the number of slots by less than this: what threads have reserved and not used
+ROWS_BEYOND_SLOTS = 1 << 16
 
 RECORD_EXTRA = 2  # units of a record beyond its row: parent and action
 
@@ -22,7 +21,8 @@ IMAGE, LEAST, KEYS, MOST_KEYS = 1, 2, 3, 5
 SPARE = LEAST + MOST_KEYS
 
 
-CUT, OUTSIDE = 2**32 - 1, 2**32 - 2  # in place of a step's target: a bound cuts the step; it leads out of the region that is asked for
+# in place of a step's target: a bound cuts the step; it leads out of the region that is asked for
+CUT, OUTSIDE = 2**32 - 1, 2**32 - 2
 
 # What becomes of a row: it is out of the question, in question, or in a fair component.
 OUT, OPEN, FAIR = range(3)
@@ -39,8 +39,8 @@ class Trees(NamedTuple):
         branches: the trees, see `explorer.compiler.decision_trees`.
         nodes, entries: the wide nodes, see `explorer.compiler.wide_nodes`.
         chunks: per chunk, how its index is gathered, see `explorer.compiler.prefilter.gathering`.
-        candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0 only and
-            holds the trees that lead anywhere at all.
+        candidates: per chunk and index, a bit per tree that is not known to lead to nothing; the last chunk has index 0
+            only and holds the trees that lead anywhere at all.
     """
 
     branches: Any
@@ -142,8 +142,9 @@ class Fairness(NamedTuple):
 
     Attributes:
         demands: by action, the number of the demand that it meets, or -1.
-        classes: by demand, its class. Demands of a class are images of each other where rows stand for all images of a state; a class is
-            taken where one of its demands is, and is enabled everywhere where all are. Otherwise each demand is a class.
+        classes: by demand, its class. Demands of a class are images of each other where rows stand for all images of a
+            state; a class is taken where one of its demands is, and is enabled everywhere where all are. Otherwise each
+            demand is a class.
         sizes: by class, how many demands it has.
         strong: by class, whether its demands are strong.
     """

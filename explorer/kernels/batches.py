@@ -1,4 +1,6 @@
-"""Walking the trees for many states at once, in passes over all of them: what one walk waits for, the others' work hides."""
+"""Walking the trees for many states at once, in passes over all of them: what one walk waits for, the others' work
+hides.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,18 @@ from explorer.compiler.decision_trees import NOTHING, PENDING, UNKNOWN
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.compiling import part
-from explorer.kernels.trees import first_of, follow, follow_wide, gather, inside, is_jump, is_node, is_wide, without_first
+from explorer.kernels.trees import (
+    ask_for,
+    first_of,
+    follow,
+    follow_wide,
+    gather,
+    inside,
+    is_jump,
+    is_node,
+    is_wide,
+    without_first,
+)
 
 _UNKNOWN, _NOTHING, _PENDING = np.uint32(UNKNOWN), np.uint32(NOTHING), np.uint32(PENDING)
 _FIRST_EFFECT = np.uint32(FIRST_EFFECT)
@@ -18,7 +31,9 @@ _FIRST_EFFECT = np.uint32(FIRST_EFFECT)
 
 @part
 def filter_all(states: int, words: Any, trees: Any, left: Any, units: Any) -> None:
-    """Put the trees that may lead to something for `words[at]` into `left[at]`, one bit each: chunk by chunk, each for all states."""
+    """Put the trees that may lead to something for `words[at]` into `left[at]`, one bit each: chunk by chunk, each for
+    all states.
+    """
     last = len(trees.chunks)
     for group in range(trees.candidates.shape[2]):
         for at in range(states):
@@ -32,8 +47,9 @@ def filter_all(states: int, words: Any, trees: Any, left: Any, units: Any) -> No
 
 @part
 def begin_walks(states: int, trees: Any, work: Any, units: Any) -> tuple[int, int]:
-    """List the trees that the filter leaves, state by state, and make the first step of each walk: how many there are, and how many go
-    on through wide nodes."""
+    """List the trees that the filter leaves, state by state, and make the first step of each walk: how many there are,
+    and how many go on through wide nodes.
+    """
     listed, walking = 0, 0
     for at in range(states):
         for group in range(work.left.shape[1]):
@@ -53,7 +69,9 @@ def begin_walks(states: int, trees: Any, work: Any, units: Any) -> tuple[int, in
 
 @part
 def walk_all(listed: int, walking: int, trees: Any, work: Any, units: Any) -> None:
-    """Walk on: first all walks go through wide nodes, one step of each at a time; then those that jump go on through the trees."""
+    """Walk on: first all walks go through wide nodes, one step of each at a time; then those that jump go on through
+    the trees.
+    """
     while walking:
         still = 0
         for number in range(walking):
@@ -114,8 +132,7 @@ def _list_misses(first: int, listed: int, alone: bool, trees: Any, work: Any) ->
     for number in range(listed):
         if not is_known(work.branch[number]) and missed < len(work.misses):
             position = work.position[number]
-            if alone or trees.branches[position] == np.uint64(UNKNOWN):
-                trees.branches[position] = np.uint64(PENDING)
+            if ask_for(trees.branches, position) or alone:
                 work.misses[missed, 0] = first + work.hit_state[number]
                 work.misses[missed, 1] = work.hit_tree[number]
                 missed += 1

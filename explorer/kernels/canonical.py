@@ -1,4 +1,6 @@
-"""Representatives of packed states under permutations of names, by tables. `explorer.search.symmetry` makes them and says what for."""
+"""Representatives of packed states under permutations of names, by tables. `explorer.search.symmetry` makes them and
+says what for.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ def _order(some: Any, i: int, other: Any, j: int, units: Any) -> int:
 
 @part
 def _order_of_keys(words: Any, at: int, symmetry: Any, room: Any) -> int:
-    """A number for the order of the names' keys: a digit for each pair of names, 0, 1 or 2 as the first one's key is below, equal or above.
+    """A number for the order of the names' keys: a digit for each pair of names, 0, 1 or 2 as the first one's key is
+    below, equal or above.
 
     The keys of an image are those of the state, in the order of the image's names.
     """
@@ -59,7 +62,9 @@ def _order_of_keys(words: Any, at: int, symmetry: Any, room: Any) -> int:
 
 @part
 def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
-    """Replace `made[at]` by its representative: the least of the images whose keys are in the least order. The last rows are room."""
+    """Replace `made[at]` by its representative: the least of the images whose keys are in the least order. The last
+    rows are room.
+    """
     if len(symmetry.images) == 0:
         return
     order = _order_of_keys(made, at, symmetry, made)

@@ -11,21 +11,32 @@ from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.batches import filter_all
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.rows import read_row
-from explorer.kernels.trees import candidates_of, first_of, walk, without_first
+from explorer.kernels.trees import ask_for, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
 
 @kernel
-def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: Any, words: Any, left: Any, misses: Any, units: Any) -> int:
+def check(
+    rows: Any,
+    begin: int,
+    end: int,
+    wanted: Any,
+    violations: Any,
+    trees: Any,
+    words: Any,
+    left: Any,
+    misses: Any,
+    units: Any,
+) -> int:
     """Walk the wanted invariants' trees for the rows begin..end, and count in `violations` the rows that violate each.
 
     Args:
         words, left: room for a batch of states, and for the trees that the filter leaves for them.
 
     Returns:
-        0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses. Unless it is 0, all must be
-        checked again once the trees have grown.
+        0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses. Unless it
+        is 0, all must be checked again once the trees have grown.
     """
     missed, waiting = 0, False
     for first in range(begin, end, len(words)):
@@ -46,11 +57,12 @@ def check(rows: Any, begin: int, end: int, wanted: Any, violations: Any, trees: 
                         violations[tree] += 1
                     elif branch == _PENDING:
                         waiting = True
-                    elif missed < len(misses):
-                        trees.branches[position] = _PENDING
+                    elif missed < len(misses) and ask_for(trees.branches, position):
                         misses[missed, 0] = first + at
                         misses[missed, 1] = tree
                         missed += 1
+                    else:
+                        waiting = True  # another thread has asked meanwhile, or has its answer
     return -1 if waiting and missed == 0 else missed
 
 
@@ -68,7 +80,9 @@ def violates(words: Any, wanted: Any, trees: Any, units: Any) -> bool:
 
 
 @kernel
-def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: Any) -> None:
+def mark_violating(
+    rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: Any
+) -> None:
     """Mark the rows begin..end that violate any of the wanted invariants. Their walks are all known."""
     for row in range(begin, end):
         read_row(rows, row, words, 0, units)

@@ -21,12 +21,14 @@ import numpy as np
 
 from explorer.sources import digest, files_of
 
-# Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how many results there are
-# and the results, and the arguments.
+# Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how
+# many results there are and the results, and the arguments.
 EXCEPTION, RESULTS, FIRST_ARGUMENT = 1, 2, 5
 
 Function = Callable[[int, int, int], int]
-"""A door: takes the addresses of what it returns, of what it says of exceptions, and of a block; gives 0 unless there was an exception."""
+"""A door: takes the addresses of what it returns, of what it says of exceptions, and of a block; gives 0 unless there
+was an exception.
+"""
 
 BESIDE_SOURCES = Path(__file__).parent / "__pycache__"
 MOST_KEPT = 8  # of what code is kept for: sources, versions, processors
@@ -58,7 +60,9 @@ def keep(name: str, symbol: str, code: bytes) -> None:
             with _opened(folder) as place:
                 unfinished = f"{name}-{os.getpid()}"
                 try:
-                    with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=place), "wb") as file:
+                    with open(
+                        os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=place), "wb"
+                    ) as file:
                         file.write(f"{hashlib.sha256(code).hexdigest()} {symbol}\n".encode("ascii") + code)
                     os.replace(unfinished, name, src_dir_fd=place, dst_dir_fd=place)
                 finally:
@@ -99,7 +103,8 @@ def _read(name: str, folder: Path, place: int) -> bytes:
 
 
 def _refuse_foreign(found: os.stat_result, folder: Path) -> None:
-    """Refuse what was made, or can be changed, by others than root and this user: it would be executed with this user's rights.
+    """Refuse what was made, or can be changed, by others than root and this user: it would be executed with this user's
+    rights.
 
     Beside the sources their owner may, who could change these just as well.
     """
@@ -114,8 +119,8 @@ def linked(name: str, symbol: str, code: bytes) -> Function:
     """A door of its object code.
 
     Raises:
-        RuntimeError: it needs functions that are not in it. It is given none but the three that LLVM makes of loops: code of numba's that
-            raises or allocates would need numba.
+        RuntimeError: it needs a function that is not in it. It gets three, which LLVM makes of loops. Code of numba's
+            that raises or allocates would need numba.
     """
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
     for function in ("memcpy", "memmove", "memset"):
@@ -149,8 +154,10 @@ def _made_of() -> str:
     numba = Path(str(importlib.util.find_spec("numba").origin)).parent
     parts = [
         *(file.read_bytes() for file in sources()),
-        *(file.read_bytes() for file in sorted(numba.glob("_*.py"))),  # one of them has the version; importing it takes long
-        f"{llvmlite.__version__} {np.__version__} {sys.version} {llvm.get_process_triple()} {object.__basicsize__}".encode(),
+        # one of them has the version; importing it takes long
+        *(file.read_bytes() for file in sorted(numba.glob("_*.py"))),
+        f"{llvmlite.__version__} {np.__version__} {sys.version}".encode(),
+        f"{llvm.get_process_triple()} {object.__basicsize__}".encode(),
         f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}".encode(),
         repr(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))).encode(),
     ]

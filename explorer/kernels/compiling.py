@@ -1,8 +1,9 @@
 """Compiling kernels: what all of them are compiled with, and *doors* to them that plain C can call.
 
-A door takes the address of a block of 64-bit cells: room for what numba returns, then for results, then the arguments one after the other,
-tuples opened up, an array as the address of the Python object and a number as itself. It reads where an array's elements are, and how many,
-from the object, as numpy's C interface lays it out. Its object code needs nothing of numba's, so it is loaded without importing numba.
+A door takes the address of a block of 64-bit cells: room for what numba returns, then for results, then the arguments
+one after the other, tuples opened up, an array as the address of the Python object and a number as itself. It reads
+where an array's elements are, and how many, from the object, as numpy's C interface lays it out. Its object code needs
+nothing of numba's, so it is loaded without importing numba.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from numpy import ndarray
 
 from explorer.kernels.code_cache import FIRST_ARGUMENT, RESULTS
 
-# No exceptions of Python's arithmetic and no counting of references: nothing here raises, allocates or holds on to arrays, and code
-# that might would need numba's runtime.
+# No exceptions of Python's arithmetic and no counting of references: nothing here raises, allocates or holds on to
+# arrays, and code that might would need numba's runtime.
 _OPTIONS = {"error_model": "numpy", "_nrt": False}
 _INSIDE = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
@@ -42,7 +43,8 @@ class _PartCompiler(Compiler):
 
 
 part = njit(**_INSIDE, forceinline=True, pipeline_class=_PartCompiler)
-"""Decorates functions that kernels call. LLVM inlines them: numba would copy them over and over before it types them."""
+"""Decorates functions that kernels call. LLVM inlines them: numba would copy them over and over before it types them.
+"""
 
 kernel = njit(**_INSIDE, inline="always")
 """Decorates kernels, which are called from Python by `explorer.kernels.entry_points`, and become part of their door."""
@@ -57,10 +59,12 @@ def object_code(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
     """Relocatable object code of a kernel's door for arguments of such types, and the name of the door in it.
 
     Raises:
-        Exception: numba has changed; this leans on how it calls functions inside, and how it keeps them for its own cache.
+        Exception: numba has changed; this leans on how it calls functions inside, and how it keeps them for its own
+            cache.
     """
     collecting = gc.isenabled()
-    gc.disable()  # compiling makes no garbage to speak of, and much that the collector would look through again and again
+    # compiling makes no garbage to speak of, and much that the collector would look through again and again
+    gc.disable()
     try:
         (made,) = njit("int64(int64)", **_INSIDE)(_door(of, tuple(map(_type_of, arguments)))).overloads.values()
         return made.fndesc.llvm_func_name, made.library._get_compiled_object()
@@ -78,7 +82,9 @@ def _type_of(argument: Any) -> types.Type:
 
 
 def _door(of: Any, kinds: tuple[types.Type, ...]) -> Callable[[int], int]:
-    """The door as numba compiles it. It is spelled out for as many arguments as there are, since a kernel is not inlined into f(*x)."""
+    """The door as numba compiles it. It is spelled out for as many arguments as there are, since a kernel is not
+    inlined into f(*x).
+    """
     names = ", ".join(f"argument_{number}" for number in range(len(kinds)))
     source = f"def door(block):\n    {names}, = arguments(block)\n    results(block, kernel({names}))\n    return 0\n"
     made: dict[str, Any] = {"kernel": of, "arguments": _reading(types.Tuple(kinds)), "results": _results}
@@ -88,7 +94,8 @@ def _door(of: Any, kinds: tuple[types.Type, ...]) -> Callable[[int], int]:
 
 _CELL = ir.IntType(64)
 _HEADER = object.__basicsize__  # of every Python object
-_DATA, _SHAPE, _FLAGS = _HEADER, _HEADER + 16, _HEADER + 48  # of an array, behind the header: data, nd, shape, strides, base, type, flags
+# of an array, behind the header: data, nd, shape, strides, base, type, flags
+_DATA, _SHAPE, _FLAGS = _HEADER, _HEADER + 16, _HEADER + 48
 _PLAIN = 0x101  # contiguous in C's order, and aligned
 
 
@@ -149,7 +156,9 @@ def _results(typing: Any, block: Any, result: Any) -> Any:
             found = [] if kind is types.none else [(values[1], kind)]
         numbers = [_CELL(len(found)), *(context.cast(builder, value, each, types.int64) for value, each in found)]
         for place, number in enumerate(numbers):
-            builder.store(number, builder.inttoptr(builder.add(values[0], _CELL(8 * (RESULTS + place))), _CELL.as_pointer()))
+            builder.store(
+                number, builder.inttoptr(builder.add(values[0], _CELL(8 * (RESULTS + place))), _CELL.as_pointer())
+            )
         return context.get_dummy_value()
 
     return types.void(block, result), generate

@@ -55,7 +55,9 @@ def measure(graph: Any, ends: Any, allowed: Any, born: Any, distance: Any, queue
 
 @kernel
 def mark_ways(graph: Any, queue: Any, known: int, distance: Any, marks: Any) -> None:
-    """Mark the rows from which a shortest path leads on to a marked row. `queue` has the rows in the order of their distances."""
+    """Mark the rows from which a shortest path leads on to a marked row. `queue` has the rows in the order of their
+    distances.
+    """
     for number in range(known - 1, -1, -1):
         row = queue[number]
         for edge in range(graph.first[row], graph.first[row + 1]):
@@ -90,7 +92,16 @@ def _is_inside(target: int, component: int, number: Any, low: Any, state: Any) -
 
 @part
 def _count(
-    rows: Any, bottom: int, top: int, component: int, graph: Any, fairness: Any, number: Any, low: Any, state: Any, counted: Any
+    rows: Any,
+    bottom: int,
+    top: int,
+    component: int,
+    graph: Any,
+    fairness: Any,
+    number: Any,
+    low: Any,
+    state: Any,
+    counted: Any,
 ) -> None:
     """Count by class where in a component its demands are enabled, and whether one is taken."""
     for of in range(len(counted)):
@@ -180,7 +191,9 @@ def _judge(
 
 
 @kernel
-def judge_components(graph: Any, fairness: Any, needed: Any, state: Any, todo: Any, named: int, room: Any, counted: Any) -> tuple[int, int]:
+def judge_components(
+    graph: Any, fairness: Any, needed: Any, state: Any, todo: Any, named: int, room: Any, counted: Any
+) -> tuple[int, int]:
     """Judge the strongly connected components of the open rows, which are among `todo`.
 
     Tarjan's algorithm, without recursion. A component is out if a weak demand is enabled everywhere in it and

@@ -1,24 +1,30 @@
-"""The kernels as the rest of the house calls them. A kernel whose machine code is kept is loaded; any other is compiled, and kept.
+"""The kernels as the rest of the house calls them. A kernel whose machine code is kept is loaded; any other is
+compiled, and kept.
 
-Arguments and results are those of the function of that name in the module of `explorer.kernels` that is named below: contiguous arrays,
-whole numbers and tuples of them. Machine code is for certain types of arguments: of arrays, the elements' type and the number of axes; of
-tuples, the length.
+Arguments and results are those of the function of that name in the module of `explorer.kernels` that is named below:
+contiguous arrays, whole numbers and tuples of them. Machine code is for certain types of arguments: of arrays, the
+elements' type and the number of axes; of tuples, the length.
 """
 
 from __future__ import annotations
 
 import importlib
+import pickle
+import subprocess
+import sys
 import threading
 import warnings
 from array import array
 from collections.abc import Callable
+from contextlib import suppress
 from hashlib import sha256
 from typing import Any
 
-from numpy import ndarray
+from numpy import empty, ndarray
 
 from explorer.kernels import code_cache
 from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
+from explorer.memory import address_space, in_bytes
 
 _WORD = (1 << 64) - 1
 _opening = threading.Lock()
@@ -59,6 +65,16 @@ class Door:
             return door
 
     def _compile(self, name: str, arguments: tuple[Any, ...]) -> Function | None:
+        left = address_space()  # where it is limited, LLVM ends the process in which it finds no memory
+        apart = elsewhere or left is not None
+        made = _compiled_elsewhere(self._module, self._name, arguments) if apart else None
+        if made is not None:
+            with suppress(RuntimeError):
+                door = code_cache.linked(name, *made)
+                code_cache.keep(name, *made)
+                return door
+        if left is not None:
+            raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(left)} of address space")
         from explorer.kernels import compiling  # imports numba
 
         kernel = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)
@@ -72,6 +88,40 @@ class Door:
             return None
         code_cache.keep(name, symbol, code)
         return door
+
+
+elsewhere = False
+"""Whether to compile in processes of their own, because numba takes more memory than this process has to spare."""
+
+_ELSEWHERE = """
+import pickle, sys
+sys.path[:], module, name, arguments = pickle.load(sys.stdin.buffer)
+import importlib
+from explorer.kernels import compiling
+kernel = getattr(importlib.import_module(f"explorer.kernels.{module}"), name)
+made = compiling.object_code(kernel, pickle.loads(arguments))
+sys.stdout.buffer.write(pickle.dumps(made))
+"""
+
+
+def _compiled_elsewhere(module: str, name: str, arguments: tuple[Any, ...]) -> tuple[str, bytes] | None:
+    """The object code of a kernel for arguments of such types, and the name of the door in it; None if that process
+    failed.
+    """
+    # the arguments are read once the path is known
+    asked = pickle.dumps(([*sys.path], module, name, pickle.dumps(_empty(arguments))))
+    ran = subprocess.run([sys.executable, "-I", "-c", _ELSEWHERE], input=asked, capture_output=True, check=False)
+    return pickle.loads(ran.stdout) if ran.returncode == 0 else None
+
+
+def _empty(argument: Any) -> Any:
+    """An argument of the same type with nothing in it."""
+    if isinstance(argument, ndarray):
+        return empty((0,) * argument.ndim, argument.dtype)
+    if isinstance(argument, tuple):
+        inside = map(_empty, argument)
+        return type(argument)(*inside) if hasattr(argument, "_fields") else tuple(inside)
+    return argument
 
 
 def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:
@@ -99,7 +149,8 @@ expand = Door("expand", "expand")
 enter_rows, find, move_row = (Door("rows", name) for name in ("enter_rows", "find", "move_row"))
 orbit_sizes, representative = (Door("canonical", name) for name in ("orbit_sizes", "representative"))
 mark_at_rest, mark_breaking, mark_predecessors, mark_reaching, note_parents = (
-    Door("reach", name) for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
+    Door("reach", name)
+    for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
 )
 list_edges = Door("graph", "list_edges")
 judge_components, mark_held_back, mark_ways, measure = (
@@ -107,6 +158,15 @@ judge_components, mark_held_back, mark_ways, measure = (
 )
 admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, successors = (
     Door("partitions", name)
-    for name in ("admit", "enter", "first_breaking", "first_violating", "keep_owned", "orbits_of", "route", "successors")
+    for name in (
+        "admit",
+        "enter",
+        "first_breaking",
+        "first_violating",
+        "keep_owned",
+        "orbits_of",
+        "route",
+        "successors",
+    )
 )
 walk_on = Door("walks", "walk_on")

@@ -1,12 +1,14 @@
 """Expanding states: the inner loop of the search, for any number of threads at once.
 
-Threads take batches of rows from a shared cursor. A batch goes through passes: read the rows; walk the trees that the filter leaves and
-list the hits; count them; apply their effects and hash the results; drop those that the thread has met just before; ask for the memory
-where the others would be found; insert what is new. A walk that meets an unknown branch marks it and reports a miss; the batch then
-changes nothing, and the thread runs it again once Python has grown the trees.
+Threads take batches of rows from a shared cursor. A batch goes through passes: read the rows; walk the trees that the
+filter leaves and list the hits; count them; apply their effects and hash the results; drop those that the thread has
+met just before; ask for the memory where the others would be found; insert what is new. A walk that meets an unknown
+branch marks it and reports a miss; the batch then changes nothing, and the thread runs it again once Python has grown
+the trees.
 
-New rows are written before a compare-and-swap publishes them in the table, so that no thread sees half a row. Each thread writes into
-rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by `explorer.search.store`.
+New rows are written before a compare-and-swap publishes them in the table, so that no thread sees half a row. Each
+thread writes into rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by
+`explorer.search.store`.
 """
 
 from __future__ import annotations
@@ -19,20 +21,14 @@ from explorer.kernels.arrays import (
     AT_REST,
     CLAIMED,
     CURSOR,
-    DONE,
     FIRST,
     LAST,
     LAST_ROW,
-    MISSED,
-    MISSED_STEPS,
     MISSES,
     NEXT_ROW,
-    PAUSED,
     ROWS,
-    ROWS_FULL,
     STOP,
     STOPPED_AT_BOUND,
-    TABLE_FULL,
 )
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative, orbit_size
@@ -52,6 +48,7 @@ from explorer.kernels.rows import (
     row_bits,
     write_row,
 )
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.kernels.steps import check_steps
 from explorer.kernels.trees import apply
 
@@ -85,6 +82,33 @@ def apply_hits(hits: int, effects: Any, symmetry: Any, work: Any, units: Any) ->
         make_representative(work.made, hit, symmetry, units)
     for hit in range(hits):
         work.hashes[hit] = hash_of(work.made, hit, units)
+
+
+@part
+def take_steps(states: int, hits: int, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
+    """Count the steps of a batch, and make the successors that no bound cuts; how many."""
+    work.moves[:states] = 0
+    for at in range(states):
+        work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
+    happened = count_steps(hits, effects, work)
+    apply_hits(happened, effects, symmetry, work, units)
+    return happened
+
+
+@part
+def count_moves(states: int, work: Any) -> int:
+    """Count the states of a batch without a successor, and those that only a bound stops; the first of the former, or
+    -1.
+    """
+    first = -1
+    for at in range(states):
+        if work.moves[at] == 0:
+            work.counts[AT_REST] += work.orbits[at]
+            if first < 0:
+                first = at
+        elif work.moves[at] == 1:
+            work.counts[STOPPED_AT_BOUND] += work.orbits[at]
+    return first
 
 
 @part
@@ -130,8 +154,8 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
 
 @kernel
 def expand(
-    rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, steps: Any, effects: Any,
-    symmetry: Any, work: Any, units: Any,
+    rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, steps: Any,
+    effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> int:  # fmt: skip
     """Expand rows up to `end` batch by batch, until none is left or until Python has to step in.
 
@@ -144,8 +168,8 @@ def expand(
         units: a tuple as long as a row, so that loops over it are unrolled.
 
     Returns:
-        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`), TABLE_FULL, ROWS_FULL or PAUSED. After all but DONE, the batch at
-        hand is kept in `work.counts` and run again by the next call.
+        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`), TABLE_FULL, ROWS_FULL or PAUSED. After all but
+        DONE, the batch at hand is kept in `work.counts` and run again by the next call.
     """
     counts = work.counts
     while True:
@@ -174,11 +198,7 @@ def expand(
             fetch_add(shared, _STOP, 1)
             return TABLE_FULL
 
-        work.moves[: last - first] = 0
-        for at in range(last - first):
-            work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
-        happened = count_steps(hits, effects, work)
-        apply_hits(happened, effects, symmetry, work, units)
+        happened = take_steps(last - first, hits, effects, symmetry, work, units)
         successors = drop_recent(happened, work, units)
         ask_for_slots(successors, table, work)
         ask_for_rows(successors, rows, table, work, units)
@@ -190,9 +210,5 @@ def expand(
             fetch_add(shared, _STOP, 1)
             return ROWS_FULL
 
-        for at in range(last - first):
-            if work.moves[at] == 0:
-                counts[AT_REST] += work.orbits[at]
-            elif work.moves[at] == 1:
-                counts[STOPPED_AT_BOUND] += work.orbits[at]
+        count_moves(last - first, work)
         counts[FIRST] = last

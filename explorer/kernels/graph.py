@@ -53,10 +53,11 @@ def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int
 
 @kernel
 def list_edges(
-    rows: Any, table: Any, begin: int, end: int, region: Any, relied_on: Any, targets: Any, labels: Any, counts: Any, trees: Any,
-    effects: Any, symmetry: Any, work: Any, units: Any,
+    rows: Any, table: Any, begin: int, end: int, region: Any, relied_on: Any, targets: Any, labels: Any, counts: Any,
+    trees: Any, effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """List the steps of the rows begin..end, as far as there is room in `targets` and `labels`; rows outside the region have none.
+    """List the steps of the rows begin..end, as far as there is room in `targets` and `labels`; rows outside the region
+    have none.
 
     Args:
         region: by row, whether it is in the region.

@@ -37,7 +37,9 @@ def gather_bits(value: int, mask: int) -> int:
 def _pext(typing: Any, value: Any, mask: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word = ir.IntType(64)
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(word, [word, word]), "llvm.x86.bmi.pext.64")
+        function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(word, [word, word]), "llvm.x86.bmi.pext.64"
+        )
         return builder.call(function, arguments)
 
     return types.uint64(types.uint64, types.uint64), generate
@@ -100,7 +102,9 @@ def prefetch(typing: Any, array: Any, position: Any) -> Any:
     """Ask for the memory of an element of a flat array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = builder.bitcast(_pointer(context, builder, signature.args[0], arguments[0], arguments[1]), ir.IntType(8).as_pointer())
+        pointer = builder.bitcast(
+            _pointer(context, builder, signature.args[0], arguments[0], arguments[1]), ir.IntType(8).as_pointer()
+        )
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
         function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")

@@ -1,7 +1,9 @@
-"""Levels in parts: expanding rows whose successors belong elsewhere, sending them there, and admitting those that are new there.
+"""Levels in parts: expanding rows, sending successors to the partition that owns their hash, and admitting there those
+that are new.
 
-One thread has a part. Successors of a part are told apart among themselves by a table of their own; which of them are new only the
-owner of their hash can tell. What travels is a *record* of 32-bit units: a row, then the place of its parent in the part, then its action.
+One thread has a part. A table of the part's own drops successors that occur twice in it. Only the owner of their hash
+knows which of the others are new. What travels is a *record* of 32-bit units: a row, then the place of its parent in
+the part, then its action.
 """
 
 from __future__ import annotations
@@ -11,24 +13,15 @@ from typing import Any
 import numpy as np
 
 from explorer.compiler.effects import FIRST_EFFECT
-from explorer.kernels.arrays import (
-    AT_REST,
-    DONE,
-    FIRST,
-    MISSED,
-    MISSED_STEPS,
-    MISSES,
-    RECORD_EXTRA,
-    ROWS_FULL,
-    STOPPED_AT_BOUND,
-)
+from explorer.kernels.arrays import FIRST, MISSES, RECORD_EXTRA
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import orbit_size
 from explorer.kernels.check import violates
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.expand import apply_hits, count_steps
+from explorer.kernels.expand import count_moves, take_steps
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import is_row, next_slot, read_row, write_row
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
 from explorer.kernels.steps import breaks, check_steps
 
 _FREE, _FIRST_EFFECT = np.uint32(0), np.uint64(FIRST_EFFECT)
@@ -61,7 +54,9 @@ def slot_of(hashed: int, slots: int) -> int:
 
 @part
 def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any) -> int:
-    """The slot, from one on, that holds `words[at]`, or else the free one where it would be. A slot holds a row plus one."""
+    """The slot, from one on, that holds `words[at]`, or else the free one where it would be. A slot holds a row plus
+    one.
+    """
     while table[slot] != _FREE and not is_row(rows, np.int64(table[slot]) - 1, words, at, units):
         slot = next_slot(slot, len(table))
     return slot
@@ -69,8 +64,8 @@ def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any)
 
 @kernel
 def successors(
-    rows: Any, begin: int, end: int, made: Any, parents: Any, actions: Any, taken: int, table: Any, rest: Any, trees: Any, steps: Any,
-    effects: Any, symmetry: Any, work: Any, units: Any,
+    rows: Any, begin: int, end: int, made: Any, parents: Any, actions: Any, taken: int, table: Any, rest: Any,
+    trees: Any, steps: Any, effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> tuple[int, int]:  # fmt: skip
     """Expand the rows begin..end, and keep each successor once with its first parent and action.
 
@@ -80,8 +75,8 @@ def successors(
         rest: its first element becomes the first row at rest, if it is -1.
 
     Returns:
-        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many successors are there.
-        Go on at `work.counts[FIRST]` then.
+        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many successors
+        are there. Go on at `work.counts[FIRST]` then.
     """
     counts = work.counts
     for first in range(begin, end, len(work.moves)):
@@ -99,11 +94,7 @@ def successors(
             if missed:
                 counts[MISSES] = missed
                 return MISSED_STEPS, taken
-        work.moves[: last - first] = 0
-        for at in range(last - first):
-            work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
-        count = count_steps(hits, effects, work)
-        apply_hits(count, effects, symmetry, work, units)
+        count = take_steps(last - first, hits, effects, symmetry, work, units)
         for number in range(count):
             work.slots[number] = slot_of(owner_hash(work.made, number, units), len(table))
             prefetch(table, work.slots[number])
@@ -115,18 +106,16 @@ def successors(
                 actions[taken] = work.hit_tree[number]
                 taken += 1
                 table[slot] = np.uint32(taken)
-        for at in range(last - first):
-            if work.moves[at] == 0:
-                counts[AT_REST] += work.orbits[at]
-                if rest[0] < 0:
-                    rest[0] = first + at
-            elif work.moves[at] == 1:
-                counts[STOPPED_AT_BOUND] += work.orbits[at]
+        at_rest = count_moves(last - first, work)
+        if at_rest >= 0 and rest[0] < 0:
+            rest[0] = first + at_rest
     return DONE, taken
 
 
 @kernel
-def route(made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any) -> None:
+def route(
+    made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any
+) -> None:
     """Sort successors into records by owner; those of owner p are then the records `starts[p]` .. `starts[p + 1]`."""
     width, most = len(units) + RECORD_EXTRA, len(starts) - 1
     starts[:] = 0
@@ -162,7 +151,8 @@ def admit(
     slots: Any,
     units: Any,
 ) -> int:
-    """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of them.
+    """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of
+    them.
 
     Args:
         source: which part the records' parents are in.
@@ -214,7 +204,9 @@ def enter(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, u
 
 
 @kernel
-def first_breaking(rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any) -> int:
+def first_breaking(
+    rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
+) -> int:
     """The first row with a step that violates any of the wanted step properties, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, work.words, 0, units)

@@ -1,4 +1,6 @@
-"""Marking rows by their steps: those that lead to marked ones, in one step or in any number, that have none, or that have a bad one."""
+"""Marking rows by their steps: those that lead to marked ones, in one step or in any number, that have none, or that
+have a bad one.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +9,33 @@ from typing import Any
 from explorer.kernels.arrays import MISSES
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative, representative
-from explorer.kernels.compiling import kernel
+from explorer.kernels.compiling import kernel, part
 from explorer.kernels.rows import find_row, read_row
 from explorer.kernels.steps import breaks
 from explorer.kernels.trees import apply
 
 
+@part
+def row_after(at: int, effect: int, rows: Any, table: Any, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
+    """The row that stands for a successor of a state of the batch, or -1."""
+    apply(work.words, at, effect, effects, work.made, 0, units)
+    representative(work.made, symmetry, units)
+    return find_row(rows, table, work.made, 0, units)
+
+
 @kernel
 def mark_predecessors(
-    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
+    rows: Any,
+    table: Any,
+    begin: int,
+    end: int,
+    next_end: int,
+    marks: Any,
+    trees: Any,
+    effects: Any,
+    symmetry: Any,
+    work: Any,
+    units: Any,
 ) -> int:
     """Mark the rows begin..end that have a marked successor among the rows end..next_end.
 
@@ -33,9 +53,7 @@ def mark_predecessors(
             effect, at = work.hit_effect[hit], work.hit_state[hit]
             if effects.cut[effect] or marks[first + at]:
                 continue
-            apply(work.words, at, effect, effects, work.made, 0, units)
-            representative(work.made, symmetry, units)
-            found = find_row(rows, table, work.made, 0, units)
+            found = row_after(at, effect, rows, table, effects, symmetry, work, units)
             if end <= found < next_end and marks[found]:
                 marks[first + at] = 1
     return 0
@@ -43,8 +61,8 @@ def mark_predecessors(
 
 @kernel
 def note_parents(
-    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, among: int, parents: Any, trees: Any, effects: Any,
-    symmetry: Any, work: Any, units: Any,
+    rows: Any, table: Any, begin: int, end: int, next_end: int, marks: Any, among: int, parents: Any, trees: Any,
+    effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> int:  # fmt: skip
     """Note for each marked row among end..next_end without a parent one of the rows begin..end that leads to it.
 
@@ -66,9 +84,7 @@ def note_parents(
             effect, at = work.hit_effect[hit], work.hit_state[hit]
             if effects.cut[effect] or (among and not marks[first + at]):
                 continue
-            apply(work.words, at, effect, effects, work.made, 0, units)
-            representative(work.made, symmetry, units)
-            found = find_row(rows, table, work.made, 0, units)
+            found = row_after(at, effect, rows, table, effects, symmetry, work, units)
             if end <= found < next_end and marks[found] and parents[found] < 0:
                 parents[found] = first + at
     return 0
@@ -86,9 +102,20 @@ def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: 
 
 @kernel
 def mark_breaking(
-    rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
+    rows: Any,
+    begin: int,
+    end: int,
+    wanted: Any,
+    marks: Any,
+    trees: Any,
+    steps: Any,
+    effects: Any,
+    work: Any,
+    units: Any,
 ) -> None:
-    """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all known."""
+    """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all
+    known.
+    """
     for row in range(begin, end):
         read_row(rows, row, work.words, 0, units)
         hits, _ = list_hits(row, 1, True, trees, work, units)
@@ -99,14 +126,25 @@ def mark_breaking(
 
 @kernel
 def mark_reaching(
-    rows: Any, table: Any, end: int, marks: Any, along: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any
+    rows: Any,
+    table: Any,
+    end: int,
+    marks: Any,
+    along: Any,
+    trees: Any,
+    effects: Any,
+    symmetry: Any,
+    work: Any,
+    units: Any,
 ) -> int:
-    """Mark the unmarked rows below `end` that have a marked successor by one of the actions `along`, or such a step that a bound cuts.
+    """Mark the unmarked rows below `end` that have a marked successor by one of the actions `along`, or such a step
+    that a bound cuts.
 
     Goes from the last row to the first, as most steps lead to later rows.
 
     Returns:
-        How many rows were marked: call again until that is none. If below 0, the number of misses: call again once the trees have grown.
+        How many rows were marked: call again until that is none. If below 0, the number of misses: call again once the
+        trees have grown.
     """
     marked = 0
     for row in range(end - 1, -1, -1):

@@ -1,10 +1,11 @@
 """What a thread has met just before. A third of all successors were made shortly before by a neighbour of their parent.
 
-A thread keeps some states that it knows to be in the visited set, each in the place that its hash gives: few enough that they stay in the
-processor's cache, where those of the visited set do not. A successor that is among them needs no look-up.
+A thread keeps some states that it knows to be in the visited set, each in the place that its hash gives: few enough
+that they stay in the processor's cache, where those of the visited set do not. A successor that is among them needs no
+look-up.
 
-Successors are remembered before they are entered. Where there is no room to enter all of them, what is remembered is not true any more, and
-the search must end.
+Successors are remembered before they are entered. Where there is no room to enter all of them, what is remembered is
+not true any more, and the search must end.
 """
 
 from __future__ import annotations

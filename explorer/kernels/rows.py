@@ -1,9 +1,10 @@
 """Packed states as rows of 32-bit units, and the visited set over them.
 
-A state of w 64-bit words takes 2w units, or one less where the last word's upper half is never used: a state of 84 bits takes 12 bytes.
-The visited set is an open-addressing table. An entry is 0 where it is free; otherwise its low bits are a row number plus one, as many as
-row numbers need, and the others, the *tag*, are bits of the row's hash. Rows are compared only where tags agree, so that most rows that
-merely stand in the way are not fetched from memory. Equality is decided by the rows themselves.
+A state of w 64-bit words takes 2w units, or one less where the last word's upper half is never used: a state of 84 bits
+takes 12 bytes. The visited set is an open-addressing table. An entry is 0 where it is free; otherwise its low bits are
+a row number plus one, as many as row numbers need, and the others, the *tag*, are bits of the row's hash. Rows are
+compared only where tags agree, so that most rows that merely stand in the way are not fetched from memory. Equality is
+decided by the rows themselves.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def next_slot(slot: int, slots: int) -> int:
 
 @part
 def row_bits(slots: int) -> int:
-    """The bits of an entry that hold the row number, in a table with so many slots: ones up to the highest that may be needed."""
+    """The bits of an entry that hold the row number, in a table with so many slots: ones up to the highest that may be
+    needed.
+    """
     most = np.uint64(slots + ROWS_BEYOND_SLOTS)
     for shift in (1, 2, 4, 8, 16):
         most |= most >> np.uint64(shift)
@@ -151,7 +154,7 @@ def find(rows: Any, table: Any, words: Any, units: Any) -> int:
 
 @kernel
 def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units: Any) -> None:
-    """Put a row into another place, and tell the table."""
+    """Move a row to another place, and change its entry in the table."""
     read_row(rows, source, words, 0, units)
     write_row(rows, target, words, 0, units)
     bits, hashed = row_bits(len(table)), hash_of(words, 0, units)

@@ -9,7 +9,7 @@ import numpy as np
 from explorer.compiler.decision_trees import NOTHING, PENDING
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.compiling import part
-from explorer.kernels.trees import ANY_LENGTH, apply, candidates_of, first_of, walk, without_first
+from explorer.kernels.trees import ANY_LENGTH, apply, ask_for, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
 
@@ -29,8 +29,8 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
     """Walk the step properties' trees for the batch's steps, and note in `work.broken` which are violated.
 
     Returns:
-        0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses (row, action, property). Unless
-        it is 0, all must be checked again once the trees have grown.
+        0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses (row,
+        action, property). Unless it is 0, all must be checked again once the trees have grown.
     """
     missed, waiting = 0, False
     for hit in range(hits):
@@ -50,12 +50,13 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
                     work.broken[tree] = 1
                 elif branch == _PENDING:
                     waiting = True
-                elif missed < len(work.misses):
-                    trees.branches[position] = _PENDING
+                elif missed < len(work.misses) and ask_for(trees.branches, position):
                     work.misses[missed, 0] = first + at
                     work.misses[missed, 1] = work.hit_tree[hit]
                     work.misses[missed, 2] = tree
                     missed += 1
+                else:
+                    waiting = True  # another thread has asked meanwhile, or has its answer
     return -1 if waiting and missed == 0 else missed
 
 
@@ -66,7 +67,7 @@ def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: An
     if effects.cut[effect]:
         return False
     put_step(work.words, at, effect, effects, work.made, work.pair, units)
-    for tree in range(len(wanted)):  # noqa: SIM110 - numba
+    for tree in range(len(wanted)):
         if wanted[tree] and walk(work.pair, 0, tree, trees.branches)[0] >= _FIRST_EFFECT:
             return True
     return False

@@ -1,4 +1,6 @@
-"""Walking decision trees, and applying what a step does. `explorer.compiler.decision_trees` says how both are encoded."""
+"""Walking decision trees, and applying what a step does. `explorer.compiler.decision_trees` says how both are
+encoded.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import BRANCHES_FIELD, NODE, SHIFT_FIELD, WIDTH_FIELD, WORD_FIELD
+from explorer.compiler.decision_trees import (
+    BRANCHES_FIELD,
+    NODE,
+    PENDING,
+    SHIFT_FIELD,
+    UNKNOWN,
+    WIDTH_FIELD,
+    WORD_FIELD,
+)
 from explorer.compiler.effects import COPY_FIELD
 from explorer.compiler.prefilter import GATHER_FIELD
 from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE
 from explorer.kernels.compiling import part
-from explorer.kernels.intrinsics import lowest_bit, pext
+from explorer.kernels.intrinsics import lowest_bit, pext, swap_if
 
 _WORD_MASK = np.uint64((1 << WORD_FIELD) - 1)
 _SHIFT_MASK = np.uint64((1 << SHIFT_FIELD) - 1)
@@ -29,6 +39,7 @@ _COPY, _2_COPY, _3_COPY, _4_COPY = (np.uint64(place * COPY_FIELD) for place in (
 _COPY_MASK = np.uint64((1 << COPY_FIELD) - 1)
 _HALF, _64, _LOW, _ALL = np.uint64(32), np.uint64(64), np.uint64(2**32 - 1), np.uint64(2**64 - 1)
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
+_UNKNOWN, _PENDING = np.uint64(UNKNOWN), np.uint64(PENDING)
 
 ANY_LENGTH = (0,) * 5
 """In place of a row's units, for words that may be of any number."""
@@ -89,6 +100,16 @@ def walk(words: Any, at: int, tree: int, branches: Any) -> tuple[int, int]:
         position = follow(words, at, branch)
         branch = branches[position]
     return branch, position
+
+
+@part
+def ask_for(branches: Any, position: int) -> bool:
+    """Mark a branch as asked for; whether it was unknown, so that this thread is the one to ask.
+
+    The mark is set atomically: Python may just have put there what another thread has asked for, and a plain store
+    would lose it.
+    """
+    return swap_if(branches, position, _UNKNOWN, _PENDING) == _UNKNOWN
 
 
 @part

@@ -1,12 +1,11 @@
-"""What random walks and their callers share: what a walk goes by and counts, and why it stops. Without machine code."""
+"""What random walks and their callers share: what a walk goes by, and what it counts. Without machine code."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP, BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK = range(7)
-
-# Positions in `place`: the walk, the step, and the tree that missed or was violated; then how walks ended, and steps taken.
+# Positions in `place`: the walk, the step, and the tree that missed or was violated; then how walks ended, and steps
+# taken.
 WALK, STEP, TREE, AT_DEPTH, AT_REST, AT_BOUND, UNWEIGHTED, STEPS, PLACE = range(9)
 
 

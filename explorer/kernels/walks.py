@@ -1,7 +1,8 @@
 """Random walks: from an initial state, one random enabled step after the other, every property checked on the way.
 
-A walk's random numbers follow from the seed and the walk's number alone (SplitMix64), and the choice is among the enabled steps in their
-order. So a walk is the same whoever runs it, whatever trees are known, and however often it is interrupted to grow them.
+A walk's random numbers follow from the seed and the walk's number alone (SplitMix64), and the choice is among the
+enabled steps in their order. So a walk is the same whoever runs it, whatever trees are known, and however often it is
+interrupted to grow them.
 """
 
 from __future__ import annotations
@@ -13,11 +14,7 @@ import numpy as np
 from explorer.compiler.decision_trees import NOTHING
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
-from explorer.kernels.walk_arrays import (
-    AT_BOUND,
-    AT_DEPTH,
-    AT_REST,
+from explorer.kernels.statuses import (
     BROKEN_INVARIANT,
     BROKEN_STEP,
     DEADLOCK,
@@ -25,12 +22,9 @@ from explorer.kernels.walk_arrays import (
     MISSED_ACTION,
     MISSED_INVARIANT,
     MISSED_STEP,
-    STEP,
-    STEPS,
-    TREE,
-    UNWEIGHTED,
-    WALK,
 )
+from explorer.kernels.trees import apply, candidates_of, first_of, walk, without_first
+from explorer.kernels.walk_arrays import AT_BOUND, AT_DEPTH, AT_REST, STEP, STEPS, TREE, UNWEIGHTED, WALK
 
 _NOTHING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(FIRST_EFFECT)
 _GAMMA, _ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
@@ -65,7 +59,9 @@ def begin_walk(seed: int, initial: Any, walker: Any) -> None:
 
 @part
 def judge_all(words: Any, count: int, trees: Any, walker: Any) -> int:
-    """Walk all of so many properties' trees for `words[0]`: 0 if all hold, 1 where a branch is missing, 2 where one is violated."""
+    """Walk all of so many properties' trees for `words[0]`: 0 if all hold, 1 where a branch is missing, 2 where one is
+    violated.
+    """
     for tree in range(count):
         branch, _ = walk(words, 0, tree, trees.branches)
         if branch != _NOTHING:
@@ -130,8 +126,8 @@ def choose(enabled: int, weights: Any, walker: Any) -> int:
 
 @kernel
 def walk_on(
-    end: int, depth: int, seed: int, initial: Any, weights: Any, deadlock: bool, properties: int, step_properties: int, trees: Any,
-    invariants: Any, steps: Any, effects: Any, walker: Any, units: Any,
+    end: int, depth: int, seed: int, initial: Any, weights: Any, deadlock: bool, properties: int, step_properties: int,
+    trees: Any, invariants: Any, steps: Any, effects: Any, walker: Any, units: Any,
 ) -> int:  # fmt: skip
     """Go on from `walker.place` until the walks up to `end` are done, or until Python has to step in.
 
@@ -142,8 +138,9 @@ def walk_on(
         properties, step_properties: how many of them there are.
 
     Returns:
-        DONE; or MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP: grow the tree `place[TREE]` for the state in `words[0]`, or for the step in
-        `pair`, and call again; or BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK: the steps in `path` lead to a violation.
+        DONE; or MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP: grow the tree `place[TREE]` for the state in `words[0]`,
+        or for the step in `pair`, and call again; or BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK: the steps in `path` lead
+        to a violation.
     """
     place, words = walker.place, walker.words
     while place[WALK] < end:

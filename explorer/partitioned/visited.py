@@ -11,7 +11,8 @@ from explorer.search.store import BATCH
 
 
 class Visited:
-    """The rows that one owner has admitted, in the order in which it did, and the visited set over them, in this process's memory.
+    """The rows that one owner has admitted, in the order in which it did, and the visited set over them, in this
+    process's memory.
 
     Attributes:
         end: how many rows there are.
@@ -61,7 +62,9 @@ class Visited:
         self._enter(begin)
 
     def forget_after(self, end: int) -> None:
-        """Take back what was added after the first rows. Rows that came later stand behind others in the table, so nothing else moves."""
+        """Take back what was added after the first rows. Rows that came later stand behind others in the table, so
+        nothing else moves.
+        """
         self.table[self.table > end] = 0
         self.end = end
 
@@ -81,7 +84,17 @@ class Visited:
         for source, some in records:
             self.make_room(len(some) // width)
             admitted = entry_points.admit(
-                some, source, self.rows, self.end, self.table, parents, actions, admitted, self._words, self._slots, self.units
+                some,
+                source,
+                self.rows,
+                self.end,
+                self.table,
+                parents,
+                actions,
+                admitted,
+                self._words,
+                self._slots,
+                self.units,
             )
             self.end = begin + admitted
         return parents[:admitted], actions[:admitted]

@@ -1,7 +1,9 @@
-"""A compiled system that works on parts of levels, wherever they are: what one process of a distributed search needs of the engine.
+"""A compiled system that works on parts of levels, wherever they are: what one process of a distributed search needs of
+the engine.
 
-A part is some rows. Expanding it gives records of successors, sorted by owner; checking it gives what its rows violate. Nothing is
-remembered between parts but the trees, which are caches of pure functions: they can be taken along to other processes, and grow there.
+A part is some rows. Expanding it gives records of successors, sorted by owner; checking it gives what its rows violate.
+Nothing is remembered between parts but the trees, which are caches of pure functions: they can be taken along to other
+processes, and grow there.
 """
 
 from __future__ import annotations
@@ -14,18 +16,15 @@ import numpy as np
 from explorer.compiler.effects import Column
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import SPARE
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS
 from explorer.memory import reserve
 from explorer.search.counts import Counts
 from explorer.search.engine import Engine, mask_of
 from explorer.search.fingerprint import Fingerprint, fingerprint
 from explorer.system import System
-from explorer.verdict import Budget
 
 PROGRAMS = ("actions", "invariants", "steps")
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
-
-
-NO_STORE = Budget(max_states=1)  # rows come from outside, and go there
 
 
 class PartitionWorker:
@@ -38,7 +37,7 @@ class PartitionWorker:
 
     def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
         self.system = system
-        self.engine = Engine(system, NO_STORE, audit, workers=1, symmetry=symmetry, families=False)
+        self.engine = Engine(system, None, audit, workers=1, symmetry=symmetry, families=False)
         self.layout = self.engine.layout
         self.units = self.engine.store.units
         self._work = self.engine.works[0]
@@ -77,7 +76,9 @@ class PartitionWorker:
         effects = self.engine.effects
         columns = {name: getattr(effects, name) for name in ("writes", "copies", "cut")}
         columns |= {name: getattr(self.engine, name).branches for name in PROGRAMS}
-        return {"bounds": list(effects.bounds)} | {name: column.array[: column.length].copy() for name, column in columns.items()}
+        return {"bounds": list(effects.bounds)} | {
+            name: column.array[: column.length].copy() for name, column in columns.items()
+        }
 
     def take_trees(self, trees: dict[str, Any]) -> None:
         """Begin with what was learned elsewhere. Only an engine that has learned nothing can."""
@@ -85,6 +86,8 @@ class PartitionWorker:
         effects.bounds[:] = trees["bounds"]
         for name in ("writes", "copies", "cut"):
             _fill(getattr(effects, name), trees[name])
+        # what was learned elsewhere; here it is learned under numbers of its own
+        effects.results[:] = [None] * effects.writes.length
         for name in PROGRAMS:
             _fill(getattr(self.engine, name).branches, trees[name])
 
@@ -108,7 +111,9 @@ class PartitionWorker:
 
     def state(self, rows: np.ndarray, row: int) -> Any:
         """The plain state that a row holds."""
-        return self.layout.unpack([int(column[0]) for column in self.columns_of(rows[row * len(self.units) : (row + 1) * len(self.units)])])
+        return self.layout.unpack(
+            [int(column[0]) for column in self.columns_of(rows[row * len(self.units) : (row + 1) * len(self.units)])]
+        )
 
     def _count(self, rows: np.ndarray) -> int:
         return len(rows) // len(self.units)
@@ -122,12 +127,16 @@ class PartitionWorker:
     def owned(self, rows: np.ndarray, owner: int, owners: int) -> np.ndarray:
         """The rows that belong to one owner."""
         kept = rows.copy()
-        return kept[: len(self.units) * entry_points.keep_owned(kept, self._count(rows), owner, owners, self._words, self.units)]
+        return kept[
+            : len(self.units) * entry_points.keep_owned(kept, self._count(rows), owner, owners, self._words, self.units)
+        ]
 
     # Expanding
 
     def expand(self, rows: np.ndarray, owners: int) -> Iterator[tuple[int, np.ndarray]]:
-        """The successors of rows as records, by owner; equal ones mostly once. What was counted waits in `take_counts`."""
+        """The successors of rows as records, by owner; equal ones mostly once. What was counted waits in
+        `take_counts`.
+        """
         engine, work = self.engine, self._work
         self._use(rows)
         self._make_room()
@@ -135,17 +144,18 @@ class PartitionWorker:
         first = taken = 0
         while True:
             status, taken = entry_points.successors(
-                rows, first, self._count(rows), self._made, self._parents, self._actions, taken, self._table, self._at_rest,
-                engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, self.units,
+                rows, first, self._count(rows), self._made, self._parents, self._actions, taken, self._table,
+                self._at_rest, engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(),
+                engine.symmetry, work, self.units,
             )  # fmt: skip
             first = int(work.counts[arrays.FIRST])
-            if status == arrays.MISSED:
+            if status == MISSED:
                 engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
-            elif status == arrays.MISSED_STEPS:
+            elif status == MISSED_STEPS:
                 engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
             else:
                 yield from self._sorted_by_owner(taken, owners)
-                if status == arrays.DONE:
+                if status == DONE:
                     return
                 taken = 0
                 self._table[:] = 0
@@ -154,17 +164,16 @@ class PartitionWorker:
         width = self.record_width
         starts, records = np.zeros(owners + 1, np.int64), np.empty(taken * width, np.uint32)
         places = np.empty(taken, np.int32)
-        entry_points.route(self._made, self._parents, self._actions, taken, places, starts, records, self._words, self.units)
+        entry_points.route(
+            self._made, self._parents, self._actions, taken, places, starts, records, self._words, self.units
+        )
         for owner in range(owners):
             if starts[owner] < starts[owner + 1]:
                 yield owner, records[starts[owner] * width : starts[owner + 1] * width]
 
     def _use(self, rows: np.ndarray) -> None:
         """Make rows those of the engine, for misses and filters."""
-        store = self.engine.store
-        store.use(rows)
-        store.shared[arrays.ROWS] = self._count(rows)
-        store.level_ends = [0, 0, self._count(rows)]
+        self.engine.store.use(rows)
         self.engine.renew_filters()
 
     def _make_room(self) -> None:
@@ -192,14 +201,18 @@ class PartitionWorker:
         return counts, int(self._at_rest[0])
 
     def broken(self, rows: np.ndarray, known: Container[str]) -> dict[str, int]:
-        """After expanding rows, the first with a step that violates each step property, by name; without those known to be violated."""
+        """After expanding rows, the first with a step that violates each step property, by name; without those known to
+        be violated.
+        """
         engine, work, found = self.engine, self._work, {}
         broken = zip(self.system.step_properties, work.broken.tolist(), strict=True)
         for name in sorted({each.of.name for each, is_broken in broken if is_broken and each.of.name not in known}):
             wanted = np.array([each.of.name == name for each in self.system.step_properties])
             trees, steps = engine.trees(engine.actions), engine.trees(engine.steps)
             found[name] = int(
-                entry_points.first_breaking(rows, self._count(rows), wanted, trees, steps, engine.effect_arrays(), work, self.units)
+                entry_points.first_breaking(
+                    rows, self._count(rows), wanted, trees, steps, engine.effect_arrays(), work, self.units
+                )
             )
         work.broken[:] = 0
         return found
@@ -207,13 +220,18 @@ class PartitionWorker:
     # Checking
 
     def violated(self, rows: np.ndarray, known: Container[str]) -> dict[str, int]:
-        """The first of the rows that violates each property, by name; without properties that are known to be violated."""
+        """The first of the rows that violates each property, by name; without properties that are known to
+        be violated.
+        """
         invariants = self.engine.system.invariants
         if all(instance.of.name in known for instance in invariants) or not len(rows):
             return {}
         self._use(rows)
         found = self.engine.count_violations(
-            self.engine.invariants, mask_of(instance.of.name not in known for instance in invariants), 0, self._count(rows)
+            self.engine.invariants,
+            mask_of(instance.of.name not in known for instance in invariants),
+            0,
+            self._count(rows),
         )
         names = {instance.of.name for instance, count in zip(invariants, found.tolist(), strict=True) if count}
         return {name: self._first_violating(rows, name) for name in sorted(names)}

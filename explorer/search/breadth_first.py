@@ -1,4 +1,6 @@
-"""Breadth-first search on one machine: threads of machine code explore, Python grows their trees and keeps the books."""
+"""Breadth-first search on one machine: threads of machine code explore, Python grows their trees and keeps the
+books.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ import attrs
 from explorer.kernels import arrays
 from explorer.search.checkpoint import Snapshot
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
-from explorer.search.counts import by_bound
+from explorer.search.counts import by_bound, by_bound_alone
 from explorer.search.coverage import unreached
 from explorer.search.engine import Engine
 from explorer.search.expansion import Expansion
@@ -21,11 +23,8 @@ from explorer.search.progress import Pace
 from explorer.search.prospects import hopeless_states
 from explorer.search.snapshots import Snapshots
 from explorer.search.store import Stopped
-from explorer.search.symmetry import refuse_unless_sound
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
-
-LEVELS_TRIED, CALLS_TRIED = 12, 5000
 
 
 def explore(
@@ -42,7 +41,8 @@ def explore(
     resume: bool = False,
     coverage: bool = False,
 ) -> Outcome:
-    """Explore every state that the system reaches, level by level; check each state's invariants and each step's properties.
+    """Explore every state that the system reaches, level by level; check each state's invariants and each step's
+    properties.
 
     Verdict, counts and traces depend neither on the number of workers nor on symmetry.
 
@@ -51,18 +51,21 @@ def explore(
         budget: when to stop early.
         check_deadlock: treat a state without successors that no bound explains as a violation of `no_deadlock`.
         keep_going: go on after the first level with a violation, until every state is seen.
-        on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the keyboard, ends the
-            search with what was learned so far and verdict UNKNOWN.
-        audit: how many paths of each function to hold against plain Python evaluation.
+        on_progress: called after each level and now and then in between; a KeyboardInterrupt, from it or from the
+            keyboard, ends the search with what was learned so far and verdict UNKNOWN.
+        audit: how many paths of each function to compare with plain Python on a random state, too; on its own state
+            every path is.
         workers: threads to explore with; as many as there are processors if None.
-        checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see `explorer.search.checkpoint`.
+        checkpoint: a folder for snapshots at the ends of levels, the last one when the search ends early; see
+            `explorer.search.checkpoint`.
         resume: go on from the last snapshot in that folder.
-        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no prospect is
-            about one of them.
+        symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no
+            prospect is about one of them.
         coverage: find the statements of actions, too, that ran on no reached state.
 
     Raises:
-        ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its domain.
+        ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
+            domain.
         CheckpointError: the checkpoint cannot be written, or is not one of this search.
     """
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
@@ -74,7 +77,8 @@ def explore(
 
 
 def reach(system: System, budget: Budget = Budget(), workers: int | None = None) -> Engine:  # noqa: B008 - frozen
-    """Explore without a verdict, and hand back all rows and trees: what is reachable, and along which paths of functions.
+    """Explore without a verdict, and hand back all rows and trees: what is reachable, and along which paths of
+    functions.
 
     Raises:
         ModelError: as `explore` says.
@@ -85,7 +89,7 @@ def reach(system: System, budget: Budget = Budget(), workers: int | None = None)
 
 
 class _Search:
-    """One search: its levels, what ends it early, its snapshots, and what it tells."""
+    """One search: its levels, what ends it early, its snapshots, and its progress."""
 
     def __init__(
         self,
@@ -102,7 +106,7 @@ class _Search:
         self.check_deadlock = check_deadlock
         self.keep_going = keep_going
         self.pace = Pace(engine, on_progress)
-        self.expansion = Expansion(engine, self.pace, self._snapshot_inside)
+        self.expansion = Expansion(engine, self.pace)  # it must not refer back: memory is to go when the search ends
         self.violations: list[Violation] = []
         self.level_sizes: list[int] = []
         self.held_back: dict[str, int] = {}
@@ -131,6 +135,9 @@ class _Search:
                 reason = self._judge_liveness()
         except KeyboardInterrupt:
             reason = "interrupted"
+            self._interrupted()
+        except MemoryError:
+            reason = "memory"
             self._interrupted()
         finally:
             self.engine.close()
@@ -174,7 +181,7 @@ class _Search:
                 self._snapshot(at_once=at_depth)
                 if at_depth:
                     return f"depth {self.budget.max_depth}"
-                self.expansion.run(resumed and resumed.inside)
+                self.expansion.run(self._snapshot_inside, resumed and resumed.inside)
                 resumed = None
                 self._look_for_broken_steps()
                 self._look_for_deadlocks()
@@ -190,8 +197,9 @@ class _Search:
             return False
         self.engine.renew_filters()
         self._size_levels()
-        self._try_symmetry()
-        self.violations += violations_in(self.engine, self.store.depth, {violation.property for violation in self.violations})
+        self.violations += violations_in(
+            self.engine, self.store.depth, {violation.property for violation in self.violations}
+        )
         self.pace.report(level_ended=True)
         return True
 
@@ -201,18 +209,11 @@ class _Search:
         for level in range(len(self.level_sizes), len(ends) - 1):
             self.level_sizes.append(self.engine.states_in(ends[level], ends[level + 1]))
 
-    def _try_symmetry(self) -> None:
-        """Refuse to go on if actions or invariants tell interchangeable names apart in one of the first states of the first levels."""
-        system = self.engine.system
-        calls = 2 * self.store.depth * (len(system.actions) + len(system.invariants))
-        if len(self.engine.permutations) > 1 and self.store.depth < LEVELS_TRIED and calls < CALLS_TRIED:
-            begin, end = self.store.level_ends[-2:]
-            states = [self.engine.layout.unpack(self.store.words(row)) for row in (begin, end - 1)]
-            refuse_unless_sound(system, self.engine.permutations, states)
-
     def _look_for_broken_steps(self) -> None:
         """Look for violated step properties in the level that was expanded last."""
-        self.violations += broken_steps_in(self.engine, self.store.depth, {violation.property for violation in self.violations})
+        self.violations += broken_steps_in(
+            self.engine, self.store.depth, {violation.property for violation in self.violations}
+        )
 
     def _look_for_deadlocks(self) -> None:
         """Look for a state at rest in the level that was expanded last."""
@@ -224,7 +225,9 @@ class _Search:
     # Snapshots
 
     def _note_whole_levels(self) -> None:
-        """Remember what to write if the search ends before the next level does. What lies behind a violation is not remembered."""
+        """Remember what to write if the search ends before the next level does. What lies behind a violation is not
+        remembered.
+        """
         if self.snapshots is not None and not self.violations:
             self.snapshots.note(self.level_sizes)
 
@@ -244,6 +247,7 @@ class _Search:
         engine = self.engine
         verdict = Verdict.after(bool(self.violations), reason)
         enabled: Counter[str] = Counter()
+        cut_steps = (self.snapshots or engine).cut_steps()
         for number, instance in enumerate(engine.system.actions):
             enabled[instance.of.name] += sum(int(work.enabled[number]) for work in engine.works)
         return Outcome(
@@ -253,7 +257,8 @@ class _Search:
             levels=tuple(self.level_sizes),
             generated=engine.generated,
             enabled=dict(enabled),
-            bounds_cut=by_bound((self.snapshots or engine).cut_steps()),
+            bounds_cut=by_bound(cut_steps),
+            cut_alone=by_bound_alone(cut_steps),
             deadlocks=engine.total(arrays.AT_REST),
             stopped_at_bound=engine.total(arrays.STOPPED_AT_BOUND),
             stored_states=self.store.count,

@@ -1,9 +1,10 @@
-"""Snapshots of a search on disk, from which it goes on after whatever ended it.
+"""Snapshots of a search on disk, from which it goes on after any end.
 
-A checkpoint is a folder with a manifest and the rows of the levels in parts. Parts are written, synced and renamed before the manifest
-that names them replaces the one before, so that a kill at any moment leaves the newer or the older snapshot, whole. The manifest holds
-the counts up to its last level, those inside the level that was being expanded, a checksum per part, and the search's fingerprint: a
-checkpoint of another search is refused, and so is a damaged one. One process at a time writes to the folder.
+A checkpoint is a folder with a manifest and the rows of the levels in parts. Parts are written, synced and renamed
+before the manifest that names them replaces the one before, so that a kill at any moment leaves the newer or the older
+snapshot, whole. The manifest holds the counts up to its last level, those inside the level that was being expanded, a
+checksum per part, and the search's fingerprint: a checkpoint of another search is refused, and so is a damaged one. One
+process at a time writes to the folder.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ class Inside:
 
 @attrs.frozen
 class Snapshot:
-    """Whole levels: where each ends among the rows, how many states each stands for, and the counts; then what is inside the next one."""
+    """Whole levels: where each ends among the rows, how many states each stands for, and the counts; then what is
+    inside the next one.
+    """
 
     level_ends: list[int]
     level_sizes: list[int]
@@ -66,7 +69,9 @@ class Snapshot:
         inside = data["inside"]
         if inside is not None:
             pending = tuple((first, last) for first, last in inside["pending"])
-            inside = Inside(inside["rows"], inside["cursor"], pending, Counts.from_data(inside["counts"]), tuple(inside["broken"]))
+            inside = Inside(
+                inside["rows"], inside["cursor"], pending, Counts.from_data(inside["counts"]), tuple(inside["broken"])
+            )
         return cls(data["level_ends"], data["level_sizes"], Counts.from_data(data["counts"]), inside)
 
 
@@ -97,7 +102,9 @@ class Checkpoint:
         self._take()
         if (self._folder / MANIFEST).exists():
             self.release()
-            raise CheckpointError(f"{self._folder}: holds a checkpoint already; go on from it with --resume, or name another folder")
+            raise CheckpointError(
+                f"{self._folder}: holds a checkpoint already; go on from it with --resume, or name another folder"
+            )
         self._clean()
 
     def _take(self) -> None:
@@ -148,8 +155,8 @@ class Checkpoint:
         """Read the last snapshot's rows into place, and keep others from writing to the folder.
 
         Raises:
-            CheckpointError: there is none, it is damaged, it is of another search, there is no room for its rows, or another search
-                writes there.
+            CheckpointError: there is none, it is damaged, it is of another search, there is no room for its rows, or
+                another search writes there.
         """
         if not (self._folder / MANIFEST).exists():
             raise CheckpointError(f"{self._folder}: holds no checkpoint (there is no {MANIFEST})")

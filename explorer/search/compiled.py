@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 
-from explorer.compiler.decision_trees import ActionProgram, InvariantProgram, Program
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
-from explorer.compiler.permutations import Permutation
+from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
+from explorer.compiler.programs import ActionProgram, InvariantProgram, Program
 from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
@@ -21,27 +21,40 @@ class Compiled:
 
     Attributes:
         system, layout: what is compiled, and its bits.
-        effects, actions, invariants, prospects, liveness, premises, steps: the trees; those of `steps` are the step properties'.
+        images: what the permutations of interchangeable names do to packed states.
+        effects, actions, invariants, prospects, liveness, premises, steps: the trees; those of `steps` are the step
+            properties'.
         growing: who holds it may let trees grow.
     """
 
-    def __init__(self, system: System, layout: Layout, audit: int, exchanged: Sequence[Permutation] = ()) -> None:
-        """Nothing is learned yet; a path is learned for all instances at once that differ by names which may be exchanged.
+    def __init__(
+        self, system: System, layout: Layout, audit: int, permutations: Sequence[Permutation] = (), share: bool = True
+    ) -> None:
+        """Nothing is learned yet.
+
+        Args:
+            audit: how many paths of each function to hold against plain Python.
+            permutations: how names may be exchanged, the identity first; every path is tried under all of them.
+            share: whether a path is learned for all instances at once that differ by such names only.
 
         Raises:
-            ModelError: a function asks for the exact type of a part of the state.
+            ModelError: actions or properties treat the names differently, as their declarations show; or a function
+                asks for the exact type of a part of the state.
         """
         every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
         refuse_exact_type_tests(every, system.domain)
         self.system = system
         self.layout = layout
         self.effects = Effects(layout.words)
-        self.actions = ActionProgram(layout, system.actions, self.effects, audit, exchanged)
-        self.invariants = InvariantProgram(layout, system.invariants, self.effects, audit, exchanged)
-        self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, exchanged)
-        self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, exchanged)
-        self.premises = InvariantProgram(layout, system.premises, self.effects, audit, exchanged)
-        self.steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, self.effects, audit, exchanged)
+        self.images = [Image.under(permutation, layout) for permutation in permutations]
+        self.actions = ActionProgram(layout, system.actions, self.effects, audit, self.images, share)
+        self.invariants = InvariantProgram(layout, system.invariants, self.effects, audit, self.images, share)
+        self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, self.images, share)
+        self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, self.images, share)
+        self.premises = InvariantProgram(layout, system.premises, self.effects, audit, self.images, share)
+        both = layout.doubled(system.transitions)
+        of_steps = [Image.under(permutation, both) for permutation in permutations if system.step_properties]
+        self.steps = InvariantProgram(both, system.step_properties, self.effects, audit, of_steps, share)
         self.growing = threading.Lock()
 
     @property

@@ -1,7 +1,8 @@
 """Which properties the rows of a level violate, and the first of the shortest traces that lead there.
 
-Rows have no parents. Predecessors are found by expanding one level after the other backwards; then plain Python takes, step by step, the
-first action that leads to a marked state. So a trace is in real names, was executed, and is the same for any number of threads.
+Rows have no parents. Predecessors are found by expanding one level after the other backwards; then plain Python takes,
+step by step, the first action that leads to a marked state. So a trace is in real names, was executed, and is the same
+for any number of threads.
 """
 
 from __future__ import annotations
@@ -13,45 +14,55 @@ import numpy as np
 
 from explorer.kernels import entry_points
 from explorer.search.engine import Engine, mask_of
-from explorer.system import ModelError, judge_end, successor
-from explorer.trace import violation_at
+from explorer.system import Contradiction, successor
+from explorer.trace import broken_step, order_of, violation_at
 from explorer.verdict import Step, Violation
 
 
 def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Violation]:
-    """The violations among the rows of a level, one per property that is not known to be violated, in the order of their traces."""
+    """The violations among the rows of a level, one per property that is not known to be violated, in the order of
+    their traces.
+    """
     invariants = engine.system.invariants
     if all(instance.of.name in known for instance in invariants):
         return []
     begin, end = engine.store.level_ends[level : level + 2]
     wanted = mask_of(instance.of.name not in known for instance in invariants)
-    counts = sum(engine.spread(lambda first, last: engine.count_violations(engine.invariants, wanted, first, last), begin, end))
+    counts = sum(
+        engine.spread(lambda first, last: engine.count_violations(engine.invariants, wanted, first, last), begin, end)
+    )
     names = {instance.of.name: None for instance, count in zip(invariants, counts.tolist(), strict=True) if count}
     return in_order(engine, (_violation(engine, name, level) for name in names))
 
 
 def broken_steps_in(engine: Engine, level: int, known: Container[str]) -> list[Violation]:
-    """The violations among the steps from a level that was expanded, one per step property that is not known to be violated."""
+    """The violations among the steps from a level that was expanded, one per step property that is not known to be
+    violated.
+    """
     broken = sum(work.broken.astype(int) for work in engine.works).tolist()
     names = {each.of.name: None for each, count in zip(engine.system.step_properties, broken, strict=True) if count}
     return in_order(engine, (_broken_step(engine, name, level) for name in names if name not in known))
 
 
 def in_order(engine: Engine, violations: Iterable[Violation]) -> list[Violation]:
-    """Violations in the order of their traces: shorter ones first, then by initial state and actions."""
-    return sorted(violations, key=lambda violation: (violation.trace_length, *_order(engine, violation)))
+    """Violations in the order of their traces."""
+    return sorted(violations, key=lambda violation: order_of(engine.system, violation))
 
 
 def deadlock_in(engine: Engine, level: int) -> Violation | None:
     """The first state at rest among the rows of a level that was expanded."""
     begin, end = engine.store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
-    entry_points.mark_at_rest(engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units)
+    entry_points.mark_at_rest(
+        engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units
+    )
     return violation_at(engine.system, None, first_trace(engine, marks, level)) if marks.any() else None
 
 
 def _violation(engine: Engine, name: str, level: int) -> Violation:
-    """The violation of a property at the end of the first of the shortest traces to one, judged again in plain Python."""
+    """The violation of a property at the end of the first of the shortest traces to one, judged again in plain
+    Python.
+    """
     begin, end = engine.store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
     numbers = [number for number, instance in enumerate(engine.system.invariants) if instance.of.name == name]
@@ -65,33 +76,28 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
 
 
 def _broken_step(engine: Engine, name: str, level: int) -> Violation:
-    """The violation of a step property by the last step of the first of the shortest traces to one, judged again in plain Python."""
+    """The violation of a step property by the last step of the first of the shortest traces to one, judged again in
+    plain Python.
+    """
     system, store = engine.system, engine.store
     begin, end = store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
     wanted = np.array([each.of.name == name for each in system.step_properties])
     entry_points.mark_breaking(
-        store.rows, begin, end, wanted, marks, engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(),
-        engine.works[0], store.units,
+        store.rows, begin, end, wanted, marks, engine.trees(engine.actions), engine.trees(engine.steps),
+        engine.effect_arrays(), engine.works[0], store.units,
     )  # fmt: skip
     trace = first_trace(engine, marks, level)
-    before = trace[-1].state
-    for action in system.actions:
-        after = successor(action, before, system.domain)
-        for each in system.step_properties if isinstance(after, system.domain.cls) else ():
-            if each.of.name == name and not judge_end(system, each, before, after):
-                return violation_at(system, each, (*trace, Step(action, after)))
-    raise not_replayed(f"no step from there violates {name}", trace)
-
-
-def _order(engine: Engine, violation: Violation) -> tuple[int, ...]:
-    """What makes one of two equally long traces the first: its initial state, then its actions."""
-    first, *rest = violation.trace
-    return (engine.system.initial.index(first.state), *(engine.system.actions.index(step.action) for step in rest))
+    found = broken_step(system, name, trace)
+    if found is None:
+        raise not_replayed(f"no step from there violates {name}", trace)
+    return found
 
 
 def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ...]:
-    """The first of the shortest traces to a marked row of the level at that depth, in the order of initial states and actions."""
+    """The first of the shortest traces to a marked row of the level at that depth, in the order of initial states and
+    actions.
+    """
     system, store, ends = engine.system, engine.store, engine.store.level_ends
     for level in range(depth - 1, -1, -1):
         while missed := entry_points.mark_predecessors(
@@ -109,18 +115,21 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
         raise not_replayed("no initial state is its beginning", trace)
     for level in range(1, depth + 1):
         after = ((action, successor(action, trace[-1].state, system.domain)) for action in system.actions)
-        step = next((Step(each, state) for each, state in after if isinstance(state, system.domain.cls) and is_marked(state, level)), None)
+        step = next(
+            (
+                Step(each, state)
+                for each, state in after
+                if isinstance(state, system.domain.cls) and is_marked(state, level)
+            ),
+            None,
+        )
         if step is None:
             raise not_replayed(f"no action leads on after step {level - 1}", trace)
         trace.append(step)
     return tuple(trace)
 
 
-def not_replayed(why: str, trace: Sequence[Step]) -> ModelError:
+def not_replayed(why: str, trace: Sequence[Step]) -> Contradiction:
     """What to say of a counterexample that the trees have and plain Python has not."""
     at = f"\n  in the state {trace[-1].state}" if trace else ""
-    return ModelError(
-        f"a counterexample was found that plain Python does not replay: {why}{at}\n"
-        "  does a function of the model depend on anything but its arguments? if not, this is a defect of Highwater:\n"
-        "  please report it with the model; `--engine python` explores without the compiler"
-    )
+    return Contradiction(f"a counterexample was found that plain Python does not replay: {why}{at}")

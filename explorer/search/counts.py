@@ -48,6 +48,13 @@ class Counts:
         return cls(**{**data, "enabled": tuple(data["enabled"]), "cut_steps": cut_steps})
 
 
+def by_bound_alone(cut_steps: Counter[frozenset[str]]) -> dict[str, int]:
+    """Steps that each bound has cut and no other."""
+    return {
+        bound: count for bounds, count in sorted(cut_steps.items(), key=str) if len(bounds) == 1 for bound in bounds
+    }
+
+
 def by_bound(cut_steps: Counter[frozenset[str]]) -> dict[str, int]:
     """Steps that each bound has cut. A step that two bounds cut counts for both."""
     found: Counter[str] = Counter()

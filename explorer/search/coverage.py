@@ -1,9 +1,10 @@
-"""Which statements of actions and properties ran on no state that was reached: guards that always hold, antecedents that never do.
+"""Which statements of actions and properties ran on no state that was reached: guards that always hold, antecedents
+that never do.
 
-Every path that a reached state takes through a function was run in Python once, and the program keeps the state it was learned on. These
-states are run again here, one line at a time, on the plain functions. So what never ran here does not run on any reached state; nothing is
-sampled. In a property, what only refuses is not missed: it returns False, a `Witness`, or what a function returns that is declared to
-return one. Nor is what only exempts: it returns True.
+Every path that a reached state takes through a function was run in Python once, and the program keeps the state it was
+learned on. These states are run again here, one line at a time, on the plain functions. So what never ran here does not
+run on any reached state; nothing is sampled. In a property, what only refuses is not missed: it returns False, a
+`Witness`, or what a function returns that is declared to return one. Nor is what only exempts: it returns True.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.decision_trees import Program
+from explorer.compiler.programs import Program
 from explorer.system import is_machinery
 from explorer.verdict import Unreached
 from model.language.declarations import Action, Instance, Witness
@@ -29,7 +30,9 @@ RUNS_BETWEEN_LOOKS = 64
 
 @attrs.define
 class Seen:
-    """What was seen of one function of the model: during which action or property first, its module's names, and the lines that ran."""
+    """What was seen of one function of the model: during which action or property first, its module's names, and the
+    lines that ran.
+    """
 
     of: Any
     names: Mapping[str, Any]
@@ -39,7 +42,8 @@ class Seen:
 def unreached(program: Program) -> list[Unreached]:
     """What never ran of a program's functions and of the model's functions that they call.
 
-    Of actions, what ran in none of them; of properties, what did not run in each, as what one leaves untested no other makes up for.
+    Of actions, what ran in none of them; of properties, what did not run in each, as what one leaves untested no other
+    makes up for.
     """
     runs: dict[Any, list[tuple[Instance, Any]]] = {}
     for instance in program.instances:
@@ -110,11 +114,15 @@ def _missed(code: CodeType, seen: Seen) -> Iterator[Unreached]:
 
 
 def _missed_in(block: Sequence[ast.stmt], ran: set[int], names: Mapping[str, Any]) -> Iterator[ast.stmt]:
-    """The first statement of a block that never ran, or else those of the blocks inside. Names are those of a property's module."""
+    """The first statement of a block that never ran, or else those of the blocks inside. Names are those of a
+    property's module.
+    """
     for statement in block:
         inner = list(_blocks(statement))
         ends_at = min((each[0].lineno - 1 for each in inner), default=statement.end_lineno or statement.lineno)
-        if ran.isdisjoint(range(statement.lineno, max(statement.lineno, ends_at) + 1)) and not _makes_no_line(statement):
+        if ran.isdisjoint(range(statement.lineno, max(statement.lineno, ends_at) + 1)) and not _makes_no_line(
+            statement
+        ):
             if not (_is_not_missed(block, names)):
                 yield statement
             return
@@ -139,7 +147,9 @@ def _makes_no_line(statement: ast.stmt) -> bool:
 
 
 def _is_not_missed(block: Sequence[ast.stmt], names: Mapping[str, Any]) -> bool:
-    """Whether a block of a property only refuses, which it never does where the property holds, or exempts, which tests nothing."""
+    """Whether a block of a property only refuses, which it never does where the property holds, or exempts, which tests
+    nothing.
+    """
     value = block[-1].value if isinstance(block[-1], ast.Return) else None
     if isinstance(value, ast.Constant):
         return bool(names) and isinstance(value.value, bool)

@@ -29,7 +29,8 @@ class CheckpointError(Exception):
 
 
 def write_whole(path: Path, data: Any) -> None:
-    """Write a file so that it is there whole or not at all, also after the power has failed. If it cannot be written, nothing is left.
+    """Write a file so that it is there whole or not at all, also after the power has failed. If it cannot be written,
+    nothing is left.
 
     Raises:
         OSError: the disk does not take it.
@@ -198,7 +199,9 @@ def _is_at(file: int, path: Path) -> bool:
 
 
 def _started(pid: int) -> str:
-    """When a process started, in ticks; empty if there is none. Where the system does not tell, whether there is one."""
+    """When a process started, in ticks; empty if there is none. Where the system does not tell, whether there
+    is one.
+    """
     try:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[19]
     except OSError:

@@ -1,4 +1,6 @@
-"""A compiled system and the rows found so far, with what every pass over rows needs: trees, filters, symmetry, threads."""
+"""A compiled system and the rows found so far, with what every pass over rows needs: trees, filters, symmetry,
+threads.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import Program
 from explorer.compiler.layout import Layout
 from explorer.compiler.prefilter import Filter
+from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import not_widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, STOP, Trees
 from explorer.search.compiled import Compiled, as_arrays
-from explorer.search.store import Store, make_work, spread
+from explorer.search.store import Rows, Store, make_work, spread
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget
@@ -37,13 +39,16 @@ class Engine(Compiled):
         pool: the threads, if there is more than one.
     """
 
-    def __init__(self, system: System, budget: Budget, audit: int, workers: int, symmetry: bool, families: bool = True) -> None:
+    def __init__(
+        self, system: System, budget: Budget | None, audit: int, workers: int, symmetry: bool, families: bool = True
+    ) -> None:
+        """An engine whose store keeps all states within a budget; without one, rows come from outside."""
         layout = Layout(system.domain)
         self.permutations = permutations_of(system, layout) if symmetry else []
-        super().__init__(system, layout, audit, self.permutations if families else ())
-        self.symmetry = tabulate(layout, self.permutations) if len(self.permutations) > 1 else no_symmetry(layout)
+        super().__init__(system, layout, audit, self.permutations, families)
+        self.symmetry = tabulate(layout, self.images) if len(self.permutations) > 1 else no_symmetry(layout)
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        self.store = Store(layout, budget, self.pool)
+        self.store = Rows(layout) if budget is None else Store(layout, budget, self.pool)
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self._filters = {program: Filter(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))
@@ -68,7 +73,9 @@ class Engine(Compiled):
 
     def cut_steps(self) -> Counter[frozenset[str]]:
         """How many steps each set of bounds has cut."""
-        return Counter({bounds: sum(int(work.steps[1 + n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)})
+        return Counter(
+            {bounds: sum(int(work.steps[1 + n]) for work in self.works) for n, bounds in enumerate(self.effects.bounds)}
+        )
 
     def trees(self, program: Program) -> Trees:
         """A program as the kernels read it."""
@@ -93,19 +100,27 @@ class Engine(Compiled):
                 self.steps.learn(tree, (*words, *self.actions.evaluate(action, words)))
 
     def renew_filters(self) -> None:
-        """Choose filters and wide nodes by samples of the states, each time there are `FILTERS_LAST_UNTIL` times as many."""
+        """Choose filters and wide nodes by samples of the states, each time there are `FILTERS_LAST_UNTIL` times as
+        many.
+        """
         if self.store.count < self._next_filter_at:
             return
         self._next_filter_at = FILTERS_LAST_UNTIL * self.store.count
         sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
-        steps = [(*words, *after) for words in sample for after in self.actions.known_successors(words)] if self.steps.instances else []
-        self._filters = {program: Filter(program, steps if program is self.steps else sample) for program in self.programs}
+        steps = (
+            [(*words, *after) for words in sample for after in self.actions.known_successors(words)]
+            if self.steps.instances
+            else []
+        )
+        self._filters = {
+            program: Filter(program, steps if program is self.steps else sample) for program in self.programs
+        }
         states = np.array([self.store.words(row) for row in self._spread_rows(WIDE_SAMPLE)], np.uint64)
         self._widened = {self.actions: widened(self.actions, states)}
 
     def _spread_rows(self, count: int) -> list[int]:
-        """Rows of the last two levels, evenly spread."""
-        return np.linspace(self.store.level_ends[-3], self.store.count - 1, count).astype(int).tolist()
+        """Rows of the last two levels, if there are two, evenly spread."""
+        return np.linspace(self.store.level_ends[-3:][0], self.store.count - 1, count).astype(int).tolist()
 
     def spread(self, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
         """What a function gives for the parts of a range of rows, by all threads."""

@@ -1,4 +1,6 @@
-"""Expanding a level with all threads: they pause for Python to grow trees and the visited set, and to tell how far they are."""
+"""Expanding a level with all threads: they pause for Python to grow trees and the visited set, and to tell how far they
+are.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ from concurrent.futures import Future, wait
 
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import Work
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.search.checkpoint import Inside
 from explorer.search.engine import Engine
 from explorer.search.progress import Pace
@@ -23,16 +26,15 @@ class Expansion:
         pending: ranges of rows that a run before this one took and did not expand.
     """
 
-    def __init__(self, engine: Engine, pace: Pace, on_pause: Callable[[], None]) -> None:
+    def __init__(self, engine: Engine, pace: Pace) -> None:
         self._engine = engine
         self._store = engine.store
         self._pace = pace
-        self._on_pause = on_pause
         self.inside = False
         self.pending: list[tuple[int, int]] = []
 
-    def run(self, left: Inside | None = None) -> None:
-        """Expand the deepest level, or what was left of it."""
+    def run(self, on_pause: Callable[[], None], left: Inside | None = None) -> None:
+        """Expand the deepest level, or what was left of it. `on_pause` is called now and then between batches."""
         begin, end = self._store.begin_level(left.cursor if left else 0)
         works = self._engine.works if end - begin >= ROWS_WORTH_A_SECOND_THREAD else self._engine.works[:1]
         self.pending = list(left.pending) if left else []
@@ -44,17 +46,17 @@ class Expansion:
             statuses = self._run_all(works, end, begin if self.pending else pause_at)
             self.inside = False  # while rows move
             self._store.close_holes(self._engine.works)
-            if all(status == arrays.DONE for status in statuses):
+            if all(status == DONE for status in statuses):
                 return
-            if arrays.ROWS_FULL in statuses:
+            if ROWS_FULL in statuses:
                 self._fill_up(works, end)
-            if arrays.TABLE_FULL in statuses:
+            if TABLE_FULL in statuses:
                 self._store.grow_table()
-            if arrays.PAUSED in statuses and self._store.shared[arrays.CURSOR] >= pause_at:
+            if PAUSED in statuses and self._store.shared[arrays.CURSOR] >= pause_at:
                 self._pace.adapt()
                 pause_at += self._pace.rows_between_reports
                 self.inside = True
-                self._on_pause()
+                on_pause()
                 self._pace.report(level_ended=False)
                 self.inside = False
 
@@ -71,9 +73,11 @@ class Expansion:
         try:
             running += [self._engine.pool.submit(self._run_one, work, end, pause_at) for work in works]
             return [each.result() for each in running]
-        except BaseException:
+        except BaseException as error:
             self._store.shared[arrays.STOP] = 1
             wait(running)
+            if isinstance(error, RuntimeError) and "start new thread" in str(error):
+                raise MemoryError(str(error)) from None
             raise
 
     def _run_one(self, work: Work, end: int, pause_at: int) -> int:
@@ -81,20 +85,21 @@ class Expansion:
         try:
             while True:
                 status = entry_points.expand(
-                    store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS, engine.trees(engine.actions),
-                    engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry, work, store.units,
+                    store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS,
+                    engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry,
+                    work, store.units,
                 )  # fmt: skip
-                if status == arrays.MISSED:
+                if status == MISSED:
                     engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
-                elif status == arrays.MISSED_STEPS:
+                elif status == MISSED_STEPS:
                     engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
-                elif status == arrays.ROWS_FULL:
+                elif status == ROWS_FULL:
                     self.inside = False  # some successors of this batch are counted, and not all are rows
                     return status
                 else:
                     return status
                 if store.shared[arrays.STOP]:  # what this thread waits for may never be learned
-                    return arrays.PAUSED
+                    return PAUSED
         except BaseException:
             store.shared[arrays.STOP] = 1
             raise

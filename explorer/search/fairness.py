@@ -13,11 +13,13 @@ from model.language.declarations import Instance, Liveness, Per
 
 @attrs.frozen(eq=False)
 class Demand:
-    """One debt of a fair behaviour: where one of these instances can be taken for ever, one of them is taken again and again.
+    """One debt of a fair behaviour: where one of these instances can be taken for ever, one of them is taken again and
+    again.
 
     Attributes:
         name: the action, and the parameters whose values it is for, as shown.
-        strong: whether it is owed even where the instances can be taken again and again only, rather than without a break.
+        strong: whether it is owed even where the instances can be taken again and again only, rather than without a
+            break.
         instances: the instances of the action; any of them will do.
     """
 
@@ -27,7 +29,9 @@ class Demand:
 
 
 def demands_of(system: System, of: Liveness) -> list[Demand]:
-    """The demands of a property, in the order in which it lists them. An action that the system does not have demands nothing."""
+    """The demands of a property, in the order in which it lists them. An action that the system does not have demands
+    nothing.
+    """
     weak = (demand for each in of.fair for demand in _demands(system, each, strong=False))
     strong = (demand for each in of.strongly_fair for demand in _demands(system, each, strong=True))
     return [*weak, *strong]

@@ -1,7 +1,7 @@
 """What a search is: all that its states, counts and verdict depend on, in parts that can be compared one by one.
 
-Checkpoints, the levels of Spark and every executor's engine hold one. Two searches with the same fingerprint find the same; of two that
-differ, `differences` names what does.
+Checkpoints, the levels of Spark and every executor's engine hold one. Two searches with the same fingerprint find the
+same; of two that differ, `differences` names what does.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ CAUSES = {
     "distributions": "the version of {}",
     "engine": "{} of Highwater",
 }
-EFFECTS = {"actions": "the action {}", "order": "the order of {}", "initial": "the set of initial {}", "layout": "the layout of {}"}
+EFFECTS = {
+    "actions": "the action {}",
+    "order": "the order of {}",
+    "initial": "the set of initial {}",
+    "layout": "the layout of {}",
+}
 SHOWN = ("protocol", "bounds", "options", "constants", "distributions")  # whose values say something
 MOST_NAMED = 4
 
@@ -54,7 +59,11 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
     functions = (each.of.function for each in (*system.actions, *properties, *system.premises))
     sources = sources_of({*LANGUAGE, *system.modules, *(each.__module__ for each in (system.domain.cls, *functions))})
     symmetry = {"symmetry": f"on, {permutations} permutations" if permutations > 1 else "off"}
-    names = {f"interchangeable {kind}": repr(tuple(members)) for kind, members in system.interchangeable.items() if permutations > 1}
+    names = {
+        f"interchangeable {kind}": repr(tuple(members))
+        for kind, members in system.interchangeable.items()
+        if permutations > 1
+    }
     leaves = {leaf.path: f"{leaf.word} {leaf.shift} {leaf.width} {leaf.domain}" for leaf in layout.root.leaves()}
     return {
         "protocol": _settings(system.protocol),
@@ -73,14 +82,17 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
 
 
 def differences(there: Fingerprint, here: Fingerprint, states_only: bool = False) -> list[str]:
-    """What differs between two searches, in words. What may merely follow from another difference is left out beside that one.
+    """What differs between two searches, in words. What may merely follow from another difference is left out beside
+    that one.
 
     Args:
         states_only: compare what decides which states there are, when `here` is of a system without properties.
     """
     if states_only:
         here = {part: found for part, found in here.items() if part not in ("options", "properties")}
-        there = {part: {name: value for name, value in there.get(part, {}).items() if name in here[part]} for part in here}
+        there = {
+            part: {name: value for name, value in there.get(part, {}).items() if name in here[part]} for part in here
+        }
     causes = [each for part in CAUSES for each in _differing(part, there.get(part, {}), here.get(part, {}))]
     return causes or [each for part in EFFECTS for each in _differing(part, there.get(part, {}), here.get(part, {}))]
 
@@ -94,11 +106,13 @@ def in_one_line(differences: Sequence[str]) -> str:
 def _differing(part: str, there: Mapping[str, str], here: Mapping[str, str]) -> Iterator[str]:
     for name in dict.fromkeys([*there, *here]):
         before, now = there.get(name), here.get(name)
-        if before == now or (part == "constants" and None in (before, now)):  # then a process has not loaded the module yet
+        # then a process has not loaded the module yet
+        if before == now or (part == "constants" and None in (before, now)):
             continue
         what = ({**CAUSES, **EFFECTS})[part].format(name)
         if part in SHOWN:
-            yield f"{what} is {'missing' if before is None else before} there and {'missing' if now is None else now} here"
+            there_is, here_is = ("missing" if value is None else value for value in (before, now))
+            yield f"{what} is {there_is} there and {here_is} here"
         elif before is None or now is None:
             yield f"{what} is {'here' if before is None else 'there'} only"
         else:
@@ -128,7 +142,9 @@ def _instances(instances: Iterable[Instance]) -> dict[str, str]:
 
 
 def _constants(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Numbers and truth values at the top of modules, which may come from elsewhere than their source, such as the environment."""
+    """Numbers and truth values at the top of modules, which may come from elsewhere than their source, such as the
+    environment.
+    """
     for name in modules:
         for key, value in vars(sys.modules[name]).items() if name in sys.modules else ():
             if isinstance(value, bool | int | float) and not key.startswith("__"):
@@ -141,12 +157,15 @@ def _relied_on(of: Instance) -> list[Any]:
         return [described(action) for action in of.of.along]
     if not isinstance(of.of, Liveness):
         return []
-    fair = [[[described(each.action), *each.parameters] for each in listed] for listed in (of.of.fair, of.of.strongly_fair)]
+    fair = [
+        [[described(each.action), *each.parameters] for each in listed] for listed in (of.of.fair, of.of.strongly_fair)
+    ]
     return [of.of.form.value, fair, described(of.premise.apply) if of.premise else None]
 
 
 def described(value: Any, inside: tuple[int, ...] = ()) -> Any:
-    """A value as JSON can hold it, the same in every process, with what a function was made with: its defaults and what it encloses.
+    """A value as JSON can hold it, the same in every process, with what a function was made with: its defaults and what
+    it encloses.
 
     Of an object of an unknown kind only its class and its attributes are known.
     """

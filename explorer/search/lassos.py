@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 
 from explorer.search.fairness import Demand, demands_of
-from explorer.system import RAISED, Cut, ModelError, System, judge, successor, where
+from explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
 from explorer.verdict import Step, Violation
 from model.language.declarations import Form, Instance, Witness
 
@@ -42,7 +42,9 @@ class _Round:
         return [self.start, *(step.state for step in self.steps)]
 
     def moves_of(self, state: Any) -> list[tuple[Instance, Any]]:
-        """What may happen in a state: the actions that change it, each with the state after it or the bound that cuts it."""
+        """What may happen in a state: the actions that change it, each with the state after it or the bound that cuts
+        it.
+        """
         if state not in self.moves:
             self.moves[state] = moves_of(self.system, state)
         return self.moves[state]
@@ -70,7 +72,9 @@ class _Round:
             wanted = [demand for demand in self.demands if self.is_open(demand)]
             unseen = self.property.of.form is Form.EVENTUALLY_ALWAYS and not any(map(self.lacks, self.states))
             if wanted or unseen:
-                self.steps += self._nearest(lambda action, after, wanted=wanted, unseen=unseen: self._helps(action, after, wanted, unseen))
+                self.steps += self._nearest(
+                    lambda action, after, wanted=wanted, unseen=unseen: self._helps(action, after, wanted, unseen)
+                )
             elif self.states[-1] == self.start:
                 return self.steps
             else:
@@ -79,7 +83,9 @@ class _Round:
     def _helps(self, action: Instance, after: Any, wanted: Sequence[Demand], unseen: bool) -> bool:
         if unseen and self.lacks(after):
             return True
-        return any(action in each.instances or (not each.strong and not self.is_enabled(each, after)) for each in wanted)
+        return any(
+            action in each.instances or (not each.strong and not self.is_enabled(each, after)) for each in wanted
+        )
 
     def _nearest(self, found: Callable[[Instance, Any], bool]) -> list[Step]:
         """The shortest way inside from where the walk stands whose last step is as wanted."""
@@ -101,7 +107,9 @@ class _Round:
 
 
 def moves_of(system: System, state: Any) -> list[tuple[Instance, Any]]:
-    """The actions that change a state, each with the state after it, or with the `Cut` of a step that leads out of the bounds."""
+    """The actions that change a state, each with the state after it, or with the `Cut` of a step that leads out of the
+    bounds.
+    """
     results = ((action, successor(action, state, system.domain)) for action in system.actions)
     return [(action, after) for action, after in results if after is not None and after != state]
 
@@ -123,10 +131,10 @@ def lasso_at(system: System, of: Instance, trace: Sequence[Step], back_to: int) 
         trace: a path that replays, and whose last state is the one after step `back_to`.
 
     Raises:
-        ModelError: the trace is no lasso, is unfair, or does not violate the property.
+        Contradiction: the trace is no lasso, is unfair, or does not violate the property.
     """
     for wrong in _wrongs(system, of, trace, back_to):
-        raise ModelError(f"{of} was found violated, but plain evaluation of the lasso does not agree: {wrong}")
+        raise Contradiction(f"{of} was found violated, but plain evaluation of the lasso does not agree: {wrong}")
     around = [step.state for step in trace[back_to:]]
     lacking = next(state for state in reversed(around) if not judge(of, state, system.domain))
     why = judge(of, lacking, system.domain)
@@ -145,7 +153,9 @@ def is_lasso(system: System, of: Instance, trace: Sequence[Step], back_to: int |
 
 
 def waiting(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> frozenset[int]:
-    """The steps of a lasso after which the property is owed and false for ever on, or false on the cycle where that is what breaks it."""
+    """The steps of a lasso after which the property is owed and false for ever on, or false on the cycle where that is
+    what breaks it.
+    """
     states = [step.state for step in trace]
     false = [not judge(of, state, system.domain) for state in states]
     if of.of.form is Form.EVENTUALLY_ALWAYS:
@@ -175,7 +185,9 @@ def _wrongs(system: System, of: Instance, trace: Sequence[Step], back_to: int) -
     match of.of.form:
         case Form.EVENTUALLY if any(true):
             yield f"it is true after step {true.index(True)}"
-        case Form.LEADS_TO if not any(waits and not any(true[min(n, back_to) :]) for n, waits in enumerate(_premises(system, of, states))):
+        case Form.LEADS_TO if not any(
+            waits and not any(true[min(n, back_to) :]) for n, waits in enumerate(_premises(system, of, states))
+        ):
             yield "after every state in which the premise is true, it is true once more"
         case Form.ALWAYS_EVENTUALLY if any(true[n] for n in around):
             yield "it is true on the cycle"

@@ -20,23 +20,25 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import InvariantProgram
+from explorer.compiler.programs import InvariantProgram
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import FAIR, OPEN, TALLIED, Components, Fairness
+from explorer.kernels.arrays import FAIR, OPEN, OUT, TALLIED, Components, Fairness
 from explorer.memory import reserve
 from explorer.search.counterexamples import first_trace
-from explorer.search.edges import Edges
+from explorer.search.edges import Edges, Rows
 from explorer.search.engine import Engine, mask_of
 from explorer.search.fairness import demand_numbers, demands_of
 from explorer.search.lassos import lasso_to
+from explorer.search.orbits import Unfolded, exact_fairness, quotient_fairness, states_in, unfold
+from explorer.search.store import Stopped
 from explorer.system import successor
 from explorer.verdict import Step, Violation
 from model.language.declarations import Form, Instance
 
 
 def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], dict[str, int]]:
-    """For each liveness property that is not known to be violated and that is: a lasso with a shortest path to its cycle. And, by property,
-    how many states wait for it where only bounds cut the steps that it relies on.
+    """For each liveness property that is not known to be violated and that is: a lasso with a shortest path to its
+    cycle. And, by property, how many states wait for it where only bounds cut the steps that it relies on.
 
     All states must have been expanded.
 
@@ -48,7 +50,14 @@ def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], d
         return [], {}
     marks = {each: _Marks(engine, each) for each in wanted}
     region, relied_on = _union(engine, marks)
-    edges = Edges(engine, region, relied_on)
+    store = engine.store
+    edges = Edges(
+        engine,
+        Rows(store.rows, store.table, engine.symmetry, store.units, engine.layout.words),
+        region,
+        relied_on,
+        store.room,
+    )
     found: dict[str, Violation] = {}
     held_back: Counter[str] = Counter()
     for each in wanted:
@@ -57,11 +66,15 @@ def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], d
         lasso = judged.lasso()
         if lasso and (each.of.name not in found or lasso.trace_length < found[each.of.name].trace_length):
             found[each.of.name] = lasso
-    return sorted(found.values(), key=lambda each: each.trace_length), {name: count for name, count in held_back.items() if count}
+    return sorted(found.values(), key=lambda each: each.trace_length), {
+        name: count for name, count in held_back.items() if count
+    }
 
 
 class _Marks:
-    """By row, a bit that says whether a property is false there, and one that says whether it may begin to be owed there."""
+    """By row, a bit that says whether a property is false there, and one that says whether it may begin to be owed
+    there.
+    """
 
     def __init__(self, engine: Engine, of: Instance) -> None:
         self._rows = engine.store.count
@@ -118,27 +131,58 @@ class _Judged:
 
     Attributes:
         state: by row, whether it is out of the question or in a fair component.
-        distance: by row, the length of the shortest path to it on which the property is owed and stays false; -1 where there is none.
+        distance: by row, the length of the shortest path to it on which the property is owed and stays false; -1 where
+            there is none.
         held_back: how many states wait where only bounds cut what the property relies on.
     """
 
     def __init__(self, engine: Engine, edges: Edges, of: Instance, marks: _Marks) -> None:
         self._engine, self._graph, self._of, self._marks = engine, edges.graph, of, marks
+        self._taken = edges.bytes_taken
         rows = engine.store.count
         self._ends = np.array(engine.store.level_ends, np.int64)
         self._queue = reserve((rows,), np.uint32)
         self.distance = np.full(rows, -1, np.int32)
-        self._reached = entry_points.measure(self._graph, self._ends, marks.allowed, marks.born, self.distance, self._queue)
+        self._reached = entry_points.measure(
+            self._graph, self._ends, marks.allowed, marks.born, self.distance, self._queue
+        )
         self.state = (self.distance >= 0).astype(np.uint8)
-        self._demands = demands_of(engine.system, of.of)
-        self._fairness = exact_fairness(engine, of)
-        self.held_back = self._count_held_back()
+        exact = exact_fairness(engine.system, of)
+        self.held_back = self._count_held_back(exact)
+        quotient = quotient_fairness(engine.system, of, engine.permutations) if len(engine.permutations) > 1 else exact
         needed = marks.lacking if of.of.form is Form.EVENTUALLY_ALWAYS else np.zeros(0, np.uint8)
-        self._components = judge_all(edges.graph, self._fairness, needed, self.state, self._queue[: self._reached])
+        self._components = judge_all(edges.graph, quotient, needed, self.state, self._queue[: self._reached])
+        self._unfolded: Unfolded | None = None
+        if quotient is not exact and FAIR in self.state:
+            self._unfold(exact, needed)
 
-    def _count_held_back(self) -> int:
+    def _unfold(self, exact: Fairness, needed: np.ndarray) -> None:
+        """Judge the states that the fair rows stand for, and let only rows be fair whose states are."""
+        engine = self._engine
+        chosen = np.flatnonzero(self.state == FAIR)
+        room = engine.store.room - self._taken
+        if 8 * len(engine.store.units) * len(chosen) * len(engine.permutations) > room:
+            raise Stopped("memory")
+        self._unfolded = unfold(engine, chosen)
+        origins = self._unfolded.origins
+        relied_on = (exact.demands >= 0).astype(np.uint8)
+        edges = Edges(
+            engine,
+            self._unfolded.rows,
+            np.ones(len(origins), np.uint8),
+            relied_on,
+            room - 4 * len(engine.store.units) * len(origins),
+        )
+        self._states = np.full(len(origins), OPEN, np.uint8)
+        todo = np.arange(len(origins), dtype=np.uint32)
+        self._components = judge_all(edges.graph, exact, needed[origins] if len(needed) else needed, self._states, todo)
+        self.state[:] = OUT
+        self.state[origins[self._states == FAIR]] = FAIR
+
+    def _count_held_back(self, fairness: Fairness) -> int:
         marks = np.zeros(len(self.state), np.uint8)
-        return entry_points.mark_held_back(self._graph, self._fairness, self.state, marks)
+        entry_points.mark_held_back(self._graph, fairness, self.state, marks)
+        return states_in(self._engine, marks)
 
     def lasso(self) -> Violation | None:
         """The first of the lassos with a shortest path to the cycle."""
@@ -146,8 +190,14 @@ class _Judged:
         if not len(fair):
             return None
         prefix = self._prefix(fair)
-        component = self._component(self._engine.row_of(prefix[-1].state))
-        return lasso_to(self._engine.system, self._of, prefix, lambda state: self._engine.row_of(state) in component)
+        component = self._component(self._number(prefix[-1].state))
+        return lasso_to(self._engine.system, self._of, prefix, lambda state: self._number(state) in component)
+
+    def _number(self, state: Any) -> int:
+        """The row of a plain state, or its number among the images where rows were unfolded; -1 if it has none."""
+        if self._unfolded is None:
+            return self._engine.row_of(state)
+        return self._unfolded.find(self._engine.layout.pack(state))
 
     def _prefix(self, fair: np.ndarray) -> tuple[Step, ...]:
         """The first of the shortest paths to a row of a fair component."""
@@ -174,21 +224,16 @@ class _Judged:
         rows = ((step, self._engine.row_of(step.state)) for step in inside)
         return next(step for step, row in rows if ways[row] and self.distance[row] == distance)
 
-    def _component(self, row: int) -> Container[int]:
-        """The rows of the fair component of a row."""
-        return frozenset(np.flatnonzero((self.state == FAIR) & (self._components == self._components[row])).tolist())
-
-
-def exact_fairness(engine: Engine, of: Instance) -> Fairness:
-    """What a property relies on, each demand on its own."""
-    demands = demands_of(engine.system, of.of)
-    numbers = np.array(demand_numbers(engine.system, demands), np.int64)
-    each = np.arange(len(demands), dtype=np.int64)
-    return Fairness(numbers, each, np.ones(len(demands), np.int64), np.array([demand.strong for demand in demands], np.uint8))
+    def _component(self, number: int) -> Container[int]:
+        """The rows, or images of rows, in the fair component of one."""
+        state = self.state if self._unfolded is None else self._states
+        return frozenset(np.flatnonzero((state == FAIR) & (self._components == self._components[number])).tolist())
 
 
 def judge_all(graph: Any, fairness: Fairness, needed: np.ndarray, state: np.ndarray, todo: np.ndarray) -> np.ndarray:
-    """Judge the components of the open rows, which are among `todo`, until none is open. Returns the number of each row's component."""
+    """Judge the components of the open rows, which are among `todo`, until none is open. Returns the number of each
+    row's component.
+    """
     counted = np.zeros((max(1, len(fairness.classes)), TALLIED), np.int64)
     room, named = Components(*(reserve((len(state),), np.uint32) for _ in Components._fields)), 0
     while len(todo):

@@ -26,18 +26,25 @@ from explorer.trace import retrace
 from explorer.verdict import Step, Violation
 from model.language.declarations import Form, Instance
 
-BEFORE = object()  # from where it is as far to each state in which the property begins to be owed as from the initial states
+# from where it is as far to each state in which the property begins to be owed as from the initial states
+BEFORE = object()
 Moves = Mapping[Any, list[tuple[Instance, Any]]]
 
 
-def judge_liveness(system: System, moves: Moves, parents: Mapping[Any, Any]) -> tuple[dict[str, Violation], dict[str, int]]:
-    """By liveness property, its first lasso if there is one, and how many states wait where only bounds cut what it relies on.
+def judge_liveness(
+    system: System, moves: Moves, parents: Mapping[Any, Any]
+) -> tuple[dict[str, Violation], dict[str, int]]:
+    """By liveness property, its first lasso if there is one, and how many states wait where only bounds cut what it
+    relies on.
 
     Args:
         moves: what each action makes of each state, in the order in which a breadth-first search finds the states.
         parents: by state, the one before it on a shortest path; None for an initial state.
     """
-    changing = {state: [(action, after) for action, after in results if after not in (None, state)] for state, results in moves.items()}
+    changing = {
+        state: [(action, after) for action, after in results if after not in (None, state)]
+        for state, results in moves.items()
+    }
     depth: dict[Any, int] = {}
     for state in moves:
         depth[state] = 0 if parents[state] is None else depth[parents[state]] + 1
@@ -58,7 +65,8 @@ class _Judged:
     """One property on the graph of all states.
 
     Attributes:
-        waiting: the states in which the property is owed and false, by the length of the shortest path to each on which it stays so.
+        waiting: the states in which the property is owed and false, by the length of the shortest path to each on which
+            it stays so.
         born: those of them that such a path may begin with, after a shortest path to them.
     """
 
@@ -89,7 +97,9 @@ class _Judged:
         graph = networkx.DiGraph()
         graph.add_node(BEFORE)
         graph.add_weighted_edges_from((BEFORE, state, self.depth[state]) for state in self.born)
-        graph.add_weighted_edges_from((state, after, 1) for state in allowed for after in self._after(state) if after in allowed)
+        graph.add_weighted_edges_from(
+            (state, after, 1) for state in allowed for after in self._after(state) if after in allowed
+        )
         lengths = networkx.single_source_dijkstra_path_length(graph, BEFORE)
         return {state: length for state, length in lengths.items() if state is not BEFORE}
 
@@ -120,9 +130,15 @@ class _Judged:
             if self.of.of.form is Form.EVENTUALLY_ALWAYS and not component & self.lacking:
                 continue
             missed = [demand for demand in self.demands if not self._is_taken(demand, component)]
-            if any(not demand.strong and all(self._is_enabled(demand, state) for state in component) for demand in missed):
+            if any(
+                not demand.strong and all(self._is_enabled(demand, state) for state in component) for demand in missed
+            ):
                 continue
-            owing = {state for state in component if any(demand.strong and self._is_enabled(demand, state) for demand in missed)}
+            owing = {
+                state
+                for state in component
+                if any(demand.strong and self._is_enabled(demand, state) for demand in missed)
+            }
             if owing:
                 yield from self._fair_components(component - owing)
             else:
@@ -132,7 +148,11 @@ class _Judged:
         return any(action in demand.instances for action, _ in self.moves[state])
 
     def _is_taken(self, demand: Demand, component: set[Any]) -> bool:
-        return any(action in demand.instances and after in component for state in component for action, after in self.moves[state])
+        return any(
+            action in demand.instances and after in component
+            for state in component
+            for action, after in self.moves[state]
+        )
 
     def _prefix(self, fair: Iterable[Any]) -> tuple[Step, ...]:
         """The first of the shortest paths to a state of a fair component."""
@@ -147,9 +167,13 @@ class _Judged:
                 for state in at[distance]
                 if any(self.waiting.get(after) == distance + 1 and after in ways for after in self._after(state))
             }
-        path = self._to_birth(min((state for state in ways & self.born if self.depth[state] == self.waiting[state]), key=self._order))
+        path = self._to_birth(
+            min((state for state in ways & self.born if self.depth[state] == self.waiting[state]), key=self._order)
+        )
         while len(path) <= least:
-            path.append(next(after for after in self._after(path[-1]) if after in ways and self.waiting[after] == len(path)))
+            path.append(
+                next(after for after in self._after(path[-1]) if after in ways and self.waiting[after] == len(path))
+            )
         return retrace(self.system, path)
 
     def _order(self, state: Any) -> tuple[int, int]:

@@ -43,7 +43,12 @@ class _Search:
     """
 
     def __init__(
-        self, system: System, budget: Budget, check_deadlock: bool, keep_going: bool, on_progress: Callable[[Progress], None]
+        self,
+        system: System,
+        budget: Budget,
+        check_deadlock: bool,
+        keep_going: bool,
+        on_progress: Callable[[Progress], None],
     ) -> None:
         self.started = time.perf_counter()
         self.system, self.budget, self.on_progress = system, budget, on_progress
@@ -53,6 +58,7 @@ class _Search:
         self.levels: list[int] = []
         self.enabled = Counter({action.of.name: 0 for action in system.actions})
         self.cut: Counter[str] = Counter()
+        self.cut_alone: Counter[str] = Counter()
         self.at_rest: list[Any] = []
         self.stopped_at_bound = 0
         self.violated: dict[str, tuple[list[Any], Instance | None]] = {}
@@ -100,7 +106,9 @@ class _Search:
     def _check_steps(self, state: Any, successors: list[Any]) -> None:
         for after in successors:
             for each in self.system.step_properties:
-                if each.of.name not in self.violated and not judge(each, Transition(state, after), self.system.transitions):
+                if each.of.name not in self.violated and not judge(
+                    each, Transition(state, after), self.system.transitions
+                ):
                     self.violated[each.of.name] = ([*_path(self.parents, state), after], each)
 
     def _expand(self, state: Any) -> None:
@@ -110,6 +118,8 @@ class _Search:
         steps = [(action, after) for action, after in results if after is not None and not isinstance(after, Cut)]
         for after in cuts:
             self.cut.update(after.bounds)
+            if len(after.bounds) == 1:
+                self.cut_alone.update(after.bounds)
         self._check_steps(state, [after for _, after in steps])
         self.enabled.update(action.of.name for action, _ in steps)
         if not steps and cuts:
@@ -157,11 +167,15 @@ class _Search:
         return Outcome(
             verdict=Verdict.after(bool(self.violated or self.lassos), self.reason),
             reason=self.reason,
-            violations=(*(violation_at(self.system, instance, trace) for instance, trace in violations), *self.lassos.values()),
+            violations=(
+                *(violation_at(self.system, instance, trace) for instance, trace in violations),
+                *self.lassos.values(),
+            ),
             levels=(*self.levels, *([len(self.parents) - begun] if begun < len(self.parents) else [])),
             generated=sum(self.enabled.values()),
             enabled=dict(self.enabled),
             bounds_cut=dict(sorted(self.cut.items())),
+            cut_alone=dict(sorted(self.cut_alone.items())),
             deadlocks=len(self.at_rest),
             stopped_at_bound=self.stopped_at_bound,
             stored_states=len(self.parents),
@@ -174,7 +188,9 @@ REALITY = object()  # where a prospect is reality; a step that a bound cuts may 
 
 
 def _hopeless(system: System, prospect: Instance, moves: dict[Any, list[tuple[Instance, Any]]]) -> list[Any]:
-    """The states from which no steps that may be relied on lead to where a prospect is reality, in the order in which they were found."""
+    """The states from which no steps that may be relied on lead to where a prospect is reality, in the order in which
+    they were found.
+    """
     import networkx  # here, since few searches need it
 
     backwards = networkx.DiGraph()

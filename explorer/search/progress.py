@@ -14,7 +14,7 @@ SECONDS_BETWEEN_REPORTS = 0.5
 
 
 class Pace:
-    """What is told while a search goes on.
+    """What is reported while a search goes on.
 
     Attributes:
         seconds: since the search began.
@@ -36,7 +36,9 @@ class Pace:
         return time.perf_counter() - self._started
 
     def adapt(self) -> None:
-        """Let threads pause less often the faster they are: each time all wait for the last one, and then for Python."""
+        """Let threads pause less often the faster they are: each time all wait for the last one, and then
+        for Python.
+        """
         seconds = time.perf_counter() - self._reported_at
         if seconds < SECONDS_BETWEEN_REPORTS / 2:
             self.rows_between_reports *= 2

@@ -1,8 +1,10 @@
-"""Whether what should stay possible does: from every state, along steps that may be relied on, to a state where it is so.
+"""Whether what should stay possible does: from every state, along steps that may be relied on, to a state where it is
+so.
 
-This is weaker than "eventually": it does not ask that the steps are taken. It finds the states from which no such step helps any more,
-whatever happens: a deletion that cannot complete, a partition that will never have a leader again. A state where a bound cuts one of the
-steps is given the benefit of the doubt. Such properties can be judged only once every state is known.
+This is weaker than "eventually": it does not ask that the steps are taken. It finds the states from which no such step
+helps any more, whatever happens: a deletion that cannot complete, a partition that will never have a leader again. A
+state where a bound cuts one of the steps is given the benefit of the doubt. Such properties can be judged only once
+every state is known.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from model.language.declarations import Instance
 
 
 def hopeless_states(engine: Engine, known: Container[str]) -> list[Violation]:
-    """For each prospect that is not known to be violated and that some state lacks: a shortest trace to the first such state.
+    """For each prospect that is not known to be violated and that some state lacks: a shortest trace to the first such
+    state.
 
     All states must have been expanded.
     """
@@ -38,8 +41,8 @@ def _lost(engine: Engine, number: int, prospect: Instance) -> Violation | None:
     marks = _reached(engine, number)
     along = np.array([action.of in prospect.of.along for action in engine.system.actions], np.uint8)
     while marked := entry_points.mark_reaching(
-        store.rows, store.table, end, marks, along, engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry,
-        engine.works[0], store.units,
+        store.rows, store.table, end, marks, along, engine.trees(engine.actions), engine.effect_arrays(),
+        engine.symmetry, engine.works[0], store.units,
     ):  # fmt: skip
         engine.learn(engine.actions, engine.works[0].misses[: max(0, -marked)])  # of levels that came from a checkpoint
     if marks.all():

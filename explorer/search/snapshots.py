@@ -48,7 +48,9 @@ class Snapshots:
         self._checkpoint.release()
 
     def restore(self, max_depth: int | None) -> Snapshot:
-        """Put the search where the last snapshot was taken, or at the end of its last level if it is not to go deeper."""
+        """Put the search where the last snapshot was taken, or at the end of its last level if it is not to
+        go deeper.
+        """
         store, work = self._engine.store, self._engine.works[0]
         snapshot = self._checkpoint.read(store.rows)
         self._whole_levels = attrs.evolve(snapshot, inside=None)
@@ -83,7 +85,7 @@ class Snapshots:
         """Write the search as it is now, inside a level, while no thread runs and there are no holes among the rows.
 
         Args:
-            pending: ranges of rows that nobody has expanded, besides the batches that threads have at hand.
+            pending: ranges of rows that no thread has expanded, besides the batches that threads have at hand.
         """
         if self._whole_levels is None or not (at_once or self._is_due()):
             return
@@ -92,7 +94,9 @@ class Snapshots:
         ranges = (*pending, *((first, last) for first, last in batches if first < last))
         broken = tuple(sum(work.broken.astype(int) for work in engine.works).clip(max=1).tolist())
         cursor = min(int(engine.store.shared[arrays.CURSOR]), engine.store.level_ends[-1])
-        self._write(attrs.evolve(self._whole_levels, inside=Inside(engine.store.count, cursor, ranges, self._counts(), broken)))
+        self._write(
+            attrs.evolve(self._whole_levels, inside=Inside(engine.store.count, cursor, ranges, self._counts(), broken))
+        )
 
     def _is_due(self) -> bool:
         return time.perf_counter() > self._due
@@ -116,7 +120,13 @@ class Snapshots:
     def _counts(self) -> Counts:
         engine = self._engine
         enabled = tuple(sum(work.enabled for work in engine.works).tolist())
-        return Counts(engine.generated, engine.total(arrays.AT_REST), engine.total(arrays.STOPPED_AT_BOUND), enabled, self.cut_steps())
+        return Counts(
+            engine.generated,
+            engine.total(arrays.AT_REST),
+            engine.total(arrays.STOPPED_AT_BOUND),
+            enabled,
+            self.cut_steps(),
+        )
 
     def cut_steps(self) -> Counter[frozenset[str]]:
         """How many steps each set of bounds has cut, in this run and in those that it goes on from."""

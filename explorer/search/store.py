@@ -13,7 +13,7 @@ from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, SPARE, STOP, Work
-from explorer.memory import machine_memory, process_memory, reserve
+from explorer.memory import address_space, machine_memory, process_memory, reserve
 from explorer.system import ModelError
 from explorer.verdict import Budget
 
@@ -39,42 +39,96 @@ def spread(pool: Executor | None, function: Callable[[int, int], Any], begin: in
     return list(each(lambda part: function(*part), parts))
 
 
-class Store:
-    """Rows of states, the visited set over them, and the ends of levels.
-
-    Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing. The visited set
-    is made anew from the rows when it grows, after the old one was given back.
+class Rows:
+    """Rows of states that come from outside.
 
     Attributes:
         rows: all rows, flat.
         units: a tuple as long as a row, whose length the kernels know when they are compiled.
-        table: the visited set.
         shared: what threads share, see `explorer.kernels.arrays`.
-        capacity: how many rows the budget allows.
         level_ends: the number of rows at the end of each level, after a first 0.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.units = (0,) * layout.units
+        self.shared = np.zeros(SHARED, np.int64)
+        self.level_ends = [0]
+        self.hold(np.zeros(0, np.uint32))
+
+    def hold(self, rows: np.ndarray) -> None:
+        """Make rows those of the store."""
+        self.rows, self._cells = rows, memoryview(rows)
+
+    def use(self, rows: np.ndarray) -> None:
+        """Make rows those of the store, all of them one level."""
+        self.hold(rows)
+        self.shared[ROWS] = len(rows) // len(self.units)
+        self.level_ends = [0, 0, self.count]
+
+    @property
+    def count(self) -> int:
+        """How many states there are. Between levels there are no holes among their rows."""
+        return int(self.shared[ROWS])
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest whole level."""
+        return len(self.level_ends) - 2
+
+    def words(self, row: int) -> tuple[int, ...]:
+        """The words of a row."""
+        units = self._cells[row * len(self.units) : (row + 1) * len(self.units)].tolist()
+        return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
+
+
+class Store(Rows):
+    """All states found so far, within a budget, and the visited set over them.
+
+    Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing.
+    The visited set is made anew from the rows when it grows, after the old one was given back.
+
+    Attributes:
+        table: the visited set.
+        capacity: how many rows the budget allows.
         pool: the threads that make the visited set anew, if there is more than one.
     """
 
     def __init__(self, layout: Layout, budget: Budget, pool: Executor | None) -> None:
-        self.units = (0,) * layout.units
+        super().__init__(layout)
         self._layout = layout
         self._row = 4 * layout.units
         self._budget = budget
         self.pool = pool
         self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
+        entry_points.elsewhere = budget.memory is not None
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:
             least = self._other + SMALLEST_BUDGET
-            raise ModelError(f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs {least:,}")
+            raise ModelError(
+                f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs "
+                f"{least:,}"
+            )
         most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
-        self.rows = reserve(((most + RESERVED_ROWS) * layout.units,), np.uint32)
-        self._cells = memoryview(self.rows)
-        self._most = most
+        self._most = self._reserve(most)
         self.table = reserve((0,), np.uint32)
-        self.shared = np.zeros(SHARED, np.int64)
         self.capacity = 0
-        self.level_ends = [0]
         self._room = np.zeros((1, layout.words), np.uint64)
+
+    def _reserve(self, most: int) -> int:
+        """Reserve address space for so many rows, or for as many as there is room for; how many these are.
+
+        Where address space is limited, half of it is left to the visited set, to threads and to all else.
+        """
+        left = address_space()
+        most = most if left is None else min(most, left // 2 // self._row)
+        while True:
+            try:
+                self.hold(reserve(((max(1, most) + RESERVED_ROWS) * len(self.units),), np.uint32))
+                return max(1, most)
+            except MemoryError as error:
+                if most * self._row < SMALLEST_BUDGET:
+                    raise ModelError(f"there is no room for states: {error}") from None
+            most //= 2
 
     @property
     def _memory(self) -> int:
@@ -85,16 +139,6 @@ class Store:
     def room(self) -> int:
         """Bytes that the budget leaves beside what is known."""
         return max(0, self._memory - self.bytes_taken)
-
-    @property
-    def count(self) -> int:
-        """How many states are known. Between levels there are no holes among their rows."""
-        return int(self.shared[ROWS])
-
-    @property
-    def depth(self) -> int:
-        """The depth of the deepest whole level."""
-        return len(self.level_ends) - 2
 
     @property
     def bytes_taken(self) -> int:
@@ -132,15 +176,6 @@ class Store:
         self.shared[ROWS] = rows
         self.grow_table()
 
-    def use(self, rows: np.ndarray) -> None:
-        """Make other rows those of the store."""
-        self.rows, self._cells = rows, memoryview(rows)
-
-    def words(self, row: int) -> tuple[int, ...]:
-        """The words of a row."""
-        units = self._cells[row * len(self.units) : (row + 1) * len(self.units)].tolist()
-        return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
-
     def find(self, words: Sequence[int]) -> int:
         """The row of a representative, or -1."""
         self._room[0] = words
@@ -155,8 +190,10 @@ class Store:
         slots = max(FIRST_TABLE, 2 * len(self.table), 2 * self.count)
         if self.count * self._row + 4 * slots > self._memory:
             raise Stopped("memory")
-        self.table = np.empty(0, np.uint32)  # gives the old one back before the new one is filled
-        self.table = reserve((slots,), np.uint32)
+        try:
+            self.table = reserve((slots,), np.uint32)  # gives the old one back before the new one takes memory
+        except MemoryError:
+            raise Stopped("memory") from None
         spread(self.pool, self._enter, 0, self.count)
         self._set_capacity()
 

@@ -1,32 +1,32 @@
-"""Symmetry: where names are interchangeable, one state stands for all its images under their permutations.
+"""Symmetry reduction: if names are interchangeable, one state stands for all its images under their permutations.
 
-The images of a state under a group of permutations are its *orbit*. Only one of them is kept, the *representative*. Every state has a
-*key* for each name, made of bits that belong to that name, such as the length of its log; the image of a state has the same keys in another
-order. The representative is the image whose keys, in the order of the names, are least, and among several of these the one with the least
-words: most often comparing keys is enough to tell which image it is. An orbit has as many states as the group has permutations, divided by
-how many of them leave a state as it is; every state of an orbit has as many successors as any other. So all counts without symmetry are
-recovered exactly.
+The images of a state under a group of permutations are its *orbit*. The search explores the quotient: of each orbit it
+keeps one state, the *representative*, which is the canonical form of the others. Every state has a *key* for each name,
+made of bits that belong to that name, such as the length of its log; the image of a state has the same keys in another
+order. The representative is the image whose keys, in the order of the names, are least. If several images have these
+keys, it is the one with the least words; most often the keys decide.
 
-That is sound only if the initial states, the actions and the properties do not tell the names apart. Permutations that move the set of
-initial states or a prospect are left out; the rest is tried on states as the search meets them, and refused where it fails.
+An orbit has as many states as the group has permutations, divided by how many of them leave a state as it is. Every
+state of an orbit has as many successors as any other. So all counts without symmetry are recovered exactly.
+
+That is sound only if the initial states, the actions and the properties treat all names alike. Permutations that
+move the set of initial states or a prospect are left out. Under the others each path of a function is tried as it is
+learned, see `explorer.compiler.equivariance`.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn
 
 import attrs
 import numpy as np
 
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
-from explorer.compiler.permutations import Image, Permutation, permuted, renamed
+from explorer.compiler.permutations import Image, Permutation, names_in, permuted, renamed
 from explorer.kernels.arrays import Symmetry
-from explorer.system import ModelError, System, judge, successor
-from model.language.declarations import Instance, Liveness, Prospect, Quantified, Transition
+from explorer.system import ModelError, System
 
 MOST_NAMES = 5
 MOST_CHUNK_BITS = 8
@@ -35,22 +35,31 @@ MOST_BYTES = 1 << 26
 
 
 def permutations_of(system: System, layout: Layout) -> list[Permutation]:
-    """The permutations of interchangeable names that leave the set of initial states and each prospect as they are, the identity first.
+    """The permutations of interchangeable names that leave the set of initial states and each prospect as they are, the
+    identity first.
 
-    A prospect with a parameter that is a name, such as "this client can have a turn", is another one after an exchange: whether it is lost
-    is asked of one state after the other, and an image of the state says nothing of it.
+    A prospect with a parameter that is a name, such as "this client can have a turn", is another one after an exchange:
+    whether it is lost is asked of one state after the other, and an image of the state says nothing of it.
 
-    Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too large.
+    Of a set of more than five names the last five are permuted, or fewer where the kernel's tables would become too
+    large; none where a name takes more bits than these tables look at.
+
+    Raises:
+        ModelError: a field or parameter has no place for all of the names.
     """
+    _refuse_lack_of_places(system)
     bytes_each = 8 * layout.words * len(list(_chunks(layout))) << MOST_CHUNK_BITS
-    most = max((n for n in range(1, MOST_NAMES + 1) if bytes_each * math.factorial(n) <= MOST_BYTES), default=1)
+    wide = {names for _, _, names, places in names_in(system.domain) if len(places) >= 1 << MOST_CHUNK_BITS}
+    movable = {of: names[-MOST_NAMES:] if of not in wide else () for of, names in system.interchangeable.items()}
+    while bytes_each * math.prod(math.factorial(len(names)) for names in movable.values()) > MOST_BYTES and any(
+        movable.values()
+    ):
+        most = max(map(len, movable.values()))
+        movable = {of: names[-most + 1 :] if most > 1 else () for of, names in movable.items()}
     choices = [
-        [dict(zip(names[-most:], image, strict=True)) for image in itertools.permutations(names[-most:])]
-        for names in system.interchangeable.values()
+        [dict(zip(names, image, strict=True)) for image in itertools.permutations(names)] for names in movable.values()
     ]
     every = [dict(zip(system.interchangeable, chosen, strict=True)) for chosen in itertools.product(*choices)]
-    if system.liveness:
-        every = every[:1]
     initial = set(system.initial)
     return [
         found
@@ -60,15 +69,28 @@ def permutations_of(system: System, layout: Layout) -> list[Permutation]:
     ]
 
 
+def _refuse_lack_of_places(system: System) -> None:
+    every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
+    parameters = [(f"{each.of.name}'s {name}", domain) for each in every for name, domain in each.domains.items()]
+    values = (place for path, domain in parameters for place in names_in(domain, path) if place[1] == "places")
+    for path, kind, of, places in (*names_in(system.domain), *values):
+        names = system.interchangeable.get(of, ())
+        if 0 < sum(name in places for name in names) < len(names):
+            raise ModelError(
+                f"{path} has {kind} for {of} {places[0]} to {places[-1]} only, and the model declares"
+                f" {', '.join(map(str, names))} interchangeable"
+            )
+
+
 def no_symmetry(layout: Layout) -> Symmetry:
     """Every state stands for itself."""
     where, images = np.zeros((0, 3), np.uint64), np.zeros((0, 1, 1, layout.words), np.uint64)
     return Symmetry(where, images, where, images, *_no_keys(1), np.zeros(2, np.int64), np.zeros(1, np.int64))
 
 
-def tabulate(layout: Layout, permutations: Sequence[Permutation]) -> Symmetry:
-    """The kernel's tables for a group of permutations, the identity first."""
-    every = [Image.under(permutation, layout) for permutation in permutations]
+def tabulate(layout: Layout, every: Sequence[Image]) -> Symmetry:
+    """The kernel's tables for the images under a group of permutations, the identity first."""
+    permutations = [image.permutation for image in every]
     moves = [image.moves for image in every]
     chunks = list(_chunks(layout))
     where = [(chunk[0].word, chunk[0].shift, (1 << sum(part.width for part in chunk)) - 1) for chunk in chunks]
@@ -79,7 +101,9 @@ def tabulate(layout: Layout, permutations: Sequence[Permutation]) -> Symmetry:
             for part in chunk:
                 target, codes = move[part.leaf]
                 image = _part_of_codes(part, codes) << np.uint64(target.shift + part.shift - part.leaf.shift)
-                images[number, position, :, target.word] |= image[values >> (part.shift - chunk[0].shift) & ((1 << part.width) - 1)]
+                images[number, position, :, target.word] |= image[
+                    values >> (part.shift - chunk[0].shift) & ((1 << part.width) - 1)
+                ]
     names = max(permutations[0].items(), key=lambda item: len(item[1]))[0]
     positions = {name: position for position, name in enumerate(permutations[0][names])}
     goes_to = np.array([[positions[image] for image in permutation[names].values()] for permutation in permutations])
@@ -89,14 +113,23 @@ def tabulate(layout: Layout, permutations: Sequence[Permutation]) -> Symmetry:
 
 
 def _guards(layout: Layout, images: Sequence[Image]) -> tuple[np.ndarray, np.ndarray]:
-    """For each leaf that tells whether names are absent, where it is, and for each of its values which bits an image keeps."""
+    """For each leaf that tells whether names are absent, where it is, and for each of its values which bits an image
+    keeps.
+    """
     holders = list(dict.fromkeys(holder for image in images for holder, _ in image.holders.values()))
-    kept = np.full((len(images), len(holders), max((holder.mask + 1 for holder in holders), default=1), layout.words), ~np.uint64(0))
+    kept = np.full(
+        (len(images), len(holders), max((holder.mask + 1 for holder in holders), default=1), layout.words),
+        ~np.uint64(0),
+    )
     for number, image in enumerate(images):
         for leaf, (holder, most) in image.holders.items():
             target = image.moves[leaf][0]
-            kept[number, holders.index(holder), : most + 1, target.word] &= np.uint64(~(target.mask << target.shift) & (1 << WORD_BITS) - 1)
-    return np.array([(holder.word, holder.shift, holder.mask) for holder in holders], np.uint64).reshape(len(holders), 3), kept
+            kept[number, holders.index(holder), : most + 1, target.word] &= np.uint64(
+                ~(target.mask << target.shift) & (1 << WORD_BITS) - 1
+            )
+    return np.array([(holder.word, holder.shift, holder.mask) for holder in holders], np.uint64).reshape(
+        len(holders), 3
+    ), kept
 
 
 @attrs.frozen
@@ -139,7 +172,9 @@ def _no_keys(names: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.zeros((0, names), np.uint64), np.zeros((0, names), np.uint64), np.zeros(0, np.uint64)
 
 
-def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], goes_to: np.ndarray) -> tuple[np.ndarray, ...]:
+def _keys(
+    layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int]]]], goes_to: np.ndarray
+) -> tuple[np.ndarray, ...]:
     """Bits to compare names by: leaves of which each name has one of its own, such as its log's length, piece by piece.
 
     The leaves of a piece lie in one word and in one order for every name, so that a single instruction gathers them.
@@ -149,11 +184,15 @@ def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int
     for leaf in sorted(layout.root.leaves(), key=lambda leaf: leaf.shift):
         images = [(int(to[0]), move[leaf][0]) for move, to in zip(moves, goes_to, strict=True)]
         owned = dict(images)  # the leaf of each name, if this one is the first name's
-        if not leaf.width or len(set(owned.values())) < names or any(owned[name] is not image for name, image in images):
+        if (
+            not leaf.width
+            or len(set(owned.values())) < names
+            or any(owned[name] is not image for name, image in images)
+        ):
             continue
         piece = pieces.setdefault(tuple(owned[name].word for name in range(names)), [])
         in_order = not piece or all(piece[-1][name].shift < owned[name].shift for name in range(names))
-        if in_order and all(move[leaf][1] == [*range(leaf.size)] for move in moves):
+        if in_order and all(_stays(move[leaf][1]) for move in moves):
             piece.append(owned)
     words, masks, places = _no_keys(names)
     place = 0
@@ -170,12 +209,21 @@ def _keys(layout: Layout, moves: Sequence[Mapping[Leaf, tuple[Leaf, Sequence[int
     return words, masks, places
 
 
+def _stays(codes: Sequence[int]) -> bool:
+    """Whether every packed value is its own image."""
+    return isinstance(codes, range) or codes == [*range(len(codes))]
+
+
 def _choices(goes_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each order of the names' keys, by the kernel's number for it, the permutations that put the keys into their least order."""
+    """For each order of the names' keys, by the kernel's number for it, the permutations that put the keys into their
+    least order.
+    """
     names = goes_to.shape[1]
     weights = names ** np.arange(names)[::-1]
     chosen: dict[int, list[int]] = {}
-    for ranks in {tuple(map(sorted(set(ranks)).index, ranks)) for ranks in itertools.product(range(names), repeat=names)}:
+    for ranks in {
+        tuple(map(sorted(set(ranks)).index, ranks)) for ranks in itertools.product(range(names), repeat=names)
+    }:
         number = 0
         for name in range(names):
             for other in range(name):
@@ -183,65 +231,6 @@ def _choices(goes_to: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         image = (np.array(ranks) * weights[goes_to]).sum(axis=1)
         chosen[number] = np.flatnonzero(image == image.min()).tolist()
     lengths = [len(chosen.get(number, ())) for number in range(3 ** math.comb(names, 2))]
-    return np.concatenate([[0], np.cumsum(lengths)]), np.array([each for number in sorted(chosen) for each in chosen[number]])
-
-
-def refuse_unless_sound(system: System, permutations: Sequence[Permutation], states: Sequence[Any]) -> None:
-    """Try whether actions and properties tell the permuted names apart in some states.
-
-    Raises:
-        ModelError: they do; names the function, the names and the state.
-    """
-    for state in states:
-        ours = _seen(system, state)
-        for permutation in _generators(permutations):
-            theirs = _seen(system, permuted(system.domain, state, permutation))
-            for function in _told_apart(system, permutation, ours, theirs):
-                _refuse(system, permutation, function, state)
-
-
-def _generators(permutations: Sequence[Permutation]) -> list[Permutation]:
-    """Those that exchange two neighbours, which all others are made of if all are there; else every one."""
-    if len(permutations) < math.prod(math.factorial(len(of)) for of in permutations[0].values()):
-        return list(permutations[1:])
-    moved = [[place for of in found.values() for place, pair in enumerate(of.items()) if pair[0] != pair[1]] for found in permutations]
-    return [found for found, places in zip(permutations, moved, strict=True) if len(places) == 2 and places[1] - places[0] == 1]
-
-
-def _seen(system: System, state: Any) -> dict[Instance, list[Any]]:
-    """What each action and property gives for a state, and each step property for the steps from there."""
-    after = {each: successor(each, state, system.domain) for each in system.actions}
-    steps = [Transition(state, each) for each in after.values() if isinstance(each, system.domain.cls)]
-    return {
-        **{each: [result] for each, result in after.items()},
-        **{each: [bool(judge(each, step, system.transitions)) for step in steps] for each in system.step_properties},
-        **{
-            each: [bool(judge(each, state, system.domain))]
-            for each in (*system.invariants, *system.prospects, *system.liveness, *system.premises)
-        },
-    }
-
-
-def _told_apart(
-    system: System, permutation: Permutation, ours: Mapping[Instance, list[Any]], theirs: Mapping[Instance, list[Any]]
-) -> Iterator[Quantified]:
-    """The functions that give for a state's image anything but the images of what they give for the state.
-
-    Instances of a function may change places. Prospects may not: the permutations leave each as it is.
-    """
-    both: dict[Instance | Quantified, tuple[list[Any], list[Any]]] = {}
-    for instance, results in ours.items():
-        here, there = both.setdefault(instance if isinstance(instance.of, Prospect | Liveness) else instance.of, ([], []))
-        here += [permuted(system.domain, each, permutation) if isinstance(each, system.domain.cls) else each for each in results]
-        there += theirs[instance]
-    for found, (here, there) in both.items():
-        if Counter(here) != Counter(there):
-            yield found.of if isinstance(found, Instance) else found
-
-
-def _refuse(system: System, permutation: Permutation, function: Quantified, state: Any) -> NoReturn:
-    moved = ", ".join(f"{name} and {image}" for of in permutation.values() for name, image in of.items() if name < image)
-    raise ModelError(
-        f"{function.name} tells {moved} apart, which the model declares interchangeable; explore without symmetry\n"
-        f"  in the state {system.domain.show(state)}"
+    return np.concatenate([[0], np.cumsum(lengths)]), np.array(
+        [each for number in sorted(chosen) for each in chosen[number]]
     )

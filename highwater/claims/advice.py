@@ -1,8 +1,9 @@
-"""What to do about a search that a budget ended: which bound multiplies the states most, and how many there would be, by short probes.
+"""What to do about a search that a budget ended: which bound multiplies the states most, and how many there would be,
+by short probes.
 
-A probe explores the same model with one bound smaller and all others as they are. Two neighbouring values of a bound whose probes see every
-state give the factor of that step, and taken again for every step up to the full value, an estimate. Each bound gives an estimate
-of its own; how far they lie apart says how much to trust them.
+A probe explores the same model with one bound smaller and all others as they are. Two neighbouring values of a bound
+whose probes see every state give the factor of that step, and taken again for every step up to the full value, an
+estimate. Each bound gives an estimate of its own; how far they lie apart says how much to trust them.
 """
 
 from __future__ import annotations
@@ -63,12 +64,13 @@ class Advice:
 
     Attributes:
         growths: what each bound does, the one that multiplies states most first; those too large to probe are left out.
-        estimates: how many states there are within the full bounds: at least, if growth is no faster than what it was measured to add; the
-            geometric mean of the estimates; the largest of them. None where nothing could be measured.
-        seconds, memory: what a search of that many would take here, at the best pace that was seen, and the bytes per state of the search
-            that was cut.
-        symmetry: by how much the search could store less if it kept one state for all that differ by names; 1 where it does already,
-            or cannot.
+        estimates: how many states there are within the full bounds: at least, if growth is no faster than what it was
+            measured to add; the geometric mean of the estimates; the largest of them. None where nothing could be
+            measured.
+        seconds, memory: what a search of that many would take here, at the best pace that was seen, and the bytes per
+            state of the search that was cut.
+        symmetry: by how much the search could store less if it kept one state for all that differ by names; 1 where it
+            does already, or cannot.
         fits: whether that memory is there.
         probes: how many probes were made.
     """
@@ -82,20 +84,24 @@ class Advice:
     probes: int
 
 
-def advise(spec: Spec, outcome: Outcome, *, symmetry: bool = True, workers: int | None = None, seconds: float = SECONDS) -> Advice:
+def advise(
+    spec: Spec, outcome: Outcome, *, symmetry: bool = True, workers: int | None = None, seconds: float = SECONDS
+) -> Advice:
     """Probe smaller bounds of a spec whose search was ended by a budget."""
     probes = _Probes(spec, symmetry, workers, time.perf_counter() + seconds)
-    growths = sorted(filter(None, map(probes.growth_of, _most_cutting_first(spec, outcome))), key=lambda growth: -growth.factor)
+    growths = sorted(
+        filter(None, map(probes.growth_of, _most_cutting_first(spec, outcome))), key=lambda growth: -growth.factor
+    )
     estimates = sorted(max(growth.estimate, outcome.distinct_states) for growth in growths)
     least = max([outcome.distinct_states, *(growth.least for growth in growths)])
     between = statistics.geometric_mean(estimates) if estimates else 0.0
     stored = max(1, outcome.stored_states)
-    stand_for = outcome.distinct_states / stored
+    stand_for = max(1, outcome.distinct_states) / stored
     memory = between / stand_for * outcome.memory / stored
     return Advice(
         growths=tuple(growths),
         estimates=(min(least, estimates[0]), between, estimates[-1]) if estimates else None,
-        seconds=between / max(probes.pace, outcome.distinct_states / max(outcome.seconds, 1e-9)),
+        seconds=between / max(probes.pace, outcome.distinct_states / max(outcome.seconds, 1e-9), 1e-9),
         memory=memory,
         symmetry=_images(spec) if not symmetry else 1,
         fits=memory < machine_memory() * 4 / 5,
@@ -123,7 +129,9 @@ class _Probes:
         self.pace = 0.0
 
     def growth_of(self, bound: str) -> Growth | None:
-        """What a bound does at the largest two neighbouring values that can be explored; None if there are none, or no time."""
+        """What a bound does at the largest two neighbouring values that can be explored; None if there are none, or no
+        time.
+        """
         full = getattr(self.spec.bounds, bound)
         least = attrs.fields_dict(type(self.spec.bounds))[bound].metadata["low"]
         high, states_high = None, 0
@@ -135,7 +143,9 @@ class _Probes:
         return None
 
     def states_with(self, bound: str, value: int) -> int | None:
-        """How many states there are with one bound smaller; None if too many for a probe, or if there is no time left."""
+        """How many states there are with one bound smaller; None if too many for a probe, or if there is no
+        time left.
+        """
         from explorer.search.breadth_first import explore
 
         if time.perf_counter() > self.ends_at:
@@ -144,7 +154,9 @@ class _Probes:
         self.made += 1
         try:
             system = attrs.evolve(self.spec, bounds=bounds, properties=()).system()
-            outcome = explore(system, Budget(max_states=STATES_PER_PROBE), workers=self.workers, symmetry=self.symmetry, audit=0)
+            outcome = explore(
+                system, Budget(max_states=STATES_PER_PROBE), workers=self.workers, symmetry=self.symmetry, audit=0
+            )
         except Exception:  # nobody asked for these bounds, and the model need not make sense within them
             return None
         if outcome.reason == "interrupted":

@@ -16,7 +16,9 @@ from highwater.claims.spec import Spec, SpecError
 
 
 class Engine(Enum):
-    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler. `SPARK`: on a Spark cluster."""
+    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler. `SPARK`: on
+    a Spark cluster.
+    """
 
     LOCAL = "local"
     PYTHON = "python"
@@ -24,7 +26,7 @@ class Engine(Enum):
 
 
 class Status(Enum):
-    """Whether a claim came out: `MET`, `UNMET`, or `UNDECIDED` where a budget or a depth limit ended the search before it could tell."""
+    """Whether a claim is met. It is `UNDECIDED` if a budget or a depth limit ended the search too early to know."""
 
     MET = "met"
     UNMET = "unmet"
@@ -54,7 +56,8 @@ class Result:
         outcome: what the exploration found out.
         status: whether the claim was met.
         mismatches: for an unmet claim, each difference in words.
-        comparable: whether the search ended as a plain check of the spec ends, so that its counts tell something of those that are locked.
+        comparable: whether the search ended as a plain check of the spec ends, so that its counts say something of
+            those that are locked.
     """
 
     spec: Spec
@@ -86,13 +89,20 @@ def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]
 
     known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage")
     checkpoint = None if options.get("checkpoint") is None else Path(options["checkpoint"])
+    if "://" in str(options.get("checkpoint")):
+        raise SpecError(
+            f"{options['checkpoint']}: the local engine keeps checkpoints in folders of this machine; add --engine "
+            "spark"
+        )
     return breadth_first.explore(system, budget, check_deadlock=spec.check_deadlock, checkpoint=checkpoint, **known)
 
 
 def _in_plain_python(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
     from explorer.search import plain_python
 
-    return plain_python.explore(system, budget, check_deadlock=spec.check_deadlock, **_some(options, "keep_going", "on_progress"))
+    return plain_python.explore(
+        system, budget, check_deadlock=spec.check_deadlock, **_some(options, "keep_going", "on_progress")
+    )
 
 
 def _on_spark(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
@@ -125,10 +135,10 @@ def check_spec(
 
     Args:
         keep_going: after a violation, go on until every state is seen.
-        options: what the engine is told besides: `workers`, `symmetry`, `checkpoint`, `resume` and `coverage` as
-            `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`, `checkpoint`, `resume`, `master`
-            and `partitions` as
-            `highwater.claims.on_spark.explore` does. An engine leaves out what it knows nothing of.
+        options: further options of the engine: `workers`, `symmetry`, `checkpoint`, `resume` and `coverage` as
+            `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`, `checkpoint`, `resume`,
+            `master` and `partitions` as `highwater.claims.on_spark.explore` does. An engine leaves out what it knows
+            nothing of.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
@@ -138,13 +148,17 @@ def check_spec(
     try:
         with blaming_the_model():
             system = spec.system()
-            outcome = _ENGINES[engine](spec, system, budget, {"keep_going": keep_going, "on_progress": on_progress, **options})
+            outcome = _ENGINES[engine](
+                spec, system, budget, {"keep_going": keep_going, "on_progress": on_progress, **options}
+            )
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
     if outcome.violations:
         from explorer.analysis.schedule import with_fewest_switches
 
-        outcome = attrs.evolve(outcome, violations=tuple(with_fewest_switches(system, each) for each in outcome.violations))
+        outcome = attrs.evolve(
+            outcome, violations=tuple(with_fewest_switches(system, each) for each in outcome.violations)
+        )
     return judge_claim(spec, outcome, went_on=keep_going)
 
 
@@ -152,7 +166,8 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
     """Compare an outcome with what the spec claims.
 
     Args:
-        went_on: whether the search was to go on after a violation, which makes counts of what a plain check would not have seen.
+        went_on: whether the search was to go on after a violation, which makes counts of what a plain check would not
+            have seen.
     """
     expect, found = spec.file.expect, outcome.verdict
     own_end = outcome.reason in ("", f"depth {spec.file.max_depth}")
@@ -170,7 +185,9 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
     mismatches = []
     violation = next((found for found in outcome.violations if expect.property in (None, found.property)), None)
     if expect.property is not None and violation is None:
-        mismatches.append(Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first"))
+        mismatches.append(
+            Mismatch("expect.property", f"expected {expect.property} to be violated, but {_found(outcome)} first")
+        )
     counts = [("distinct_states", outcome.distinct_states), ("depth", outcome.depth)]
     comparisons = counts if comparable else []
     if violation is not None:

@@ -1,4 +1,6 @@
-"""Conformance of a spec with running Kafka: what was executed, which paths that covers, and where the two sides part."""
+"""Conformance of a spec with running Kafka: what was executed, which paths that covers, and where the two sides
+part.
+"""
 
 from __future__ import annotations
 
@@ -85,8 +87,11 @@ def with_another_preset(spec: Spec, preset: str | None) -> Spec:
     try:
         protocol = structure(with_preset(model, preset, spec.file.protocol), model.protocol, "protocol")
         return attrs.evolve(
-            spec, file=attrs.evolve(spec.file, preset=preset), protocol=protocol, definition=define(model, protocol)
-        )  # fmt: skip
+            spec,
+            file=attrs.evolve(spec.file, preset=preset),
+            protocol=protocol,
+            definition=define(model, protocol),
+        )
     except Wrong as wrong:
         raise SpecError("\n".join(f"{spec.path}: {problem}" for problem in wrong.problems)) from None
 
@@ -98,10 +103,15 @@ def refuse_unless_mapped(spec: Spec) -> None:
         SpecError: it is of another model, or of releases before KRaft.
     """
     if spec.file.model != MODEL:
-        raise SpecError(f'{spec.path}: model: "{spec.file.model}" has no counterpart in running code yet; allowed is {MODEL}')
+        raise SpecError(
+            f'{spec.path}: model: "{spec.file.model}" has no counterpart in running code yet; allowed is {MODEL}'
+        )
     if spec.protocol.by_zookeeper or not spec.protocol.truncation_rules.fetches_name_epochs:
         presets = "kafka-3.0 and newer"
-        raise SpecError(f"{spec.path}: preset: leaders write to ZooKeeper, or followers ask where to truncate; allowed are {presets}")
+        raise SpecError(
+            f"{spec.path}: preset: its leaders write to ZooKeeper, or its followers ask for a truncation offset; "
+            f"allowed are {presets}"
+        )
 
 
 class Session:
@@ -110,7 +120,9 @@ class Session:
     def __init__(self, harness: Harness) -> None:
         self._harness = harness
 
-    def conform(self, spec: Spec, wanted: Wanted, on_progress: Callable[[str], None] = lambda line: None) -> Conformance:
+    def conform(
+        self, spec: Spec, wanted: Wanted, on_progress: Callable[[str], None] = lambda line: None
+    ) -> Conformance:
         """Execute every path of every mapped action of a spec, and random walks if they are wanted.
 
         Raises:
@@ -128,22 +140,31 @@ class Session:
 
         def tell(found: Findings) -> None:
             done = len(found.executed & paths.reachable.keys())
-            on_progress(f"{done:,} of {len(paths.reachable):,} paths  {found.steps:,} steps  {len(found.divergences)} divergences")
+            on_progress(
+                f"{done:,} of {len(paths.reachable):,} paths  {found.steps:,} steps  {len(found.divergences)} "
+                "divergences"
+            )
 
         lockstep.execute(paths.runs(), tell)
         if wanted.walks:
             lockstep.execute(paths.walks(wanted.walks, wanted.depth, lockstep.findings.executed), tell)
         executed = Counter(paths.reachable[path] for path in lockstep.findings.executed if path in paths.reachable)
         reachable = Counter(paths.reachable.values())
-        return Conformance(spec, self._harness.distribution.release, dict(reachable), dict(executed), paths.complete, lockstep.findings)
+        return Conformance(
+            spec, self._harness.distribution.release, dict(reachable), dict(executed), paths.complete, lockstep.findings
+        )
 
     def replay(self, spec: Spec, system: System, run: Run) -> Conformance:
         """Execute one trace."""
         lockstep = LockStep(self._harness, system.actions, Layout(system.domain), spec.protocol, spec.bounds)
         return Conformance(spec, self._harness.distribution.release, {}, {}, True, lockstep.execute([run]))
 
-    def mutations(self, spec: Spec, changes: list[Change], wanted: Wanted) -> Iterator[tuple[Change, Conformance | None]]:
-        """Each change of a toggle, and what the running code says to the changed protocol; None where the model refuses it."""
+    def mutations(
+        self, spec: Spec, changes: list[Change], wanted: Wanted
+    ) -> Iterator[tuple[Change, Conformance | None]]:
+        """Each change of a toggle, and what the running code says to the changed protocol; None where the model refuses
+        it.
+        """
         model = find_model(spec.file.model)
         for change in changes:
             protocol = attrs.evolve(spec.protocol, **{change.rule: change.value})
@@ -156,7 +177,9 @@ class Session:
 
 
 def without_interleavings(system: System) -> System:
-    """The system without steps between a leader's two looks at a follower: both are inside one call of Partition#maybeExpandIsr."""
+    """The system without steps between a leader's two looks at a follower: both are inside one call of
+    Partition#maybeExpandIsr.
+    """
 
     def guarded(action: Any) -> Any:
         if action.of.name == "propose_expansion":

@@ -1,4 +1,6 @@
-"""The counts that a spec locks, brought up to date: `expect.distinct_states`, and `depth` and `trace_length` where they are given."""
+"""The counts that a spec locks, brought up to date: `expect.distinct_states`, and `depth` and `trace_length` where they
+are given.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:
     """Write the counts that came out into the specs whose verdict and property came out as claimed.
 
     Returns:
-        The results, judged by the specs as they are now, and a unified diff of each change, as lines; a line for each spec left alone
-        because a budget or `--keep-going` gave counts of something else.
+        The results, judged by the specs as they are now, and a unified diff of each change, as lines; a line for each
+        spec left alone because a budget or `--keep-going` gave counts of something else.
 
     Raises:
         ReportError: a spec cannot be written.
@@ -29,7 +31,7 @@ def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:
     for result in results:
         path = result.spec.path
         if not result.comparable:
-            diff.append(f"{path}: its counts are left alone: this search did not end where a plain check of it does")
+            diff.append(f"{path}: its counts stay as they are: this search did not end where a plain check of it ends")
         if (
             not result.comparable
             or result.status is Status.UNDECIDED

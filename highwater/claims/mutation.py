@@ -1,8 +1,9 @@
 """Switch off each rule of a protocol in turn: which property notices, and which rule does none defend?
 
-A green result is worth as much as the properties behind it. A *mutation* is the spec's protocol with one toggle set to another value. It is
-caught if a property is violated under it; undefended if every state was seen and none is; and without effect if even the states and steps
-are the same: then the bounds leave no room for the rule to matter. A spec may declare rules that it leaves undefended, under `[mutate]`.
+A green result is worth as much as the properties behind it. A *mutation* is the spec's protocol with one toggle set to
+another value. It is caught if a property is violated under it; undefended if every state was seen and none is; and
+without effect if even the states and steps are the same: then the bounds leave no room for the rule to matter. A spec
+may declare rules that it leaves undefended, under `[mutate]`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: 
 
 
 class Fate(Enum):
-    """What became of a mutation. `REFUSED`: the model does not take the protocol. `UNKNOWN`: its search did not come to an end."""
+    """What became of a mutation. `REFUSED`: the model does not take the protocol. `UNKNOWN`: its search did not come to
+    an end.
+    """
 
     CAUGHT = "caught"
     UNDEFENDED = "undefended"
@@ -107,15 +110,23 @@ def changes_of(spec: Spec, rules: Collection[str] = ()) -> list[Change]:
         if value != now
     ]
     if not every:
-        raise SpecError(f"{spec.path}: the protocol of the model {spec.file.model} has no rule that could be switched off")
+        raise SpecError(
+            f"{spec.path}: the protocol of the model {spec.file.model} has no rule that could be switched off"
+        )
     names = list(dict.fromkeys(change.rule for change in every))
     for rule in rules:
         if rule not in names:
-            raise SpecError(f'{spec.path}: "{rule}" is no rule of this protocol{did_you_mean(rule, names)}; allowed are {", ".join(names)}')
+            raise SpecError(
+                f'{spec.path}: "{rule}" is no rule of this protocol{did_you_mean(rule, names)}; allowed are '
+                f"{', '.join(names)}"
+            )
     keys = [change.key for change in every]
     for each in spec.file.mutate.undefended:
         if each not in keys:
-            raise SpecError(f'{spec.path}: mutate.undefended: "{each}" is no mutation of this protocol; allowed are {", ".join(keys)}')
+            raise SpecError(
+                f'{spec.path}: mutate.undefended: "{each}" is no mutation of this protocol; allowed are '
+                f"{', '.join(keys)}"
+            )
     return [change for change in every if not rules or change.rule in rules]
 
 
@@ -134,12 +145,14 @@ def mutate(
         spec: a claim that holds.
         budget: when to stop the search of each mutation early.
         workers: threads.
-        every_property: check all properties of the model that hold under the spec's own protocol, not only those that the spec names.
+        every_property: check all properties of the model that hold under the spec's own protocol, not only those that
+            the spec names.
         rules: the toggles to change; all if empty.
         on_progress: called now and then during each search.
 
     Returns:
-        What came out for the spec as it is, and the mutations, each explored when it is asked for; none if a budget ran out before.
+        What came out for the spec as it is, and the mutations, each explored when it is asked for; none if a budget ran
+        out before.
 
     Raises:
         SpecError: the spec does not hold, or as `changes_of` says.
@@ -158,7 +171,7 @@ def mutate(
 
 
 def _search(spec: Spec, **options: Any) -> Result:
-    """What comes out for a spec, whatever it claims."""
+    """The result of a spec, without judging its claim."""
     result = check_spec(attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), **options)
     if result.outcome.reason == "interrupted":
         raise KeyboardInterrupt
@@ -187,9 +200,13 @@ def _with_every_property(spec: Spec, search: Callable[..., Result]) -> Spec:
 
 
 def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., Result]) -> Mutation:
-    became = functools.partial(Mutation, change.rule, change.before, change.after, declared=change.key in spec.file.mutate.undefended)
+    became = functools.partial(
+        Mutation, change.rule, change.before, change.after, declared=change.key in spec.file.mutate.undefended
+    )
     try:
-        protocol = attrs.evolve(spec.protocol, **{attrs.fields_dict(type(spec.protocol))[change.rule].alias: change.value})
+        protocol = attrs.evolve(
+            spec.protocol, **{attrs.fields_dict(type(spec.protocol))[change.rule].alias: change.value}
+        )
         definition = define(find_model(spec.file.model), protocol)
     except (Wrong, *RAISED) as error:
         return became(Fate.REFUSED, f"the model refuses it: {error}".splitlines()[0])

@@ -1,4 +1,6 @@
-"""Checking a spec on a Spark cluster: what the front door adds to `spark.driver.explore`, which cannot know of specs."""
+"""Checking a spec on a Spark cluster: what the front door adds to `spark.driver.explore`, which cannot know of
+specs.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,11 @@ from model.language.declarations import GraphProperty, Prospect
 
 
 def system_of(
-    model: str, protocol: dict[str, Any], bounds: dict[str, Any], check: tuple[str, ...], model_path: tuple[str, ...] = ()
+    model: str,
+    protocol: dict[str, Any],
+    bounds: dict[str, Any],
+    check: tuple[str, ...],
+    model_path: tuple[str, ...] = (),
 ) -> System:
     """The system that a spec speaks of, from plain data. Executors call this.
 
@@ -50,12 +56,17 @@ def refuse_graph_properties(spec: Spec) -> None:
     for each in spec.properties:
         if isinstance(each, GraphProperty):
             kind = "a prospect" if isinstance(each, Prospect) else "a liveness property"
-            raise SpecError(f"{spec.path}: check: {each.name} is {kind}, which --engine spark cannot judge; leave it out, or use local")
+            raise SpecError(
+                f"{spec.path}: check: {each.name} is {kind}, which --engine spark cannot judge; leave it out, or use "
+                "local"
+            )
 
 
 def recipe(spec: Spec) -> Callable[[], System]:
     """How to make a spec's system on any machine."""
-    return functools.partial(system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, spec.file.check, own.folders())
+    return functools.partial(
+        system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, spec.file.check, own.folders()
+    )
 
 
 def explore(
@@ -98,8 +109,10 @@ def explore(
         raise SpecError(f"{spec.path}: {error}") from error
 
 
-def explore_into(folder: str, spec: Spec, with_spark: Any, symmetry: bool, on_progress: Callable[[Progress], None]) -> str:
-    """Explore all states of a spec, whatever it claims, and keep them in a folder; returns the folder."""
+def explore_into(
+    folder: str, spec: Spec, with_spark: Any, symmetry: bool, on_progress: Callable[[Progress], None]
+) -> str:
+    """Explore all states of a spec, without judging its claim, and keep them in a folder; returns the folder."""
     from spark.driver.explore import explore as explore_levels
 
     budget = Budget(max_depth=spec.file.max_depth)
@@ -122,11 +135,16 @@ def extent(checkpoint: str) -> str:
 
     levels = Levels(checkpoint)
     whole = levels.read()
-    return "" if levels.ended(whole) else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
+    return (
+        ""
+        if levels.ended(whole)
+        else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
+    )
 
 
 def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
-    """The states that a check of the spec has found so far, as a Spark DataFrame; `spark.driver.states` says what its columns are.
+    """The states that a check of the spec has found so far, as a Spark DataFrame; `spark.driver.states` says what its
+    columns are.
 
     Args:
         checkpoint: the folder or URI where `check --engine spark` has kept them.

@@ -1,8 +1,8 @@
 """Models and properties of one's own: `package.module:NAME`, from a folder that the user named or from beside the spec.
 
-A spec or a report may come from anywhere, and to import a module is to execute it. So a name in one of them imports nothing that merely
-happens to be there, be it in the current folder, in the standard library or installed. An installed distribution offers its modules to
-specs by entry points of the group `highwater.models`.
+A spec or a report may come from anywhere, and to import a module is to execute it. So a name in one of them imports
+nothing that merely happens to be there, be it in the current folder, in the standard library or installed. An installed
+distribution offers its modules to specs by entry points of the group `highwater.models`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def beside(spec: Path) -> Iterator[None]:
 
 @contextmanager
 def trusting() -> Iterator[None]:
-    """While names are resolved that the driver of a cluster has resolved before, wherever their modules are on this machine."""
+    """While names are resolved that the driver of a cluster has resolved before, wherever their modules are on this
+    machine.
+    """
     before = _trusted.set(True)
     try:
         yield
@@ -113,7 +115,11 @@ def load(reference: str, key: str, *kind: type) -> Any:
         return found
     there = [n for n, value in vars(module).items() if isinstance(value, kind)]
     wanted = " or ".join(one.__name__ for one in kind)
-    what = f"{module_name} has no {name}" if found is None else f"{name} in {module_name} is a {type(found).__name__}, no {wanted}"
+    what = (
+        f"{module_name} has no {name}"
+        if found is None
+        else f"{name} in {module_name} is a {type(found).__name__}, no {wanted}"
+    )
     allowed = f"; allowed are {', '.join(there)}" if there else f"; there is no {wanted} in {module.__file__}"
     raise Wrong(f"{key}: {what}{did_you_mean(name, there)}{allowed}{_shadowed(module_name)}")
 
@@ -121,7 +127,7 @@ def load(reference: str, key: str, *kind: type) -> Any:
 def _shadowed(module: str) -> str:
     """A hint where a module of one's own can never be found, as Highwater has one of that name."""
     first = module.partition(".")[0]
-    return f"; {first} is part of Highwater itself, which comes first: give a module of your own another name" if first in _FLOORS else ""
+    return f"; {first} is part of Highwater itself, which comes first: rename your module" if first in _FLOORS else ""
 
 
 def _import(name: str, key: str) -> Any:
@@ -140,7 +146,11 @@ def _imported(name: str, key: str) -> Any:
             raise Wrong(f"{key}: {name} cannot be imported: {error}") from error
         here = Path(*name.split("."))
         near = here.with_suffix(".py").exists() or here.is_dir()
-        hint = "; the current folder is searched only with --model-path ." if near else "; name its folder with --model-path"
+        hint = (
+            "; the current folder is searched only with --model-path ."
+            if near
+            else "; name its folder with --model-path"
+        )
         raise Wrong(f"{key}: there is no module {error.name}{_shadowed(name) or hint}") from None
     except RAISED as error:
         at = f" {where}" if (where := line_of(error)) else ""
@@ -156,7 +166,7 @@ def _look_beside(top: str) -> None:
 
 
 def _refuse_unless_offered(name: str, key: str) -> None:
-    """Refuse to import what nobody has offered to specs.
+    """Refuse to import a module that is not offered to specs.
 
     Raises:
         Wrong: a file that the import executes is in none of the folders, and no entry point names the module.
@@ -164,20 +174,35 @@ def _refuse_unless_offered(name: str, key: str) -> None:
     parts = name.split(".")
     specs = [spec_of(".".join(parts[:count])) for count in range(1, len(parts) + 1)]
     executed = [each for each in specs if each is not None and (each.origin or each.submodule_search_locations is None)]
-    folders = [*([HOUSE] if parts[0] in ("model", "invariants") else []), *map(Path, _FOLDERS), *filter(None, [_here.get()])]
-    outside = [each.origin or "no file" for each in executed if not (each.has_location and _is_in(str(each.origin), folders, parts[0]))]
+    folders = [
+        *([HOUSE] if parts[0] in ("model", "invariants") else []),
+        *map(Path, _FOLDERS),
+        *filter(None, [_here.get()]),
+    ]
+    outside = [
+        each.origin or "no file"
+        for each in executed
+        if not (each.has_location and _is_in(str(each.origin), folders, parts[0]))
+    ]
     if not outside or any(f"{name}.".startswith(f"{each.module}.") for each in entry_points(group=GROUP)):
         return
     here = _here.get()
     same = PathFinder.find_spec(parts[0], [str(here)]) if here is not None else None
     if same is not None and same.origin is not None:
-        raise Wrong(f"{key}: {parts[0]} is {outside[0]} for Python, which hides {same.origin}; give that another name")
-    how = f'name its folder with --model-path, or have its distribution declare it by an entry point of the group "{GROUP}"'
-    raise Wrong(f"{key}: {name} ({outside[0]}) is neither beside the spec nor below a --model-path, and is not imported; {how}")
+        raise Wrong(f"{key}: Python imports {parts[0]} from {outside[0]}, which hides {same.origin}; rename the latter")
+    how = (
+        "name its folder with --model-path, "
+        f'or have its distribution declare it by an entry point of the group "{GROUP}"'
+    )
+    raise Wrong(
+        f"{key}: {name} ({outside[0]}) is neither beside the spec nor below a --model-path, and is not imported; {how}"
+    )
 
 
 def _is_in(file: str, folders: Iterable[Path], top: str) -> bool:
-    """Whether a file is that top-level module of one of the folders, or part of that package: installed ones may lie further below."""
+    """Whether a file is that top-level module of one of the folders, or part of that package: installed ones may lie
+    further below.
+    """
     ways = (Path(file), Path(file).resolve())
     return any(way.parent == folder or way.is_relative_to(folder / top) for way in ways for folder in folders)
 
@@ -185,7 +210,8 @@ def _is_in(file: str, folders: Iterable[Path], top: str) -> bool:
 @contextmanager
 def _without_current_folder() -> Iterator[None]:
     """Without the entry that `python -m` and `python -c` put first."""
-    interpreters = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]  # its own options, not those of what it runs
+    # its own options, not those of what it runs
+    interpreters = sys.orig_argv[1 : len(sys.orig_argv) - len(sys.argv) + 1]
     started_so = not sys.flags.safe_path and any(word in ("-m", "-c") for word in interpreters)
     first = sys.path[0] if sys.path else None
     if not started_so or first is None or Path(first or ".").resolve() != Path(os.getcwd()).resolve():

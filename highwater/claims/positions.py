@@ -9,7 +9,6 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from explorer.memory import in_bytes
 from highwater.limits import LARGEST_SPEC, MOST_LINES
 
 NOT_SPECS = ("pyproject.toml",)
@@ -24,7 +23,8 @@ def text_of(path: Path, most: int) -> str:
     """The text of a file, without a byte order mark, its lines ended as Python's are.
 
     Raises:
-        OSError: it cannot be read, is no file (a pipe would be waited for, a device has no end), or holds more than so many bytes.
+        OSError: it cannot be read, is no file (a pipe would be waited for, a device has no end), or holds more than so
+            many bytes.
         UnicodeDecodeError: it is not UTF-8.
     """
     with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
@@ -33,6 +33,8 @@ def text_of(path: Path, most: int) -> str:
             raise OSError(errno.EINVAL, "is a pipe, a device or a socket, and not a file")
         data = file.read(most + 1)
     if len(data) > most:
+        from explorer.memory import in_bytes  # not before pytest has imported tests, which may hide our packages
+
         raise OSError(errno.EFBIG, f"is larger than {in_bytes(most)}, which is the most that is read")
     return data.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
@@ -40,8 +42,9 @@ def text_of(path: Path, most: int) -> str:
 def line_of_key(path: Path, key: str) -> int:
     """The line of a spec file, counted from 1, on which the statement begins that gives a dotted key its value.
 
-    Of a key that the file leaves out, the closest table that should hold it; for one without any, and for a file that cannot be read,
-    the line of `check`, or else the first. Lines come from the TOML parser itself: statements end where a beginning of the file parses.
+    Of a key that the file leaves out, the closest table that should hold it; for one without any, and for a file that
+    cannot be read, the line of `check`, or else the first. Lines come from the TOML parser itself: statements end where
+    a beginning of the file parses.
     """
     try:
         lines = text_of(path, LARGEST_SPEC).split("\n")
@@ -60,7 +63,9 @@ def line_of_key(path: Path, key: str) -> int:
             continue
         for keys in wanted:
             if keys not in found and _holds(data, keys):
-                found[keys] = 1 + next(n for n in range(begin, end) if lines[n].strip() and not lines[n].lstrip().startswith("#"))
+                found[keys] = 1 + next(
+                    n for n in range(begin, end) if lines[n].strip() and not lines[n].lstrip().startswith("#")
+                )
         begin = end
     return next((found[keys] for keys in wanted if keys in found), 1)
 
@@ -80,7 +85,9 @@ def line_of_function(function: Any) -> tuple[Path, int]:
 
 
 def in_repository(path: Path) -> Path:
-    """A path as the repository's own tools name it: relative to GitHub's checkout, or else to the current folder, where it lies inside."""
+    """A path as the repository's own tools name it: relative to GitHub's checkout, or else to the current folder, where
+    it lies inside.
+    """
     for root in (os.environ.get("GITHUB_WORKSPACE"), os.getcwd()):
         if root and Path(path).absolute().is_relative_to(Path(root).absolute()):
             return Path(path).absolute().relative_to(Path(root).absolute())

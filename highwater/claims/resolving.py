@@ -1,4 +1,6 @@
-"""From names to what they stand for: a model, its protocol, bounds and properties, and the transition system of all of these."""
+"""From names to what they stand for: a model, its protocol, bounds and properties, and the transition system of all of
+these.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ def define(model: Model, protocol: Any) -> Definition:
     try:
         return attrs.evolve(model.define(protocol), module=getattr(model.define, "__module__", ""))
     except RAISED as error:
-        raise Wrong(f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()) from error
+        raise Wrong(
+            f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()
+        ) from error
 
 
 def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[str, Any]:
@@ -48,7 +52,9 @@ def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[
     """
     if preset is None:
         if model.presets and any(field.name not in protocol for field in attrs.fields(model.protocol)):
-            raise Wrong(f"preset: is missing; allowed are {', '.join(model.presets)} (or give every toggle in protocol)")
+            raise Wrong(
+                f"preset: is missing; allowed are {', '.join(model.presets)} (or give every toggle in protocol)"
+            )
         return dict(protocol)
     if not model.presets:
         raise Wrong(f"preset: the model {model.name} has none")
@@ -99,7 +105,8 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
     """A model's transition system within bounds, with the properties to check.
 
     Raises:
-        ModelError: the model's state has no proper domain, or what the model says of its bounds and initial states raised.
+        ModelError: the model's state has no proper domain, or what the model says of its bounds and initial states
+            raised.
     """
     try:
         domain = domain_of(definition.state, bounds)
@@ -114,7 +121,9 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),
         prospects=tuple(instance for instance in instances if isinstance(instance.of, Prospect)),
         liveness=tuple(instance for instance in instances if isinstance(instance.of, Liveness)),
-        interchangeable={names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()},
+        interchangeable={
+            names: tuple(members) for names, members in (definition.interchangeable or no_names)(bounds).items()
+        },
         protocol=protocol,
         bounds=bounds,
         modules=(definition.module,) if definition.module else (),

@@ -21,7 +21,8 @@ class Simulated:
     Attributes:
         spec: the claim.
         simulation: the walks, see `explorer.analysis.simulate.Simulation`.
-        shrunk: the violation made short, see `explorer.analysis.shrink.Shrunk`; None where there is none, or it was not asked for.
+        shrunk: the violation made short, see `explorer.analysis.shrink.Shrunk`; None where there is none, or it was not
+            asked for.
     """
 
     spec: Spec
@@ -40,10 +41,14 @@ class Simulated:
 
     @property
     def as_claimed(self) -> bool | None:
-        """Whether what was met agrees with the claim; None where a claimed violation was not met, or nothing was put to the test."""
+        """Whether what was met agrees with the claim; None where a claimed violation was not met, or nothing was put to
+        the test.
+        """
         expect = self.spec.file.expect
         if self.violation is None:
-            tested = self.simulation.steps and (len(self.not_judged) < len(self.spec.properties) or self.spec.check_deadlock)
+            tested = self.simulation.steps and (
+                len(self.not_judged) < len(self.spec.properties) or self.spec.check_deadlock
+            )
             return True if tested and expect.verdict is not Verdict.VIOLATED else None
         return expect.verdict is Verdict.VIOLATED and expect.property in (None, self.violation.property)
 
@@ -62,7 +67,8 @@ def simulate_spec(
     on_progress: Callable[[int, int, float], None] = lambda walks, steps, seconds: None,
     on_shrinking: Callable[[int], None] = lambda length: None,
 ) -> Simulated:
-    """Walk at random through what a spec speaks of; see `explorer.analysis.simulate.simulate` for what the arguments mean.
+    """Walk at random through what a spec speaks of; see `explorer.analysis.simulate.simulate` for what the arguments
+    mean.
 
     `on_shrinking` is called now and then with the length to which a violating walk was shrunk.
 
@@ -80,11 +86,13 @@ def simulate_spec(
                 allowed = f"{did_you_mean(unknown, names)}; allowed are {', '.join(names)}"
                 raise SpecError(f'{spec.path}: --weight: "{unknown}" is no action{allowed}')
             found = simulate(
-                system, walks=walks, depth=depth, seed=seed, seconds=seconds, weights=weights, check_deadlock=spec.check_deadlock,
-                workers=workers, coverage=coverage, on_progress=on_progress,
+                system, walks=walks, depth=depth, seed=seed, seconds=seconds, weights=weights,
+                check_deadlock=spec.check_deadlock, workers=workers, coverage=coverage, on_progress=on_progress,
             )  # fmt: skip
             return Simulated(
-                spec, found, make_short(system, found.violation, on_progress=on_shrinking) if shrink and found.violation else None
+                spec,
+                found,
+                make_short(system, found.violation, on_progress=on_shrinking) if shrink and found.violation else None,
             )
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from error

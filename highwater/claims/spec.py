@@ -1,7 +1,7 @@
 """Claims in TOML: one file is one claim about one model under one protocol within some bounds.
 
-A spec is checked key by key before anything runs. What is wrong is said once, all of it together, with the file, the key, and the
-values that would be right.
+A spec is checked key by key before anything runs. What is wrong is said once, all of it together, with the file, the
+key, and the values that would be right.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ class SpecFile:
         preset: a protocol by name, such as that of a release.
         protocol: the protocol's toggles, by name; on top of the preset, if there is one.
         bounds: how large the cluster and its history may become, by name.
-        check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is one.
+        check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is
+            one.
         expect: what is claimed; that all properties hold if left out.
         max_depth: explore so many actions deep and no deeper.
         source: where the claim comes from.
@@ -236,7 +237,7 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         for each in resolved[3]:
             if isinstance(each, GraphProperty):
                 kind = "a prospect" if isinstance(each, Prospect) else "a liveness property"
-                findings.add(f"max_depth: {each.name} is {kind}, to be judged once every state is known; leave max_depth out")
+                findings.add(f"max_depth: {each.name} is {kind}, which needs every state; leave max_depth out")
     if expect.verdict is not Verdict.VIOLATED and (expect.property is not None or expect.trace_length is not None):
         findings.add('expect: property and trace_length can be claimed for verdict = "violated" only')
     for key, value in (("max_depth", file.max_depth), *((f"expect.{key}", getattr(expect, key)) for key in COUNTS)):
@@ -247,7 +248,10 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
     if expect.property is not None and resolved is not None:
         names = [*(invariant.name for invariant in resolved[3]), *([DEADLOCK] if _checks_deadlock(file.check) else [])]
         expect = attrs.evolve(
-            expect, property=findings.get(choose, expect.property, {n: n for n in names}, "expect.property", "checked properties")
+            expect,
+            property=findings.get(
+                choose, expect.property, {n: n for n in names}, "expect.property", "checked properties"
+            ),
         )
     findings.raise_if_any()
     return expect

@@ -132,7 +132,11 @@ def structure(data: Any, cls: type, key: str) -> Any:
     problems = _out_of_range(data, cls, key)
     try:
         if problems:  # the class itself would refuse these, in words that do not name the key
-            data = {name: value for name, value in data.items() if not any(p.startswith(f"{_dotted(key, name)}:") for p in problems)}
+            data = {
+                name: value
+                for name, value in data.items()
+                if not any(p.startswith(f"{_dotted(key, name)}:") for p in problems)
+            }
         made = _CONVERTER.structure(data, cls)
     except ClassValidationError as error:
         named = {p.split(":")[0] for p in problems}
@@ -148,7 +152,11 @@ def _out_of_range(data: Mapping[str, Any], cls: type, key: str) -> list[str]:
     problems = []
     for field in attrs.fields(cls):
         value = data.get(field.name)
-        if "low" in field.metadata and type(value) is int and not field.metadata["low"] <= value <= field.metadata["high"]:
+        if (
+            "low" in field.metadata
+            and type(value) is int
+            and not field.metadata["low"] <= value <= field.metadata["high"]
+        ):
             problems.append(f"{_dotted(key, field.name)}: {shown(value)} is out of range{_allowed(field, int)}")
     return problems
 
@@ -173,7 +181,9 @@ def problems_of(error: ClassValidationError, cls: type, key: str) -> list[str]:
             allowed = [field.name for field in attrs.fields(cls)]
             listed = ", ".join(allowed) or "none"
             for extra in sorted(problem.extra_fields)[:MOST_PROBLEMS]:
-                found.append(f"{shown_key(_dotted(key, extra))}: unknown key{did_you_mean(extra, allowed)}; allowed are {listed}")
+                found.append(
+                    f"{shown_key(_dotted(key, extra))}: unknown key{did_you_mean(extra, allowed)}; allowed are {listed}"
+                )
         else:
             found.append(f"{key}: {problem}" if key else str(problem))
     return found

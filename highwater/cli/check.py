@@ -14,24 +14,68 @@ from highwater.cli.options import PATH, Count, budgets, model_path
 @click.command()
 @click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=PATH)
 @click.option(
-    "--engine", type=click.Choice(["local", "python", "spark"]), default="local", show_default=True, help="Compiled, plain, or on Spark."
+    "--engine",
+    type=click.Choice(["local", "python", "spark"]),
+    default="local",
+    show_default=True,
+    help="Compiled, plain, or on Spark.",
 )
-@click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="Keep one state for all that differ by broker names only.")
+@click.option(
+    "--symmetry/--no-symmetry",
+    default=True,
+    show_default=True,
+    help="Keep one state for all that differ by broker names only.",
+)
 @click.option("--max-depth", type=Count(min=0), metavar="N", help="Explore N actions deep and no deeper.")
 @budgets
-@click.option("--checkpoint", metavar="DIR", help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI.")
+@click.option(
+    "--checkpoint", metavar="DIR", help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI."
+)
 @click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
-@click.option("--master", metavar="URL", help="For Spark: where to run, such as spark://host:7077.  [default: local[*]]")
-@click.option("--partitions", type=Count(1, 100_000), metavar="N", help="For Spark: partitions of a level.  [default: one per core]")
+@click.option(
+    "--master", metavar="URL", help="For Spark: where to run, such as spark://host:7077.  [default: local[*]]"
+)
+@click.option(
+    "--partitions",
+    type=Count(1, 100_000),
+    metavar="N",
+    help="For Spark: partitions of a level.  [default: one per core]",
+)
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
-@click.option("--advice/--no-advice", default=True, show_default=True, help="After a budget ran out, probe smaller bounds: some 10 s.")
-@click.option("--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes.")
+@click.option(
+    "--advice/--no-advice",
+    default=True,
+    show_default=True,
+    help="After a budget ran out, probe smaller bounds: some 10 s.",
+)
+@click.option(
+    "--raise-bounds",
+    is_flag=True,
+    help="Where a claim holds, search again with each bound that cut steps raised by one.",
+)
+@click.option(
+    "--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes."
+)
 @click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")
-@click.option("--trace/--no-trace", default=None, help="Print counterexamples.  [default: of unmet claims, and where there is one spec]")
-@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md).")
+@click.option(
+    "--trace/--no-trace",
+    default=None,
+    help="Print counterexamples.  [default: of unmet claims, and of a single spec]",
+)
+@click.option(
+    "--json", "json_path", type=PATH, metavar="FILE", help="Write the results as JSON (format: docs/results.md)."
+)
 @click.option("--junit", "junit_path", type=PATH, metavar="FILE", help="Write the results as JUnit XML.")
-@click.option("--sarif", "sarif_path", type=PATH, metavar="FILE", help="Write what did not come out as SARIF 2.1.0.")
-@click.option("--html", "html_path", type=PATH, metavar="DIR", help="Write a page per counterexample and one of all verdicts into DIR.")
+@click.option(
+    "--sarif", "sarif_path", type=PATH, metavar="FILE", help="Write unmet claims and problems as SARIF 2.1.0."
+)
+@click.option(
+    "--html",
+    "html_path",
+    type=PATH,
+    metavar="DIR",
+    help="Write a page per counterexample and one of all verdicts into DIR.",
+)
 @model_path
 @click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
 def check(
@@ -47,11 +91,10 @@ def check(
     github: bool,
     **options: Any,
 ) -> None:
-    """Check that every claim in SPEC files, or in all .toml files below DIR, comes out as it says.
+    """Check that every claim in SPEC files, or in all .toml files below DIR, is met.
 
-    \b
     Exit codes: 0 every claim was met; 1 some were not; 2 a spec or the usage is wrong;
-    3 a budget or depth limit ended a search before it could tell; 70 a defect of Highwater; 130 interrupted.
+    3 a budget or depth limit ended a search before it could decide; 70 a defect of Highwater; 130 interrupted.
     """
     from explorer.verdict import Budget
     from highwater.claims.checking import Engine

@@ -1,4 +1,6 @@
-"""`highwater conform`: a spec in lock-step with Kafka's own classes. Heavy imports happen inside, so that `--help` is instant."""
+"""`highwater conform`: a spec in lock-step with Kafka's own classes. Heavy imports happen inside, so that `--help` is
+instant.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,40 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("path", metavar="SPEC", type=PATH)
-@click.option("--kafka", "where", required=True, metavar="WHERE", help="A folder of Kafka, a class path, or a release such as 4.1.1.")
+@click.option(
+    "--kafka",
+    "where",
+    required=True,
+    metavar="WHERE",
+    help="A folder of Kafka, a class path, or a release such as 4.1.1.",
+)
 @click.option("--preset", metavar="NAME", help="Take the rules of this preset instead of the one that SPEC names.")
 @click.option("--walks", type=Count(min=0), default=0, metavar="N", help="Make N random walks, too.  [default: 0]")
 @click.option("--depth", type=Count(min=1), default=40, show_default=True, metavar="N", help="Steps of a walk.")
-@click.option("--seed", type=Count(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from.")
-@click.option("--trace", "trace_path", type=PATH, metavar="FILE", help="Execute the counterexample of this JSON report, and nothing else.")
-@click.option("--mutate", is_flag=True, help="Set each rule to its other values in turn: which of them does Kafka contradict?")
-@click.option("--max-states", type=Count(min=1), default=100_000, show_default=True, metavar="N", help="Explore N states for paths.")
-@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON (format: docs/conform.md).")
+@click.option(
+    "--seed", type=Count(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from."
+)
+@click.option(
+    "--trace",
+    "trace_path",
+    type=PATH,
+    metavar="FILE",
+    help="Execute the counterexample of this JSON report, and nothing else.",
+)
+@click.option(
+    "--mutate", is_flag=True, help="Set each rule to its other values in turn: which of them does Kafka contradict?"
+)
+@click.option(
+    "--max-states",
+    type=Count(min=1),
+    default=100_000,
+    show_default=True,
+    metavar="N",
+    help="Explore N states for paths.",
+)
+@click.option(
+    "--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON (format: docs/conform.md)."
+)
 @click.option("--html", "html_path", type=PATH, metavar="FILE", help="Write a page with both sides of each divergence.")
 @model_path
 def conform(
@@ -39,7 +66,6 @@ def conform(
 ) -> None:
     """Execute SPEC's steps on Kafka's own classes, and compare after each step: is the model what the code does?
 
-    \b
     Exit codes: 0 both sides agree, and every reachable path of every mapped action was executed; 1 they differ;
     2 the spec, Kafka or the usage is wrong; 3 they agree, but not every path was executed; 130 interrupted.
     """
@@ -51,8 +77,8 @@ def conform(
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.conformance import as_json, run_of_trace, show, show_mutations
+    from highwater.reports.progress import Live, make_console
     from highwater.reports.results import write_json
-    from highwater.reports.terminal import Live, make_console
     from highwater.viewer.conformance import page
 
     console, errors = make_console(), make_console(stderr=True)

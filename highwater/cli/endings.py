@@ -1,9 +1,13 @@
-"""How a command ends, whatever happens while it runs: every ending has an exit code of its own, and one line that says why."""
+"""How a command ends: every ending has an exit code of its own, and one line that says
+why.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
 import platform
+import resource
 import select
 import signal
 import sys
@@ -23,7 +27,9 @@ from highwater.shadowing import Shadowed, refuse_shadowed
 
 
 class Commands(click.Group):
-    """Commands that end with a documented exit code. Click's own endings give 1, which means that a claim was not met."""
+    """Commands that end with a documented exit code. Click's own endings give 1, which means that a claim was
+    not met.
+    """
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
         """Run the command that the arguments name, and exit."""
@@ -38,21 +44,25 @@ class Commands(click.Group):
         return code
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        """Read the arguments, or print the help: where nobody reads that, click ends with 1 by itself."""
+        """Read the arguments, or print the help. If standard output is closed, click itself ends with 1."""
         try:
             return super().make_context(*arguments, **options)
         except OSError as error:
             sys.exit(_unwritten(error))
 
     def invoke(self, context: click.Context) -> Any:
-        """Run a command. What it raises is judged here: click takes an EOFError for an interrupt, and ends with 1 without a reader."""
+        """Run a command. What it raises is judged here: click takes an EOFError for an interrupt, and ends with 1
+        without a reader.
+        """
         with without_ways_out(), terminated_as_interrupted():
             return ending_of(lambda: super(Commands, self).invoke(context))
 
 
 @contextmanager
 def without_ways_out() -> Iterator[None]:
-    """Have `os._exit` and `os.exec...` raise SystemExit: in a model they would end this process with a code of their own, be it 0."""
+    """Have `os._exit` and `os.exec...` raise SystemExit: in a model they would end this process with a code of their
+    own, be it 0.
+    """
     here = os.getpid()
     ways = {name: getattr(os, name) for name in ("_exit", "execv", "execve")}
 
@@ -76,7 +86,10 @@ def without_ways_out() -> Iterator[None]:
 @contextmanager
 def terminated_as_interrupted() -> Iterator[None]:
     """Let SIGTERM do what Ctrl-C does: keep what was learned, write reports, and end."""
-    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+    if (
+        threading.current_thread() is not threading.main_thread()
+        or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL
+    ):
         yield
         return
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -94,7 +107,7 @@ def ending_of(run: Callable[[], Any]) -> int:
     """
     try:
         code = _run(run)
-    except KeyboardInterrupt:  # a second one, while the first is told
+    except KeyboardInterrupt:  # a second one, while the first is reported
         code = INTERRUPTED
     return _flushed(code)
 
@@ -121,7 +134,24 @@ def _run(run: Callable[[], Any]) -> int:
         _say("highwater: out of memory; lower a bound, or give it more")
         return UNKNOWN
     except Exception as error:
+        from explorer.system import Contradiction
+
+        if isinstance(error, Contradiction):
+            complain(error)
+            return DEFECT
+        if _is_out_of_memory(error):
+            _say("highwater: out of memory; lower a bound, or give it more")
+            return UNKNOWN
         return _unexpected(error)
+
+
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether the system has refused memory in other words than a MemoryError: a library that finds no address space is
+    not loaded.
+    """
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    unloaded = isinstance(error, OSError | ImportError) and "shared object" in str(error)
+    return getattr(error, "errno", None) == errno.ENOMEM or (limited and unloaded)
 
 
 def _asked_for(error: SystemExit) -> int:
@@ -141,7 +171,8 @@ def _unexpected(error: Exception) -> int:
 
 
 def explained(error: BaseException) -> str:
-    """What to say of an exception that nothing has expected: a line of the model's raised it, or it is a defect of Highwater's own.
+    """What to say of an exception that nothing has expected: a line of the model's raised it, or it is a defect of
+    Highwater's own.
 
     The traceback of a defect is kept in a file.
     """
@@ -214,7 +245,9 @@ def _unwritten(error: OSError) -> int:
 
 
 def _discard(stream: TextIO) -> None:
-    """Let go to nowhere what cannot be written: at its end Python flushes again, and has an exit code of its own for what fails then."""
+    """Let go to nowhere what cannot be written: at its end Python flushes again, and has an exit code of its own for
+    what fails then.
+    """
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 

@@ -20,14 +20,14 @@ from highwater.cli.options import PATH, UNKNOWN, USAGE, Count, complain, model_p
 @click.option("--max-states", type=Count(1, 20_000), default=2_000, show_default=True, help="Refuse a larger graph.")
 @model_path
 def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | None, max_states: int) -> None:
-    """Build the reachable graph of a small SPEC, and tell its size, components, diameter, and steps by action."""
+    """Build the reachable graph of a small SPEC, and show its size, components, diameter, and steps by action."""
     from explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, reachable_graph, shape
     from explorer.system import ModelError, blaming_the_model
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import show_shape
-    from highwater.reports.terminal import Live, make_console
+    from highwater.reports.progress import Live, make_console
 
     try:
         spec = load_spec(path)
@@ -49,7 +49,9 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
             if target is not None:
                 write_text(target, text())
     except TooLarge as error:
-        complain(SpecError(f"{path}: {error}; nobody can look at a graph of that size: lower the bounds, or raise --max-states"))
+        complain(
+            SpecError(f"{path}: {error}; such a graph is too large to look at: lower the bounds, or raise --max-states")
+        )
         sys.exit(UNKNOWN)
     except ModelError as error:
         complain(SpecError(f"{path}: {error}"))

@@ -20,7 +20,9 @@ class InitError(Exception):
 
 def scaffold_files() -> list[Path]:
     """What is written, relative to the folder."""
-    return sorted(path.relative_to(SCAFFOLD) for path in SCAFFOLD.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return sorted(
+        path.relative_to(SCAFFOLD) for path in SCAFFOLD.rglob("*") if path.is_file() and "__pycache__" not in path.parts
+    )
 
 
 def write_scaffold(folder: Path) -> list[Path]:

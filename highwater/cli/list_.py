@@ -15,13 +15,21 @@ from highwater.cli.options import MET, PATH, USAGE, complain, model_path
 @click.argument("paths", metavar="[DIR...|RELEASE...]", nargs=-1, type=PATH)
 @model_path
 def list_(what: str, paths: tuple[Path, ...]) -> None:
-    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default: specs).
+    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default:
+    specs).
 
     `list presets 3.4.1` names the presets that speak for that release of Kafka.
     """
     from highwater.claims.spec import SpecError
-    from highwater.cli.listing import show_actions, show_models, show_presets, show_presets_of, show_properties, show_specs
-    from highwater.reports.terminal import make_console
+    from highwater.cli.listing import (
+        show_actions,
+        show_models,
+        show_presets,
+        show_presets_of,
+        show_properties,
+        show_specs,
+    )
+    from highwater.reports.progress import make_console
 
     console = make_console()
     if paths and what not in ("specs", "presets"):

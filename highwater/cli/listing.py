@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
@@ -16,7 +15,7 @@ from rich.text import Text
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import SpecError, find_specs, load_spec
 from highwater.claims.tables import shown
-from highwater.visible import counted, visible
+from highwater.visible import counted, summary_and_rest, visible
 from model.catalogue import MODELS
 from model.language.definition import Definition, Model
 
@@ -24,8 +23,8 @@ from model.language.definition import Definition, Model
 def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
     """The protocols of a model by name, each with what the model is under it.
 
-    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by their values; it
-    is called "default" if there are none.
+    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by
+    their values; it is called "default" if there are none.
     """
     attrs.resolve_types(model.protocol)
     needed = [field for field in attrs.fields(model.protocol) if field.default is attrs.NOTHING]
@@ -50,17 +49,15 @@ def _value(value: Any) -> str:
 
 
 def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
-    """Each model's definitions that agree in something, with the names of their protocols; no names if all of them agree."""
+    """Each model's definitions that agree in something, with the names of their protocols; no names if all of them
+    agree.
+    """
     for model in MODELS.values():
         alike: dict[Any, tuple[list[str], Definition]] = {}
         for name, _, definition in variants(model):
             alike.setdefault(what(definition), ([], definition))[0].append(name)
         for names, definition in alike.values():
             yield model.name, names if len(alike) > 1 else [], definition
-
-
-def _first_line(documented: Any) -> str:
-    return (inspect.getdoc(documented) or "").partition("\n")[0]
 
 
 def _line(console: Console, indent: int, name: str, rest: str) -> None:
@@ -74,7 +71,9 @@ def show_models(console: Console) -> None:
         attrs.resolve_types(model.protocol)
         for field in attrs.fields(model.protocol):
             values = " | ".join(map(_value, _choices(field.type)))
-            _line(console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning")))))
+            _line(
+                console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning"))))
+            )
         if model.presets:
             _line(console, 2, "preset", " | ".join(model.presets))
         for of, names, definition in grouped(lambda definition: definition.bounds):
@@ -116,14 +115,18 @@ def show_presets_of(console: Console, releases: Iterable[str]) -> None:
                 names = model.presets_for(release)
             except ValueError:
                 raise SpecError(f"{release}: is no release number; numbers are such as 2.0.1 or 3.7") from None
-            lines += [(model.name, f"{name}  ({each.mode}, from {each.first})") for name in names for each in [model.releases[name]]]
+            lines += [
+                (model.name, f"{name}  ({each.mode}, from {each.first})")
+                for name in names
+                for each in [model.releases[name]]
+            ]
         if not lines:
             known = [each for model in MODELS.values() for each in model.releases.values()]
             first, last = (
                 min(known, key=lambda each: each.number).first,
                 max(m.last_releases["kraft"] for m in MODELS.values() if "kraft" in m.last_releases),
             )
-            raise SpecError(f"{release}: no preset speaks for this release; presets speak for {first} to {last}")
+            raise SpecError(f"{release}: no preset covers this release; presets cover {first} to {last}")
         console.print(Text(f"Kafka {release}"))
         for name, rest in lines:
             _line(console, 2, name, rest)
@@ -134,7 +137,7 @@ def show_actions(console: Console) -> None:
     for model, names, definition in grouped(lambda definition: definition.actions):
         _line(console, 0, model, ", ".join(names))
         for action in definition.actions:
-            _line(console, 2, f"{action.name}({', '.join(action.parameters)})", _first_line(action))
+            _line(console, 2, f"{action.name}({', '.join(action.parameters)})", summary_and_rest(action)[0])
 
 
 def show_properties(console: Console) -> None:
@@ -142,7 +145,7 @@ def show_properties(console: Console) -> None:
     for model, names, definition in grouped(lambda definition: definition.known_properties):
         console.print(Text(f"for {', '.join(names) or model}"))
         for found in definition.known_properties:
-            _line(console, 2, found.name, _first_line(found))
+            _line(console, 2, found.name, summary_and_rest(found)[0])
 
 
 def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
@@ -161,7 +164,9 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
         expect = spec.file.expect
         claim = expect.verdict.value
         if expect.property:
-            claim += f": {expect.property}" + (f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else "")
+            claim += f": {expect.property}" + (
+                f" after {counted(expect.trace_length, 'step')}" if expect.trace_length is not None else ""
+            )
         if expect.distinct_states is not None:
             claim += f", {expect.distinct_states:,} states"
         _line(console, 0, visible(str(path)), claim)

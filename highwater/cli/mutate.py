@@ -14,8 +14,12 @@ from highwater.cli.options import MET, PATH, UNKNOWN, UNMET, USAGE, budgets, com
 
 @click.command()
 @click.argument("path", metavar="SPEC", type=PATH)
-@click.option("--rule", "rules", multiple=True, metavar="NAME", help="Change this toggle only; may be given several times.")
-@click.option("--every-property", is_flag=True, help="Check all properties that hold as it is, not only those that SPEC names.")
+@click.option(
+    "--rule", "rules", multiple=True, metavar="NAME", help="Change this toggle only; may be given several times."
+)
+@click.option(
+    "--every-property", is_flag=True, help="Check all properties that hold as it is, not only those that SPEC names."
+)
 @click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write the table as JSON.")
 @budgets
 @model_path
@@ -28,11 +32,10 @@ def mutate(
     max_states: int | None,
     memory: int | None,
 ) -> None:
-    """Switch off each rule of SPEC's protocol in turn, and tell which property catches it and which rule none defends.
+    """Switch off each rule of SPEC's protocol in turn. Show which property catches it, and which rules nothing defends.
 
-    \b
-    Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared otherwise;
-    2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end;
+    Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared
+    otherwise; 2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end;
     70 a defect of Highwater; 130 interrupted.
     """
     from explorer.verdict import Budget
@@ -42,7 +45,7 @@ def mutate(
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import Mutations
-    from highwater.reports.terminal import Live, make_console
+    from highwater.reports.progress import Live, make_console
 
     errors = make_console(stderr=True)
     try:
@@ -52,7 +55,10 @@ def mutate(
         table = Mutations(make_console(), spec, changes)
         try:
             with Live(errors, spec.name) as live:
-                budget, options = Budget(None, max_states, memory), {"workers": workers, "every_property": every_property, "rules": rules}
+                budget, options = (
+                    Budget(None, max_states, memory),
+                    {"workers": workers, "every_property": every_property, "rules": rules},
+                )
                 base, mutations = switch_off(spec, budget, **options, on_progress=lambda progress: live(progress))
             table.begin(base)
             for change in changes if table.base_holds else ():

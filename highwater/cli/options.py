@@ -64,12 +64,14 @@ class Memory(click.ParamType):
         except (ValueError, OverflowError):
             size = 0
         if size <= 0 or size >= 2**63:
-            self.fail(f"{value[:40]!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx)
+            self.fail(
+                f"{value[:40]!r} is not a size; write bytes, or a number with K, M, G or T, such as 4G", param, ctx
+            )
         return size
 
 
 def model_path(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option that names folders with models of one's own."""
+    """The option that names folders with models of your own."""
 
     def search(context: click.Context, parameter: click.Parameter, folders: tuple[Path, ...]) -> None:
         if folders:
@@ -81,16 +83,27 @@ def model_path(command: Callable[..., Any]) -> Callable[..., Any]:
                 click.echo(f"highwater: {error}", err=True)
                 sys.exit(USAGE)
 
-    words = "Look for models of one's own in DIR, too; may be given several times."
-    return click.option("--model-path", type=PATH, metavar="DIR", multiple=True, expose_value=False, callback=search, help=words)(command)
+    words = "Also look for your own models in DIR; may be given several times."
+    return click.option(
+        "--model-path", type=PATH, metavar="DIR", multiple=True, expose_value=False, callback=search, help=words
+    )(command)
 
 
 def budgets(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options that end a search early, and how many threads it takes."""
     for option in (
-        click.option("--memory", type=Memory(), help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]"),
+        click.option(
+            "--memory",
+            type=Memory(),
+            help="Stop before the process takes more, such as 4G.  [default: 4/5 of the machine]",
+        ),
         click.option("--max-states", type=Count(min=1), metavar="N", help="Stop when N states are stored."),
-        click.option("--workers", type=Count(1, MOST_WORKERS), metavar="N", help="Threads to explore with.  [default: one per processor]"),
+        click.option(
+            "--workers",
+            type=Count(1, MOST_WORKERS),
+            metavar="N",
+            help="Threads to explore with.  [default: one per processor]",
+        ),
     ):
         command = option(command)
     return command

@@ -33,7 +33,7 @@ def try_out(paths: Mapping[str, Path | None], inputs: Iterable[Path] = ()) -> No
 
 
 def refuse_overwriting(paths: Mapping[str, Path], inputs: Iterable[Path] = ()) -> None:
-    """Refuse outputs that would overwrite what was read, a spec, or each other, by whatever name.
+    """Refuse outputs that would overwrite what was read, a spec, or each other, by any name.
 
     Raises:
         ReportError: with the first that would.
@@ -42,7 +42,7 @@ def refuse_overwriting(paths: Mapping[str, Path], inputs: Iterable[Path] = ()) -
     named: dict[Path, str] = {}
     for kind, path in paths.items():
         if path.suffix == ".toml" or path.resolve().suffix == ".toml" or path.resolve() in read:
-            raise ReportError(f"{path}: --{kind} would overwrite a spec or what is read; name another file")
+            raise ReportError(f"{path}: --{kind} would overwrite a spec or an input; name another file")
         other = named.setdefault(path.resolve(), kind)
         if other != kind:
             raise ReportError(f"{path}: --{other} and --{kind} would write the same file; name another one")
@@ -70,7 +70,9 @@ class Outputs:
         for write in self._writers([], [], BEGUN):
             write()
 
-    def write(self, results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> list[Exception]:
+    def write(
+        self, results: Sequence[Result], problems: Sequence[Problem] = (), incomplete: str = ""
+    ) -> list[Exception]:
         """Write all that can be written.
 
         Args:
@@ -87,7 +89,9 @@ class Outputs:
                 unwritten.append(error)
         return unwritten
 
-    def _writers(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> Iterator[Callable[[], object]]:
+    def _writers(
+        self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str
+    ) -> Iterator[Callable[[], object]]:
         """What writes each output."""
         paths = self._paths
         data = report(results, problems, incomplete) if {"json", FOLDER} & paths.keys() else {}
@@ -104,9 +108,9 @@ class Outputs:
 
             yield lambda: write_sarif(paths["sarif"], results, problems, incomplete)
         if FOLDER in paths:
-            from highwater.viewer.index import write_gallery  # imports jinja2
+            from highwater.viewer.index import write_pages  # imports jinja2
 
-            yield lambda: write_gallery(paths[FOLDER], data["results"], incomplete)
+            yield lambda: write_pages(paths[FOLDER], data["results"], incomplete)
 
     def _tell_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
         from highwater.reports import github

@@ -1,4 +1,4 @@
-"""One run of `highwater check`: load every spec, check one after the other, and write all reports whatever happens on the way."""
+"""One run of `highwater check`: load every spec, check one after the other, and write all reports in any case."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 
 import attrs
 
-from explorer.verdict import Budget
+from explorer.verdict import Budget, Verdict
 from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
+from highwater.reports.progress import Live, make_console
 from highwater.reports.results import Problem
-from highwater.reports.terminal import Live, make_console, show_result, show_summary
+from highwater.reports.terminal import show_result, show_summary
 
-LOCAL_ONLY = "the compiled engine on this machine alone knows it"
+LOCAL_ONLY = "only the compiled engine on this machine has it"
 SPARK_OWN = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
 
 
@@ -37,6 +38,7 @@ class Wanted:
     master: str | None
     partitions: int | None
     advice: bool
+    raise_bounds: bool
     update_locks: bool
     trace: bool | None
 
@@ -85,13 +87,19 @@ class Run:
         local: Mapping[str, Any] = {"--workers": wanted.workers, "--memory": wanted.budget.memory}
         refused = [(local, SPARK_OWN)] if engine is Engine.SPARK else [(spark, "add --engine spark")]
         if engine is Engine.PYTHON:
-            refused.append(({**local, "--no-symmetry": None if wanted.symmetry else True}, "it is one thread, and knows no symmetry"))
+            refused.append(
+                (
+                    {**local, "--no-symmetry": None if wanted.symmetry else True},
+                    "it has one thread and no symmetry reduction",
+                )
+            )
         if engine is not Engine.LOCAL:
-            refused.append(({"--coverage": wanted.coverage or None}, LOCAL_ONLY))
+            asked = {"--coverage": wanted.coverage or None, "--raise-bounds": wanted.raise_bounds or None}
+            refused.append((asked, LOCAL_ONLY))
         for options, why in refused:
             for name, value in options.items():
                 if value is not None:
-                    raise SpecError(f"{name} says nothing to --engine {engine.value}; {why}")
+                    raise SpecError(f"{name} has no meaning with --engine {engine.value}; {why}")
 
     def _check_all(self, specs: list[Spec]) -> None:
         for spec in specs:
@@ -112,9 +120,9 @@ class Run:
             if wanted.engine is Engine.SPARK:
                 live.tell("waiting for Spark")
             return check_spec(
-                spec, wanted.engine, wanted.budget, keep_going=wanted.keep_going, workers=wanted.workers, symmetry=wanted.symmetry,
-                checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage, master=wanted.master,
-                partitions=wanted.partitions, on_progress=live,
+                spec, wanted.engine, wanted.budget, keep_going=wanted.keep_going, workers=wanted.workers,
+                symmetry=wanted.symmetry, checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
+                master=wanted.master, partitions=wanted.partitions, on_progress=live,
             )  # fmt: skip
 
     def _show(self, result: Result, *, alone: bool) -> None:
@@ -129,6 +137,21 @@ class Run:
             with Live(self._errors, f"{result.spec.name}: probing smaller bounds"):
                 found = advise(result.spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers)
             show_advice(self._console, found)
+        if outcome.verdict is Verdict.HOLDS and (alone or wanted.raise_bounds):
+            self._show_bounds_to_raise(result)
+
+    def _show_bounds_to_raise(self, result: Result) -> None:
+        """Which bound may hide a violation; and whether it does, if that was asked."""
+        from highwater.claims.raising import may_hide, with_bounds_raised
+        from highwater.reports.analyses import show_first_to_raise, show_raised
+
+        wanted, spec, outcome = self._wanted, result.spec, result.outcome
+        bounds = may_hide(spec, outcome)
+        if not wanted.raise_bounds:
+            show_first_to_raise(self._console, result, bounds)
+            return
+        for raised in with_bounds_raised(spec, outcome, symmetry=wanted.symmetry, workers=wanted.workers):
+            show_raised(self._console, raised)
 
     def _finished(self) -> int:
         """Update locks, sum up, and write all that can be written."""
@@ -144,7 +167,9 @@ class Run:
                 unwritten.append(error)
         if len(self._results) > 1 or (self._results and self._interrupted):
             show_summary(self._console, self._results)
-        unwritten += self._outputs.write(self._results, self._problems, "the run was interrupted" if self._interrupted else "")
+        unwritten += self._outputs.write(
+            self._results, self._problems, "the run was interrupted" if self._interrupted else ""
+        )
         for each in unwritten:
             complain(each)
         if self._interrupted:

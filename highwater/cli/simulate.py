@@ -33,15 +33,27 @@ class Weight(click.ParamType):
 
 @click.command()
 @click.argument("path", metavar="SPEC", type=PATH)
-@click.option("--walks", type=Count(min=1), metavar="N", help="Make N walks.  [default: 10000, or no limit with --seconds]")
-@click.option("--depth", type=Count(min=1, max=1_000_000), default=100, show_default=True, metavar="N", help="Steps of a walk.")
-@click.option("--seed", type=Count(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from.")
+@click.option(
+    "--walks", type=Count(min=1), metavar="N", help="Make N walks.  [default: 10000, or no limit with --seconds]"
+)
+@click.option(
+    "--depth", type=Count(min=1, max=1_000_000), default=100, show_default=True, metavar="N", help="Steps of a walk."
+)
+@click.option(
+    "--seed", type=Count(0, 2**63 - 1), default=0, show_default=True, metavar="N", help="What chance follows from."
+)
 @click.option("--seconds", type=Seconds(min=0, min_open=True), metavar="S", help="Begin no walks after S seconds.")
-@click.option("--weight", "weights", type=Weight(), multiple=True, help="How likely an action's steps are; 1 if not given.")
-@click.option("--shrink/--no-shrink", default=True, show_default=True, help="Make the walk that violates a property short.")
+@click.option(
+    "--weight", "weights", type=Weight(), multiple=True, help="How likely an action's steps are; 1 if not given."
+)
+@click.option(
+    "--shrink/--no-shrink", default=True, show_default=True, help="Make the walk that violates a property short."
+)
 @click.option("--workers", type=Count(1, MOST_WORKERS), metavar="N", help="Threads.  [default: one per processor]")
 @click.option("--coverage", is_flag=True, help="Name the statements that ran in no visited state.")
-@click.option("--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON, for `highwater trace`.")
+@click.option(
+    "--json", "json_path", type=PATH, metavar="FILE", help="Write what was found as JSON, for `highwater trace`."
+)
 @model_path
 def simulate(
     path: Path,
@@ -55,26 +67,33 @@ def simulate(
     coverage: bool,
     json_path: Path | None,
 ) -> None:
-    """Walk at random through a SPEC that is too large to check, and shrink what is found. Equal seeds find equal things.
+    """Walk at random through a SPEC that is too large to check, and shrink what is found. Equal seeds find equal
+    things.
 
-    \b
     Exit codes: 0 nothing was violated, or what SPEC claims; 1 something else was; 2 the spec or the usage is wrong;
-    3 SPEC claims a violation that was not met, or nothing was put to the test; 70 a defect of Highwater; 130 interrupted.
+    3 SPEC claims a violation that was not met, or nothing was put to the test; 70 a defect of Highwater; 130
+    interrupted.
     """
     from highwater.claims.simulation import simulate_spec
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
     from highwater.reports.analyses import LiveWalks, show_simulation
+    from highwater.reports.progress import make_console
     from highwater.reports.results import simulation_report
-    from highwater.reports.terminal import make_console
 
     try:
         spec = load_spec(path)
         try_out({"json": json_path}, [path])
         with LiveWalks(make_console(stderr=True), spec.name) as live:
             limit = walks or (None if seconds else 10_000)
-            options = {"shrink": shrink, "workers": workers, "coverage": coverage, "on_progress": live, "on_shrinking": live.shrinking}
+            options = {
+                "shrink": shrink,
+                "workers": workers,
+                "coverage": coverage,
+                "on_progress": live,
+                "on_shrinking": live.shrinking,
+            }
             found = simulate_spec(spec, limit, depth, seed, seconds, dict(weights), **options)
         show_simulation(make_console(), found, with_coverage=coverage)
         if json_path is not None:

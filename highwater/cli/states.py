@@ -18,16 +18,33 @@ MOST_SHOWN = 50
 
 @click.command()
 @click.argument("spec", metavar="SPEC", type=PATH)
-@click.option("--checkpoint", metavar="URI", help="Where check --engine spark has kept the levels; explored now if left out.")
+@click.option(
+    "--checkpoint",
+    metavar="URI",
+    help="The folder that check --engine spark wrote; by default the states are explored now.",
+)
 @click.option("--sql", metavar="QUERY", help="A query over the table `states`.")
 @click.option("--parquet", metavar="DIR", help="Write all states, or the query's result, into DIR as Parquet.")
-@click.option("--columns", is_flag=True, help="Show the table's columns and their types.  [default without --sql and --parquet]")
-@click.option("--symmetry/--no-symmetry", default=True, show_default=True, help="As in the check that the levels are of.")
+@click.option(
+    "--columns", is_flag=True, help="Show the table's columns and their types.  [default without --sql and --parquet]"
+)
+@click.option(
+    "--symmetry/--no-symmetry", default=True, show_default=True, help="As in the check that wrote the levels."
+)
 @click.option("--master", metavar="URL", help="Where to run, such as spark://host:7077.  [default: local[*]]")
-@click.option("--rows", type=Count(1, 1_000_000), default=MOST_SHOWN, show_default=True, metavar="N", help="Show so many rows.")
+@click.option(
+    "--rows", type=Count(1, 1_000_000), default=MOST_SHOWN, show_default=True, metavar="N", help="Show so many rows."
+)
 @model_path
 def states(
-    spec: Path, checkpoint: str | None, sql: str | None, parquet: str | None, columns: bool, symmetry: bool, master: str | None, rows: int
+    spec: Path,
+    checkpoint: str | None,
+    sql: str | None,
+    parquet: str | None,
+    columns: bool,
+    symmetry: bool,
+    master: str | None,
+    rows: int,
 ) -> None:
     """Ask the reachable states of SPEC, as a table with a column per field, or export them for DuckDB and pandas.
 
@@ -35,13 +52,14 @@ def states(
     highwater check --engine spark SPEC --checkpoint DIR
     highwater states SPEC --checkpoint DIR --sql "SELECT depth, sum(orbit) FROM states GROUP BY depth ORDER BY depth"
 
-    A row stands for `orbit` states that differ by broker names only; `depth` is how many actions away from the start they are.
+    A row stands for `orbit` states that differ by broker names only; `depth` is how many actions away from the start
+    they are.
     """
     from explorer.search.durable import CheckpointError
     from explorer.system import ModelError
     from highwater.claims import on_spark
     from highwater.claims.spec import SpecError, load_spec
-    from highwater.reports.terminal import Live, make_console
+    from highwater.reports.progress import Live, make_console
 
     console, errors = make_console(), make_console(stderr=True)
     try:
@@ -52,7 +70,9 @@ def states(
                 session = on_spark.session(master)
                 if checkpoint is None:
                     checkpoint = on_spark.explore_into(folder, loaded, session, symmetry, live)
-            session.sparkContext.setJobDescription(f"states: {' '.join((sql or parquet or 'columns').split())} ({loaded.name})")
+            session.sparkContext.setJobDescription(
+                f"states: {' '.join((sql or parquet or 'columns').split())} ({loaded.name})"
+            )
             table = on_spark.states(loaded, checkpoint, session)
             if note := on_spark.extent(checkpoint):
                 errors.print(f"note: {note}", markup=False)
@@ -93,7 +113,9 @@ def _show_table(console: Any, columns: Sequence[str], found: Sequence[Any]) -> N
 
     shown = Table(box=None, pad_edge=False, header_style="bold")
     for number, name in enumerate(columns):
-        shown.add_column(name, justify="right" if all(isinstance(row[number], int | float) for row in found) else "left")
+        shown.add_column(
+            name, justify="right" if all(isinstance(row[number], int | float) for row in found) else "left"
+        )
     for row in found:
         shown.add_row(*map(_cell, row))
     console.print(shown)

@@ -17,10 +17,24 @@ _OUT = Place(path_type=Path, allow_dash=True)
 @click.argument("path", metavar="FILE", type=PATH)
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
 @click.option("--step", type=Count(min=0), metavar="N", help="Show the state after step N in full.")
-@click.option("--changes", is_flag=True, help="A line per step with all that it changed, as `check` prints it, instead of lanes.")
-@click.option("--replay", "only_replay", is_flag=True, help="Execute every step again and say whether the trace is good; show nothing.")
-@click.option("--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs highwater[tui]).")
-@click.option("--against", multiple=True, metavar="KEY=VALUE", help="Try the same steps under another protocol: protocol.variant=kip-279.")
+@click.option(
+    "--changes", is_flag=True, help="A line per step with all that it changed, as `check` prints it, instead of lanes."
+)
+@click.option(
+    "--replay",
+    "only_replay",
+    is_flag=True,
+    help="Execute every step again and say whether the trace is good; show nothing.",
+)
+@click.option(
+    "--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs highwater[tui])."
+)
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Try the same steps under another protocol: protocol.variant=kip-279.",
+)
 @click.option("--html", type=_OUT, metavar="OUT", help="Write one self-contained page.")
 @click.option("--itf", type=_OUT, metavar="OUT", help="Write the Informal Trace Format.")
 @click.option("--mermaid", type=_OUT, metavar="OUT", help="Write a Mermaid sequence diagram.")
@@ -47,11 +61,15 @@ def trace(
 
     files = {kind: out for kind, out in outputs.items() if out is not None}
     try:
-        _refuse_contradictions(files, {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)}, step, changes)
+        _refuse_contradictions(
+            files, {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)}, step, changes
+        )
         _refuse_to_overwrite(path, files)
         entries = _chosen(path, name, read_report(path))
         if (files or interactive) and len(entries) > 1:
-            raise ReportError(f"{path}: holds several traces; choose one with --spec: {', '.join(entry['name'] for entry in entries)}")
+            raise ReportError(
+                f"{path}: holds several traces; choose one with --spec: {', '.join(entry['name'] for entry in entries)}"
+            )
         if interactive:
             _explore(entries[0])
             return
@@ -93,10 +111,14 @@ def _refuse_contradictions(files: dict[str, Path], modes: dict[str, bool], step:
     shown = [name for name, given in (("--step", step is not None), ("--changes", changes)) if given]
     if files and shown:
         raise ReportError("--step and --changes show in the terminal; leave them out to write a file")
-    ignored = {"--replay": {"--step", "--changes"}, "--interactive": {"--step", "--changes"}, "--against": {"--changes"}}.get(mode, set())
+    ignored = {
+        "--replay": {"--step", "--changes"},
+        "--interactive": {"--step", "--changes"},
+        "--against": {"--changes"},
+    }.get(mode, set())
     for name in shown:
         if name in ignored:
-            raise ReportError(f"{name} says nothing to {mode}; leave it out")
+            raise ReportError(f"{name} has no meaning with {mode}; leave it out")
 
 
 def _refuse_to_overwrite(path: Path, files: dict[str, Path]) -> None:
@@ -121,13 +143,15 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
 
     from highwater.visible import visible
 
-    return Text.assemble((visible(entry["name"]), "bold"), f": {violation.property} is false after {violation.length_in_words}")
+    return Text.assemble(
+        (visible(entry["name"]), "bold"), f": {violation.property} is false after {violation.length_in_words}"
+    )
 
 
 def _replay(entry: dict[str, Any]) -> None:
     from explorer.analysis.causes import instances_of, violates
+    from highwater.reports.progress import make_console
     from highwater.reports.replaying import replay
-    from highwater.reports.terminal import make_console
 
     system, violation = replay(entry)
     named = (each for each in instances_of(system, violation.property) if dict(each.shown) == violation.arguments)
@@ -141,46 +165,51 @@ def _replay(entry: dict[str, Any]) -> None:
 def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     from rich.text import Text
 
-    from highwater.reports.terminal import make_console, show_state, show_trace, show_witness
-    from highwater.viewer.index import story_of
+    from highwater.reports.progress import make_console
+    from highwater.reports.terminal import show_state, show_trace, show_witness
+    from highwater.viewer.index import counterexample_in
     from highwater.viewer.lanes import show_lanes
     from highwater.visible import visible
 
-    story, console = story_of(entry), make_console()
-    violation, steps = story.violation, story.violation.trace
+    counterexample, console = counterexample_in(entry), make_console()
+    violation, steps = counterexample.violation, counterexample.violation.trace
     _refuse_step(entry, step, len(steps))
     console.print(_headline(entry, violation))
     if changes:
-        show_trace(console, story.system, *((steps, violation.back_to) if step is None else (steps[: step + 1], None)))
+        show_trace(
+            console, counterexample.system, *((steps, violation.back_to) if step is None else (steps[: step + 1], None))
+        )
     else:
-        show_lanes(console, story, step)
+        show_lanes(console, counterexample, step)
     if step is None:
         show_witness(console, violation)
-        for found in story.told:
+        for found in counterexample.worth_showing:
             since = f"since step {found.since}" if found.since else "from the start"
             console.print(Text(f"      {visible(f'{found.part} is {found.value}')} {since}", "dim"))
-        if steady := len(story.looked_at) - len(story.told):
+        if steady := len(counterexample.looked_at) - len(counterexample.worth_showing):
             console.print(Text(f"      {steady} parts of the state that no step changed", "dim"))
-        if story.unexplained:
-            console.print(Text(f"      which steps it depends on cannot be told: {story.unexplained}", "dim"))
+        if counterexample.unexplained:
+            console.print(
+                Text(f"      the steps that it depends on are not known: {counterexample.unexplained}", "dim")
+            )
     else:
-        meaning = story.scenes[step].meaning
+        meaning = counterexample.steps[step].meaning
         if step:
             console.print(Text(f"\n    {meaning.line}"))
             console.print(Text(f"    {meaning.source}", "dim"))
         console.print(f"\n    the state after step {step}")
-        show_state(console, story.system.domain, steps[step].state)
+        show_state(console, counterexample.system.domain, steps[step].state)
     console.print()
 
 
 def _write(entry: dict[str, Any], files: dict[str, Path]) -> None:
     from highwater.viewer.exports import EXPORTS
-    from highwater.viewer.index import story_of
+    from highwater.viewer.index import counterexample_in
     from highwater.viewer.pages import trace_page
 
-    story = story_of(entry)
+    counterexample = counterexample_in(entry)
     for kind, out in files.items():
-        _put(out, trace_page(story) if kind == "html" else EXPORTS[kind](story))
+        _put(out, trace_page(counterexample) if kind == "html" else EXPORTS[kind](counterexample))
 
 
 def _put(out: Path, text: str) -> None:
@@ -195,7 +224,7 @@ def _put(out: Path, text: str) -> None:
 def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, step: int | None) -> None:
     from rich.text import Text
 
-    from highwater.reports.terminal import make_console
+    from highwater.reports.progress import make_console
     from highwater.viewer.comparison import StepOutcome, compare
     from highwater.visible import visible
 
@@ -207,7 +236,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
         _put(out, compare_page(comparison))
         return
     console = make_console()
-    console.print(_headline(entry, comparison.story.violation))
+    console.print(_headline(entry, comparison.counterexample.violation))
     console.print(Text(f"    {comparison.summary}"))
     for number, row in enumerate(comparison.rows):
         if step is not None and number != step:
@@ -224,7 +253,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
 
 def _explore(entry: dict[str, Any]) -> None:
     from highwater.files import ReportError
-    from highwater.viewer.index import story_of
+    from highwater.viewer.index import counterexample_in
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         raise ReportError("--interactive needs a terminal")
@@ -233,5 +262,7 @@ def _explore(entry: dict[str, Any]) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "textual":
             raise
-        raise ReportError("--interactive needs the library textual; install it with: pip install 'highwater[tui]'") from None
-    Explorer(story_of(entry)).run()
+        raise ReportError(
+            "--interactive needs the library textual; install it with: pip install 'highwater[tui]'"
+        ) from None
+    Explorer(counterexample_in(entry)).run()

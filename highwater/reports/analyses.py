@@ -1,4 +1,6 @@
-"""What people see of what is made of specs besides checking them: advice, mutations, simulations, graphs, changed files."""
+"""What people see of what is made of specs besides checking them: advice, mutations, simulations, graphs, changed
+files.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ from explorer.verdict import Verdict
 from highwater.claims.advice import Advice
 from highwater.claims.checking import Result
 from highwater.claims.mutation import Change, Fate, Mutation
+from highwater.claims.raising import Raised, is_size
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
-from highwater.reports.terminal import Live, duration, short, show_trace, show_unreached, show_witness
+from highwater.reports.progress import Live, duration, short
+from highwater.reports.terminal import show_trace, show_unreached, show_witness
 from highwater.visible import counted, visible
 from model.language.declarations import GraphProperty
 
@@ -34,6 +38,37 @@ class LiveWalks(Live):
         self.tell(f"violated; made as short as {counted(length, 'step')} so far")
 
 
+def show_first_to_raise(console: Console, result: Result, bounds: Sequence[str]) -> None:
+    """Which bound may hide a violation, if a size is among those that cut steps."""
+    cut = result.outcome.cut_alone.get(bounds[0], 0) if bounds else 0
+    if not cut or not is_size(result.spec, bounds[0]):
+        return
+    console.print(
+        Text.assemble(
+            "    ",
+            ("unproven", "yellow"),
+            f"  beyond these bounds; raise {bounds[0]} first, a size that alone cut {counted(cut, 'step')} "
+            "(--raise-bounds tries each)",
+        )
+    )
+
+
+def show_raised(console: Console, raised: Raised) -> None:
+    """What came out with one bound raised."""
+    outcome = raised.outcome
+    if outcome is None:
+        found = "the model makes no sense then"
+    elif outcome.violations:
+        first = outcome.violations[0]
+        found = f"violated: {first.property} after {first.length_in_words}"
+    elif outcome.verdict is Verdict.HOLDS:
+        found = f"holds, {counted(outcome.distinct_states, 'state')}"
+    else:
+        found = f"no violation among the first {counted(outcome.distinct_states, 'state')}"
+    colour = "red" if outcome is not None and outcome.violations else "dim"
+    console.print(Text.assemble("    ", ("raised", "yellow"), f"  {raised.bound} {raised.value}: ", (found, colour)))
+
+
 def show_advice(console: Console, advice: Advice) -> None:
     """What probes of smaller bounds say about the full ones, and what they say it from."""
 
@@ -41,38 +76,62 @@ def show_advice(console: Console, advice: Advice) -> None:
         console.print(Text(f"            {words}"))
 
     if advice.estimates is None:
-        tell(f"{advice.probes} probes of smaller bounds did not get through either: lower several bounds at once, or simulate")
+        tell(f"{advice.probes} probes of smaller bounds did not end either: lower several bounds at once, or simulate")
         return
     low, between, high = advice.estimates
     if high > low * 1.05:
         ends = [end / between for end in (low, high)]
-        times, sizes = [duration(advice.seconds * end) for end in ends], [in_bytes(round(advice.memory * end)) for end in ends]
-        tell(f"between {short(low)} and {short(high)} states in all: {times[0]} to {times[1]}, {sizes[0]} to {sizes[1]} here")
+        times, sizes = (
+            [duration(advice.seconds * end) for end in ends],
+            [in_bytes(round(advice.memory * end)) for end in ends],
+        )
+        tell(
+            f"between {short(low)} and {short(high)} states in all: {times[0]} to {times[1]}, {sizes[0]} to "
+            f"{sizes[1]} here"
+        )
     else:
-        tell(f"some {short(between)} states in all: about {duration(advice.seconds)} and {in_bytes(round(advice.memory))} here")
-    tell(f"by {advice.probes} probes; each step further up counted as the last one measured, which is too much where growth slows:")
+        tell(
+            f"some {short(between)} states in all: about {duration(advice.seconds)} and "
+            f"{in_bytes(round(advice.memory))} here"
+        )
+    tell(
+        f"by {advice.probes} probes; each further step is taken to grow like the last measured one, too much if "
+        "growth slows:"
+    )
     width = max(len(growth.bound) for growth in advice.growths)
     for growth in advice.growths:
-        measured = f"{growth.states_low:,} states with {growth.low}, {growth.states_high:,} with {growth.high}; {growth.full} asked for"
-        tell(f"{growth.bound.ljust(width)}  x{growth.factor:.1f} by one more: {measured}")
+        measured = f"{growth.states_low:,} states with {growth.low}, {growth.states_high:,} with {growth.high}"
+        asked = f"{growth.full} asked for"
+        tell(f"{growth.bound.ljust(width)}  x{growth.factor:.1f} by one more: {measured}; {asked}")
     if advice.symmetry > 1:
         tell(f"symmetry would keep up to {advice.symmetry} times fewer states: leave --no-symmetry out")
     if not advice.fits:
-        tell("that is more than this machine has: lower the first of these bounds, use Spark, or walk at random with simulate")
+        tell(
+            "that is more than this machine has: lower the first of these bounds, use Spark, or walk at random with "
+            "simulate"
+        )
 
 
 def show_shape(console: Console, spec: Spec, shape: Shape) -> None:
     """What a reachable graph looks like."""
-    console.print(Text.assemble((visible(spec.name), "bold"), f": {shape.states:,} states, {shape.steps:,} steps, depth {shape.depth}"))
+    console.print(
+        Text.assemble(
+            (visible(spec.name), "bold"), f": {shape.states:,} states, {shape.steps:,} steps, depth {shape.depth}"
+        )
+    )
     largest = f"the largest of {shape.components[0]:,} {'state' if shape.components[0] == 1 else 'states'}"
-    console.print(f"    components  {len(shape.components):,} strongly connected, {largest}; {shape.terminal:,} without a way out")
+    console.print(
+        f"    components  {len(shape.components):,} strongly connected, {largest}; {shape.terminal:,} without a way out"
+    )
     console.print(f"    diameter    {shape.diameter} steps between the two states that are farthest apart")
     if shape.loops:
         console.print(f"    loops       {shape.loops:,} steps change nothing")
     _show_not_judged(console, [each.name for each in spec.properties if isinstance(each, GraphProperty)])
     width = max(map(len, shape.steps_by_action), default=0)
     for number, (name, count) in enumerate(shape.steps_by_action.items()):
-        console.print(Text(f"    {'' if number else 'steps':10}  {name.ljust(width)}  {count:>10,}", "" if count else "yellow"))
+        console.print(
+            Text(f"    {'' if number else 'steps':10}  {name.ljust(width)}  {count:>10,}", "" if count else "yellow")
+        )
 
 
 def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) -> None:
@@ -87,22 +146,28 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
     elif not made.steps:
         console.print("    no step was taken")
     else:
-        console.print("    no violation met; what random walks did not meet may still be there")
+        console.print("    no violation met; random walks may have missed one")
     _show_not_judged(console, found.not_judged)
     bounds = ", ".join(f"{key} {value}" for key, value in spec.file.bounds.items())
     cuts = ", ".join(f"{key} {count:,}" for key, count in made.bounds_cut.items())
-    console.print(Text(f"    bounds  {bounds}" + (f"; steps cut: {cuts}" if cuts else "; none of them cut a step"), "dim"))
+    console.print(
+        Text(f"    bounds  {bounds}" + (f"; steps cut: {cuts}" if cuts else "; none of them cut a step"), "dim")
+    )
     ended = (
         (made.at_depth, f"at depth {made.depth}"),
         (made.at_rest, "at rest"),
         (made.at_bound, "stopped by bounds"),
-        (made.unweighted, "where all that is enabled has weight 0"),
+        (made.unweighted, "with weight 0 for all that is enabled"),
     )
     ends = ", ".join(f"{count:,} {how}" for count, how in ended if count)
     rate = short(made.steps / max(made.seconds, 1e-9))
     walks = f"{made.walks:,} from seed {made.seed}, {made.steps:,} steps, ended: {ends or 'none'}"
     console.print(Text(f"    walks   {walks}; {made.seconds:.2f} s, {rate} steps/s", "dim"))
-    late = f", {made.late_paths:,} of them in the second half of the walks: more walks would see more" if made.late_paths else ""
+    late = (
+        f", {made.late_paths:,} of them in the second half of the walks: more walks would see more"
+        if made.late_paths
+        else ""
+    )
     console.print(Text(f"    paths   {made.compiled_paths:,} compiled{late}", "dim"))
     if never := [name for name, count in made.enabled.items() if not count]:
         console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
@@ -121,7 +186,12 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
 
 def _show_not_judged(console: Console, names: Sequence[str]) -> None:
     if names:
-        console.print(Text(f"    not judged: {', '.join(names)}; it speaks of the graph of all states, which check judges", "yellow"))
+        console.print(
+            Text(
+                f"    not judged: {', '.join(names)}; it needs the graph of all states: use check",
+                "yellow",
+            )
+        )
 
 
 def _shrunk(found: Simulated) -> str:
@@ -156,7 +226,9 @@ class Mutations:
         self.mutations: list[Mutation] = []
         self.base_holds = False
         self._console, self._spec, self._changes = console, spec, changes
-        fates = [fate.value for fate in Fate] + [f"{Fate.UNDEFENDED.value} (declared)"] * bool(spec.file.mutate.undefended)
+        fates = [fate.value for fate in Fate] + [f"{Fate.UNDEFENDED.value} (declared)"] * bool(
+            spec.file.mutate.undefended
+        )
         self._widths = [max(map(len, column)) for column in ([c.rule for c in changes], map(_arrow, changes), fates)]
 
     def begin(self, base: Result) -> None:
@@ -167,15 +239,28 @@ class Mutations:
             names = ", ".join(of.name for of in base.spec.properties)
             told = f": as it is {outcome.distinct_states:,} states, and all hold: {names}"
         else:
-            told = f": ran out of {outcome.reason} after {outcome.distinct_states:,} states as it is; no rule was switched off"
+            told = (
+                f": ran out of {outcome.reason} after {outcome.distinct_states:,} states as it is; "
+                "no rule was switched off"
+            )
         self._console.print(Text.assemble((visible(base.spec.name), "bold"), told))
 
     def add(self, mutation: Mutation) -> None:
         """Tell of one mutation."""
         self.mutations.append(mutation)
-        colour = "dim" if mutation.fate in _NONE else "yellow" if mutation.fate is Fate.UNKNOWN else "green" if mutation.ok else "bold red"
+        colour = (
+            "dim"
+            if mutation.fate in _NONE
+            else "yellow"
+            if mutation.fate is Fate.UNKNOWN
+            else "green"
+            if mutation.ok
+            else "bold red"
+        )
         line = Text(f"    {mutation.rule.ljust(self._widths[0])}  {_arrow(mutation).ljust(self._widths[1])}  ")
-        line.append((mutation.fate.value + (" (declared)" if mutation.declared else "")).ljust(self._widths[2]), style=colour)
+        line.append(
+            (mutation.fate.value + (" (declared)" if mutation.declared else "")).ljust(self._widths[2]), style=colour
+        )
         self._console.print(line.append(f"  {visible(mutation.why)}"))
 
     @property
@@ -206,11 +291,14 @@ class Mutations:
         self._console.print("; ".join(parts))
         for each in self._wrong:
             if each.declared:
-                told = f'    "{each.key}" is declared undefended, but is {each.fate.value}: remove it from mutate.undefended'
-                self._console.print(Text(told))
+                told = (
+                    f'"{each.key}" is declared undefended, but is {each.fate.value}: remove it from mutate.undefended'
+                )
+                self._console.print(Text(f"    {told}"))
         if undefended := [f'"{each.key}"' for each in self._wrong if not each.declared]:
-            told = "    add properties to check that notice these, or declare them in the spec:\n    [mutate]\n    undefended = ["
-            self._console.print(Text("\n".join([told, *(f"        {key}," for key in undefended), "    ]"])))
+            told = "    add properties to check that notice these, or declare them in the spec:"
+            lines = ["    [mutate]", "    undefended = [", *(f"        {key}," for key in undefended), "    ]"]
+            self._console.print(Text("\n".join([told, *lines])))
 
 
 def _arrow(change: Change | Mutation) -> str:

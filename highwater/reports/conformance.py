@@ -22,9 +22,10 @@ from highwater.claims.positions import readable
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, make_spec
 from highwater.files import ReportError
+from highwater.reports.progress import short
 from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import as_data, steps_as_data
-from highwater.reports.terminal import short, show_trace
+from highwater.reports.terminal import show_trace
 from highwater.visible import visible
 
 FORMAT, VERSION = "highwater-conformance", 1
@@ -35,19 +36,26 @@ def show(console: Console, found: Conformance) -> None:
     spec, made = found.spec, found.findings
     mark = ("ok", "green") if found.agrees else ("DIVERGES", "bold red")
     console.print(
-        Text.assemble(mark, "  ", (visible(spec.name), "bold"), f"  {spec.file.preset or 'own protocol'} and Kafka {found.kafka}")
+        Text.assemble(
+            mark, "  ", (visible(spec.name), "bold"), f"  {spec.file.preset or 'own protocol'} and Kafka {found.kafka}"
+        )
     )
     if found.reachable:
         reachable, executed = sum(found.reachable.values()), sum(found.executed.values())
         limit = "" if found.complete else "; not every state was explored: raise --max-states"
-        console.print(f"    paths   {executed:,} of {reachable:,} reachable paths of mapped actions were executed and agree{limit}")
+        console.print(
+            f"    paths   {executed:,} of {reachable:,} reachable paths of mapped actions were executed and "
+            f"agree{limit}"
+        )
         width = max(map(len, found.reachable))
         for name, count in sorted(found.reachable.items()):
             done = found.executed.get(name, 0)
-            console.print(Text(f"            {name.ljust(width)}  {done:>5,} of {count:>5,}", "" if done == count else "yellow"))
+            console.print(
+                Text(f"            {name.ljust(width)}  {done:>5,} of {count:>5,}", "" if done == count else "yellow")
+            )
     rate = short(made.steps / max(made.seconds, 1e-9))
-    steps = f"{made.steps:,} in {made.runs:,} runs, {made.refused:,} of them refused by the model; {made.seconds:.1f} s, {rate} steps/s"
-    console.print(Text(f"    steps   {steps}", "dim"))
+    steps = f"{made.steps:,} in {made.runs:,} runs, {made.refused:,} of them refused by the model"
+    console.print(Text(f"    steps   {steps}; {made.seconds:.1f} s, {rate} steps/s", "dim"))
     if found.unmapped:
         console.print(Text(f"    unmapped  {', '.join(found.unmapped)}", "dim"))
     for number, each in enumerate(found.divergences, 1):
@@ -58,7 +66,11 @@ def _show_divergence(console: Console, found: Conformance, number: int, each: Di
     console.print()
     refused = ", which the model refuses" if each.refused else ""
     times = found.findings.counts[each.kind]
-    console.print(Text.assemble((f"divergence {number}", "bold red"), f" at step {len(each.trace)}: {visible(str(each.action))}{refused}"))
+    console.print(
+        Text.assemble(
+            (f"divergence {number}", "bold red"), f" at step {len(each.trace)}: {visible(str(each.action))}{refused}"
+        )
+    )
     console.print(Text(f"    met {times:,} times; first after {len(each.trace) - 1} steps", "dim"))
     show_trace(console, found.spec.system(), each.trace)
     for call in each.executed.operations:
@@ -68,8 +80,8 @@ def _show_divergence(console: Console, found: Conformance, number: int, each: Di
         console.print(Text(f"    result  {visible(error)}", "red"))
     width = max(len(difference.field) for difference in each.differences)
     for difference in each.differences:
-        line = f"    {visible(difference.field).ljust(width)}  model {visible(difference.model)}  Kafka {visible(difference.kafka)}"
-        console.print(Text(line, "red"))
+        sides = f"model {visible(difference.model)}  Kafka {visible(difference.kafka)}"
+        console.print(Text(f"    {visible(difference.field).ljust(width)}  {sides}", "red"))
 
 
 def show_mutations(console: Console, scores: Sequence[tuple[Change, Conformance | None]]) -> None:
@@ -138,7 +150,10 @@ def as_json(found: Conformance) -> dict[str, Any]:
         "kafka": found.kafka,
         "paths_reachable": sum(found.reachable.values()),
         "paths_executed": sum(found.executed.values()),
-        "paths": {name: {"reachable": count, "executed": found.executed.get(name, 0)} for name, count in sorted(found.reachable.items())},
+        "paths": {
+            name: {"reachable": count, "executed": found.executed.get(name, 0)}
+            for name, count in sorted(found.reachable.items())
+        },
         "all_states": found.complete,
         "runs": made.runs,
         "steps": made.steps,

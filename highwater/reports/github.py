@@ -26,7 +26,11 @@ def annotations(results: Iterable[Result]) -> list[str]:
         violation = result.violation
         for mismatch in result.mismatches:
             shown = violation is not None and mismatch.key in ("expect.verdict", "expect.property")
-            why = f"\n{violation.property} is false: {violation.witness or 'no reason given'}" if shown and violation else ""
+            why = (
+                f"\n{violation.property} is false: {violation.witness or 'no reason given'}"
+                if shown and violation
+                else ""
+            )
             lines.append(_command("error", result, mismatch.key, mismatch + why))
         if result.status is Status.UNDECIDED:
             lines.append(_command("warning", result, "expect.verdict", verdict_line(result)))
@@ -40,7 +44,9 @@ def complaint(message: str) -> str:
 
 def _command(kind: str, result: Result, key: str, message: str) -> str:
     path = result.spec.path
-    where = f"file={_value(in_repository(path).as_posix())},line={line_of_key(path, key)},title={_value(result.spec.name)}"
+    where = (
+        f"file={_value(in_repository(path).as_posix())},line={line_of_key(path, key)},title={_value(result.spec.name)}"
+    )
     return f"::{kind} {where}::{_data(message)}"
 
 
@@ -72,7 +78,8 @@ def write_summary(results: Sequence[Result], problems: Sequence[Problem] = (), i
 
 
 def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incomplete: str = "") -> str:
-    """The results in Markdown: a table of all claims, what could not be checked, then what did not come out, each with its trace.
+    """The results in Markdown: a table of all claims, what could not be checked, then what did not come out, each with
+    its trace.
 
     Args:
         incomplete: why there are no more results, if the run has not ended.
@@ -83,15 +90,25 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
         f"## Highwater: {met} of {len(results)} claims met",
         "",
         *([f"**This is not complete: {_cell(incomplete)}.**", ""] if incomplete else []),
-        "| | claim | what came out | states | depth | s |",
+        "| | claim | result | states | depth | s |",
         "|---|---|---|---|---|---|",
     ]
     for result in sorted(results, key=lambda result: result.status is Status.MET):
         outcome = result.outcome
-        cells = (_MARKS[result.status], _cell(result.spec.name), _cell(verdict_line(result)), f"{outcome.distinct_states:,}")
+        cells = (
+            _MARKS[result.status],
+            _cell(result.spec.name),
+            _cell(verdict_line(result)),
+            f"{outcome.distinct_states:,}",
+        )
         lines.append(f"| {' | '.join(cells)} | {outcome.depth} | {outcome.seconds:.2f} |")
     if problems:
-        lines += ["", f"### {len(problems)} could not be checked", "", *(f"- {_cell(problem.message)}" for problem in problems)]
+        lines += [
+            "",
+            f"### {len(problems)} could not be checked",
+            "",
+            *(f"- {_cell(problem.message)}" for problem in problems),
+        ]
     parts = ["\n".join(lines) + "\n"]
     for result in results:
         if result.status is not Status.MET:
@@ -102,7 +119,9 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
             left_out += 1
         else:
             whole += part
-    return whole + (f"\n{left_out} more did not fit into a step summary; `--json` has all of them.\n" if left_out else "")
+    return whole + (
+        f"\n{left_out} more did not fit into a step summary; `--json` has all of them.\n" if left_out else ""
+    )
 
 
 def _details(result: Result) -> str:
@@ -110,7 +129,7 @@ def _details(result: Result) -> str:
     lines += [f"- {_cell(line)}" for line in (*result.mismatches, bounds_line(result), counts_line(result.outcome))]
     if (violation := result.violation) is not None:
         lines += ["", f"**{violation.property} is false:** {_cell(violation.witness or 'no reason given')}", ""]
-        lines += ["| step | who | action | what changes |", "|---:|---|---|---|"]
+        lines += ["| step | actor | action | changes |", "|---:|---|---|---|"]
         for row in trace_rows(result.spec.system(), violation.trace, violation.back_to):
             lines.append(f"| {' | '.join(map(_cell, row))} |")
     return "\n".join(lines) + "\n"

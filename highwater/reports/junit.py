@@ -1,4 +1,6 @@
-"""Results as JUnit XML: a suite per folder, a test per spec. Valid both for what Apache Ant writes and for what Jenkins reads."""
+"""Results as JUnit XML: a suite per folder, a test per spec. Valid both for what Apache Ant writes and for what Jenkins
+reads.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ RUN = Path("highwater/complete")  # as if it were a spec: a test that fails wher
 
 
 def write_junit(path: Path, results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> None:
-    """Write the results as JUnit XML. An unmet claim is a failure; an undecided one, and a spec that could not be checked, an error.
+    """Write the results as JUnit XML. An unmet claim is a failure; an undecided one, and a spec that could not be
+    checked, an error.
 
     Args:
         incomplete: why there are no more results, if the run has not ended; an error, too.
@@ -71,13 +74,20 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
         if result.status is not Status.MET:
             unmet = result.status is Status.UNMET
             words = "; ".join(result.mismatches) if unmet else verdict_line(result)
-            kind = {"message": _xml(words), "type": result.mismatches[0].key if unmet else result.outcome.reason or "undecided"}
+            kind = {
+                "message": _xml(words),
+                "type": result.mismatches[0].key if unmet else result.outcome.reason or "undecided",
+            }
             ElementTree.SubElement(case, "failure" if unmet else "error", kind).text = _xml(plain_text(result))
     for problem in problems:
-        case = ElementTree.SubElement(suite, "testcase", {"name": _xml(readable(problem.path.stem)), "classname": name, "time": "0.000"})
+        case = ElementTree.SubElement(
+            suite, "testcase", {"name": _xml(readable(problem.path.stem)), "classname": name, "time": "0.000"}
+        )
         told = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
         ElementTree.SubElement(case, "error", told).text = _xml(problem.message)
-    ElementTree.SubElement(suite, "system-out").text = _xml("\n".join(f"{r.spec.name}: {verdict_line(r)}" for r in results))
+    ElementTree.SubElement(suite, "system-out").text = _xml(
+        "\n".join(f"{r.spec.name}: {verdict_line(r)}" for r in results)
+    )
     ElementTree.SubElement(suite, "system-err").text = ""
 
 

@@ -1,4 +1,6 @@
-"""Reports read back: their traces executed again step by step, judged again, and compared with what the report tells."""
+"""Reports read back: their traces executed again step by step, judged again, and compared with what the report
+tells.
+"""
 
 from __future__ import annotations
 
@@ -40,24 +42,34 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     except (ValueError, RecursionError) as error:
         raise ReportError(f"{path}: is not JSON: {error}") from None
     if not isinstance(data, dict) or data.get("format") not in (FORMAT, SIMULATION):
-        raise ReportError(f'{path}: is not a report of highwater (its "format" is not "{FORMAT}"); write one with highwater check --json')
+        raise ReportError(
+            f'{path}: is not a report of highwater (its "format" is not "{FORMAT}"); write one with highwater check '
+            "--json"
+        )
     if data.get("version") != VERSION:
-        raise ReportError(f"{path}: has version {shown(data.get('version'))} of the report format; this is highwater for version {VERSION}")
+        raise ReportError(
+            f"{path}: has version {shown(data.get('version'))} of the report format; this is highwater for version "
+            f"{VERSION}"
+        )
     entries = data.get("results")
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in entries):
+    if not isinstance(entries, list) or not all(
+        isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in entries
+    ):
         raise ReportError(f'{path}: has no list of "results", each with a "name"')
     return entries
 
 
 def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
-    """Execute the trace of a report's entry again, step by step, in plain Python, judge its last state, and compare with what it says.
+    """Execute the trace of a report's entry again, step by step, in plain Python, judge its last state, and compare
+    with what it says.
 
     Returns:
         The system, and the violation as it was found again.
 
     Raises:
-        ReportError: the entry has no trace, names what does not exist, a step does not lead to the state that it claims, the last
-            state does not violate the property that it claims, or the entry says otherwise of a step or of the violation than was found.
+        ReportError: the entry has no trace, names what does not exist, a step does not lead to the state that it
+            claims, the last state does not violate the property that it claims, or the entry says otherwise of a step
+            or of the violation than was found.
     """
     name = entry.get("name", "?")
     if not isinstance(entry.get("trace"), list) or not entry["trace"]:
@@ -81,7 +93,9 @@ def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
 
 @attrs.frozen
 class Subject:
-    """What a report's entry speaks of: a model under a protocol, within bounds, with the properties that were checked."""
+    """What a report's entry speaks of: a model under a protocol, within bounds, with the properties that were
+    checked.
+    """
 
     model: Model
     definition: Definition
@@ -102,7 +116,7 @@ def subject_of(entry: Mapping[str, Any]) -> Subject:
             findings.add(f"{key}: is missing or damaged: {shown(entry.get(key))}")
     findings.raise_if_any()
     if not all(isinstance(check, str) for check in entry["check"]):
-        raise Wrong("check: is damaged: it names properties by other things than texts")
+        raise Wrong("check: is damaged: a property's name is not a text")
     model = find_model(entry["model"])
     protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
     return Subject(model, definition, protocol, bounds, build_system(definition, protocol, bounds, properties))
@@ -124,7 +138,9 @@ def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
         if action_name is not None or after not in system.initial:
             raise ReportError("is not an initial state of the model")
         return Step(None, after)
-    action = next((action for action in system.actions if action.of.name == action_name and dict(action.shown) == arguments), None)
+    action = next(
+        (action for action in system.actions if action.of.name == action_name and dict(action.shown) == arguments), None
+    )
     if action is None:
         raise ReportError(f"the model has no action {action_name} with arguments {arguments}")
     found = successor(action, before[-1].state, system.domain)
@@ -137,7 +153,9 @@ def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:
 
 
 def _judge_again(name: str, system: System, entry: Mapping[str, Any], steps: list[Step]) -> Violation:
-    """The violation at the end of a replayed trace: of several instances that are violated there, the one that the entry names."""
+    """The violation at the end of a replayed trace: of several instances that are violated there, the one that the
+    entry names.
+    """
     claimed, end = entry.get("property"), f"{name}: step {len(steps) - 1}"
     if claimed == DEADLOCK:
         if not is_deadlock(system, steps[-1].state):
@@ -146,16 +164,22 @@ def _judge_again(name: str, system: System, entry: Mapping[str, Any], steps: lis
     back_to = entry.get("back_to")
     if back_to is not None and not (type(back_to) is int and 0 <= back_to < len(steps)):
         raise ReportError(f"{name}: back_to: {shown(back_to)} is not a step of the trace")
-    violated = [each for each in instances_of(system, str(claimed)) if violates(system, each, steps, back_to) is not False]
+    violated = [
+        each for each in instances_of(system, str(claimed)) if violates(system, each, steps, back_to) is not False
+    ]
     if not violated:
         raise ReportError(f"{end}: the property {shown(claimed)} is not violated")
     named = (each for each in violated if dict(each.shown) == entry.get("arguments"))
     found = next(named, violated[0])
-    return lasso_at(system, found, steps, back_to) if isinstance(found.of, Liveness) else violation_at(system, found, steps)
+    return (
+        lasso_at(system, found, steps, back_to)
+        if isinstance(found.of, Liveness)
+        else violation_at(system, found, steps)
+    )
 
 
 def _refuse_lies(name: str, entry: Mapping[str, Any], found: dict[str, Any]) -> None:
-    """Refuse an entry that tells otherwise of its violation, or of a step, than what was found again."""
+    """Refuse an entry whose violation or steps differ from those found again."""
     found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))  # as a file gives it back
     for number, (claimed, step) in enumerate(zip(entry["trace"], found.pop("trace"), strict=True)):
         for key in ("step", "actor", "changes"):  # the rest was executed

@@ -27,7 +27,9 @@ VERSION = 1
 
 
 def _make_converter() -> cattrs.Converter:
-    """States as JSON and back: records as objects, enums by value, sets as sorted lists. Nothing is rounded or guessed when reading."""
+    """States as JSON and back: records as objects, enums by value, sets as sorted lists. Nothing is rounded or guessed
+    when reading.
+    """
     converter = make_converter()
     for kind in (int, str, bool):
         converter.register_structure_hook(kind, strict(kind))
@@ -71,7 +73,9 @@ class Problem:
 
 
 def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> dict[str, Any]:
-    """The JSON report of some results, of the specs that could not be checked, and of why there are no more, if the run did not end."""
+    """The JSON report of some results, of the specs that could not be checked, and of why there are no more, if the run
+    did not end.
+    """
     results = list(results)
     counts = {status.value: sum(result.status is status for result in results) for status in Status}
     return {
@@ -167,7 +171,20 @@ def steps_as_data(system: System, trace: tuple[Step, ...]) -> list[dict[str, Any
 def simulation_report(found: Simulated) -> dict[str, Any]:
     """What was found as JSON; `highwater trace` reads it as it reads the results of `check`."""
     spec, made = found.spec, found.simulation
-    counts = ("seed", "walks", "depth", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound", "unweighted")
+    counts = (
+        "seed",
+        "walks",
+        "depth",
+        "steps",
+        "walk",
+        "taken",
+        "enabled",
+        "bounds_cut",
+        "at_depth",
+        "at_rest",
+        "at_bound",
+        "unweighted",
+    )
     entry = {
         **about_spec(spec),
         "not_judged": list(found.not_judged),

@@ -16,12 +16,14 @@ from highwater.claims.positions import in_repository, line_of_function, line_of_
 from highwater.files import write_text
 from highwater.reports.results import Problem
 from highwater.reports.terminal import trace_rows, verdict_line
+from highwater.visible import summary_and_rest
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
 def write_sarif(path: Path, results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> None:
-    """Write every broken expectation as a SARIF result, every undecided claim as a warning, and what could not be checked.
+    """Write every broken expectation as a SARIF result, every undecided claim as a warning, and what could not be
+    checked.
 
     Raises:
         ReportError: the file cannot be written.
@@ -30,7 +32,9 @@ def write_sarif(path: Path, results: Iterable[Result], problems: Iterable[Proble
 
 
 def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> dict[str, Any]:
-    """The SARIF log of some results, of the specs that could not be checked, and of why there are no more, if the run has not ended."""
+    """The SARIF log of some results, of the specs that could not be checked, and of why there are no more, if the run
+    has not ended.
+    """
     rules: dict[str, dict[str, Any]] = {}
     found = [finding for result in results for finding in _findings(result, rules)]
     for finding in found:
@@ -52,7 +56,10 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplet
 
 def _invocation(problems: list[Problem], incomplete: str) -> dict[str, Any]:
     """Whether every spec could be checked, and what is wrong with the others."""
-    told = [{"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, 1)]} for each in problems]
+    told = [
+        {"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, 1)]}
+        for each in problems
+    ]
     if incomplete:
         told.append({"level": "error", "message": {"text": f"the report is not complete: {incomplete}"}})
     return {"executionSuccessful": not told, "toolExecutionNotifications": told}
@@ -62,7 +69,7 @@ def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str
     if result.status is Status.MET:
         return []
     if result.status is Status.UNDECIDED:
-        _rule(rules, "undecided", "A search ended before it could tell whether the claim holds.", "")
+        _rule(rules, "undecided", "A search ended before it could decide the claim.", "")
         return [_finding(result, "undecided", "warning", Mismatch("expect.verdict", verdict_line(result)))]
     found = []
     for mismatch in result.mismatches:
@@ -71,20 +78,24 @@ def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str
             name = result.violation.property
             _rule(rules, name, *_documented(result, name))
         else:
-            _rule(rules, name, f"The claim under {name} comes out as it says.", "")
+            _rule(rules, name, f"The claim under {name} is met.", "")
         found.append(_finding(result, name, "error", mismatch))
     return found
 
 
 def _documented(result: Result, name: str) -> tuple[str, str]:
-    """The first line of a property's documentation, and all of it."""
+    """The first paragraph of a property's documentation, and all of it."""
+    if name == DEADLOCK:
+        text = "Every state has a successor, or a bound is to blame."
+        return text, text
     of = next((invariant for invariant in result.spec.properties if invariant.name == name), None)
-    text = "Every state has a successor, or a bound is to blame." if name == DEADLOCK else (inspect.getdoc(of) or name)
-    return text.partition("\n")[0], text
+    return summary_and_rest(of)[0] or name, inspect.getdoc(of) or name
 
 
 def _rule(rules: dict[str, dict[str, Any]], name: str, short: str, full: str) -> None:
-    rules.setdefault(name, {"id": name, "shortDescription": {"text": short}, "fullDescription": {"text": full or short}})
+    rules.setdefault(
+        name, {"id": name, "shortDescription": {"text": short}, "fullDescription": {"text": full or short}}
+    )
 
 
 def _finding(result: Result, rule: str, level: str, mismatch: Mismatch) -> dict[str, Any]:

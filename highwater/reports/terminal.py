@@ -1,127 +1,28 @@
-"""What people see in a terminal: progress while it runs, a block per spec, a line per step of a trace."""
+"""Results in a terminal: a block per spec, a line per step of a trace."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from rich.console import Console, Group
+from rich.console import Console
 from rich.text import Text
 
 from explorer.memory import in_bytes
 from explorer.system import System
 from explorer.trace import changes
-from explorer.verdict import DEADLOCK, Outcome, Progress, Step, Unreached, Verdict, Violation
+from explorer.verdict import DEADLOCK, Outcome, Step, Unreached, Verdict, Violation
 from highwater.claims.checking import Result, Status
 from highwater.claims.positions import in_repository
 from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
+from highwater.reports.progress import short
 from highwater.visible import counted, visible
 from model.language.declarations import GraphProperty
 
-SECONDS_BETWEEN_LINES = 10.0
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
 _MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided"}
-
-
-class Terminal(Console):
-    """A console whose caller learns that standard output has no reader.
-
-    Rich exits with 1 then, which means that a claim was not met. Where standard error cannot be written, progress falls silent.
-    """
-
-    def on_broken_pipe(self) -> None:
-        raise  # rich calls this while it handles the BrokenPipeError
-
-    def print(self, *arguments: Any, **options: Any) -> None:
-        try:
-            super().print(*arguments, **options)
-        except OSError:
-            if not self.stderr:
-                raise
-            self.quiet = True
-
-
-def make_console(*, stderr: bool = False) -> Console:
-    """A console that never breaks lines by itself: people's terminals do, and logs and pipes should not."""
-    return Terminal(stderr=stderr, soft_wrap=True, highlight=False, emoji=False)
-
-
-class Live:
-    """Progress of one exploration: some changing lines on a terminal, a plain line every ten seconds elsewhere."""
-
-    def __init__(self, console: Console, name: str) -> None:
-        self._console = console
-        self._name = visible(name)
-        changing = console.is_terminal and console.file.isatty()  # colour in a log, which FORCE_COLOR asks for, is no terminal
-        self._status = console.status(Text(visible(name))) if changing else None
-        self._last_line = time.perf_counter()
-        self._sizes: dict[int, int] = {}
-
-    def __enter__(self) -> Live:
-        self._context: AbstractContextManager[Any] = self._status or nullcontext()
-        self._context.__enter__()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self._context.__exit__(*exception)
-
-    def __call__(self, progress: Progress) -> None:
-        self._sizes[progress.depth] = progress.frontier
-        first, *rest = progress_lines(progress)
-        self.tell(f"{first}{time_left(list(self._sizes.values()), progress)}", *rest)
-
-    def tell(self, *lines: str) -> None:
-        """Show how far it is, if it is time to."""
-        if self._status:
-            self._status.update(Group(Text(self._name, "bold"), *map(Text, lines)))  # each wrapped where the terminal ends
-        elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
-            self._last_line = time.perf_counter()
-            self._console.print(Text(f"{self._name}: {'  '.join(lines)}"))
-
-
-def progress_lines(progress: Progress) -> list[str]:
-    """How far a search is, and in a line of its own what its engine adds."""
-    rate = (progress.stored_states - progress.restored) / max(progress.seconds, 1e-9)
-    counts = (
-        f"depth {progress.depth}  frontier {progress.frontier:,}  stored {progress.stored_states:,}  generated {progress.generated:,}  "
-        f"{short(rate)} states/s  {in_bytes(progress.memory)}  {progress.compiled_paths:,} paths compiled"
-    )
-    return [counts, progress.more] if progress.more else [counts]
-
-
-def time_left(sizes: Sequence[int], progress: Progress) -> str:
-    """How long it takes yet, where the levels shrink; empty where they do not, as nothing is known then of those to come.
-
-    It takes longest if the levels go on to shrink by the last factor, and least if that factor goes on to fall as it did.
-
-    Args:
-        sizes: of the levels so far; the last one is being expanded.
-    """
-    if len(sizes) < 3 or not sizes[-3] > sizes[-2] > sizes[-1] > 0:
-        return ""
-    before, factor = sizes[-2] / sizes[-3], sizes[-1] / sizes[-2]
-    most = sizes[-1] / (1 - factor)
-    least, size, falling = 0.0, float(sizes[-1]), min(1.0, factor / before)
-    while size > 1:
-        factor *= falling
-        size *= factor
-        least += size
-    seconds = progress.seconds / max(1, progress.stored_states)
-    if most * seconds < 1:
-        return ""
-    return f"  {duration(least * seconds)} to {duration(most * seconds)} left"
-
-
-def duration(seconds: float) -> str:
-    """A time, as people say it."""
-    for limit, unit in ((86400, "days"), (3600, "h"), (60, "min")):
-        if seconds >= 2 * limit:
-            return f"{seconds / limit:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
@@ -178,7 +79,11 @@ def _advice(outcome: Outcome) -> str:
 def show_witness(console: Console, violation: Violation) -> None:
     """Why the property is false, in words."""
     console.print(
-        Text.assemble("    ", (f"{violation.property} is false:", "bold red"), f" {visible(violation.witness or 'no reason given')}")
+        Text.assemble(
+            "    ",
+            (f"{violation.property} is false:", "bold red"),
+            f" {visible(violation.witness or 'no reason given')}",
+        )
     )
 
 
@@ -195,13 +100,16 @@ def verdict_line(result: Result) -> str:
         case Verdict.HOLDS_TO_DEPTH:
             return _to_depth(result)
         case _:
-            return f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no violation so far"
+            return (
+                f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no "
+                "violation so far"
+            )
 
 
 def _held_back(outcome: Outcome) -> str:
     """What is not judged of liveness, as only bounds stop it."""
     held = [f"{name} in {counted(count, 'state')}" for name, count in outcome.held_back.items()]
-    return f"; held up by bounds only: {', '.join(held)}" if held else ""
+    return f"; waits only because of bounds: {', '.join(held)}" if held else ""
 
 
 def _cut_short(outcome: Outcome) -> str:
@@ -223,14 +131,18 @@ def _to_depth(result: Result) -> str:
     rest = [each.name for each in spec.properties if isinstance(each, GraphProperty)]
     judged = [each.name for each in spec.properties if each.name not in rest] + [DEADLOCK] * spec.check_deadlock
     holds = (
-        f"holds to {result.outcome.reason} within these bounds: {', '.join(judged)}" if judged else f"explored to {result.outcome.reason}"
+        f"holds to {result.outcome.reason} within these bounds: {', '.join(judged)}"
+        if judged
+        else f"explored to {result.outcome.reason}"
     )
-    return f"{holds}; not judged, as not every state is known: {', '.join(rest)}" if rest else holds
+    return f"{holds}; not judged, because not every state is known: {', '.join(rest)}" if rest else holds
 
 
 def _protocol(spec: Spec) -> str:
     """The preset, and the toggles set on top of it."""
-    toggles = (f"{key} {value if isinstance(value, str) else shown(value)}" for key, value in spec.file.protocol.items())
+    toggles = (
+        f"{key} {value if isinstance(value, str) else shown(value)}" for key, value in spec.file.protocol.items()
+    )
     return ", ".join((spec.file.preset, *toggles)) if spec.file.preset else ""
 
 
@@ -250,15 +162,20 @@ def counts_line(outcome: Outcome) -> str:
     rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
     stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
     rate = f", {short((outcome.distinct_states - outcome.restored) / max(outcome.seconds, 1e-9))} states/s"
-    compiled = f", {outcome.compiled_paths:,} paths compiled, {in_bytes(outcome.memory)}" if outcome.compiled_paths else ""
+    compiled = (
+        f", {outcome.compiled_paths:,} paths compiled, {in_bytes(outcome.memory)}" if outcome.compiled_paths else ""
+    )
     return (
-        f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth {outcome.depth}{rest}{stopped}; "
+        f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth "
+        f"{outcome.depth}{rest}{stopped}; "
         f"{outcome.seconds:.2f} s{rate}{compiled}"
     )
 
 
 def trace_rows(system: System, trace: Sequence[Step], back_to: int | None = None) -> list[tuple[str, str, str, str]]:
-    """A row per step: its number, who acts, the action with its arguments, and what changed; and one more that says how a lasso goes on."""
+    """A row per step: its number, who acts, the action with its arguments, and what changed; and one more that says how
+    a lasso goes on.
+    """
     rows = []
     for number, step in enumerate(trace):
         if step.action is None:
@@ -266,7 +183,9 @@ def trace_rows(system: System, trace: Sequence[Step], back_to: int | None = None
         else:
             changed = "; ".join(map(str, changes(system.domain, trace[number - 1].state, step.state)))
             arguments = " ".join(f"{name}={value}" for name, value in step.action.shown.items())
-            rows.append((str(number), step.action.actor, f"{step.action.of.name} {arguments}".rstrip(), changed or "nothing"))
+            rows.append(
+                (str(number), step.action.actor, f"{step.action.of.name} {arguments}".rstrip(), changed or "nothing")
+            )
     return rows if back_to is None else [*rows, ("↺", "", goes_on(len(trace) - 1, back_to), "")]
 
 
@@ -337,11 +256,3 @@ def show_summary(console: Console, results: Iterable[Result]) -> None:
     states = sum(result.outcome.distinct_states for result in results)
     claims = "claim" if len(results) == 1 else "claims"
     console.print(f"{len(results)} {claims}: {', '.join(parts)}; {states:,} states in {seconds:.1f} s")
-
-
-def short(number: float) -> str:
-    """A large number, as people say it."""
-    for limit, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= limit:
-            return f"{number / limit:.1f} {unit}"
-    return f"{number:.0f}"

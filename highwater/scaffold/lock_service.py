@@ -1,4 +1,6 @@
-"""A lock service with leases: clients take a lock and write to a storage, and a client whose lease ran out may not know it yet."""
+"""A lock service with leases: clients take a lock and write to a storage, and a client whose lease ran out may not know
+it yet.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ class Bounds:
 
 @attrs.frozen
 class Protocol:
-    """The rules that can be switched off. `fencing`: the storage refuses a token that is older than the newest it has seen."""
+    """The rules that can be switched off. `fencing`: the storage refuses a token that is older than the newest it has
+    seen.
+    """
 
     fencing: bool = True
 

@@ -1,4 +1,6 @@
-"""One schedule under two protocols: the steps of a counterexample tried again where some rule of the protocol is another."""
+"""One schedule under two protocols: the steps of a counterexample tried again where some rule of the protocol is
+another.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,9 @@ from highwater.reports.replaying import Subject, replay, subject_of
 from highwater.reports.results import as_data
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
-from highwater.viewer.story import Scene, Story
-from highwater.viewer.telling import in_words, other_properties, protocol_in_words, tell, tell_steps
+from highwater.viewer.showing import counterexample_of, other_properties, shown_trace
+from highwater.viewer.shown import Counterexample, ShownStep
+from highwater.viewer.wording import in_words, protocol_in_words
 from model.language.declarations import Instance
 
 MOST_NAMED = 3  # toggles that differ; where more do, the protocol's name says it better
@@ -42,14 +45,15 @@ class Row:
 
     Attributes:
         outcome: what it does under the other protocol.
-        ours, theirs: the step under the protocol of the counterexample, and under the other. A step that does not happen changes nothing.
+        ours, theirs: the step under the protocol of the counterexample, and under the other. A step that does not
+            happen changes nothing.
         action: what stands for the step under the other protocol, where it has another name.
         differences: how the states after the step differ.
     """
 
     outcome: StepOutcome
-    ours: Scene
-    theirs: Scene
+    ours: ShownStep
+    theirs: ShownStep
     action: str
     differences: tuple[str, ...]
 
@@ -59,13 +63,13 @@ class Comparison:
     """A counterexample and its schedule under another protocol.
 
     Attributes:
-        story: the counterexample.
+        counterexample: the counterexample.
         protocol: the other protocol in words, and what of it is different.
         rows: a step each, the initial states first.
         first: the first step that is not the same; None where all are.
     """
 
-    story: Story
+    counterexample: Counterexample
     protocol: str
     difference: str
     rows: tuple[Row, ...]
@@ -74,7 +78,7 @@ class Comparison:
     @property
     def summary(self) -> str:
         """The result in one sentence."""
-        name = self.story.violation.property
+        name = self.counterexample.violation.property
         broken = name in self.rows[-1].theirs.violated
         ever = next((row.theirs.number for row in self.rows if name in row.theirs.violated), None)
         end = f"{name} holds after every step"
@@ -105,18 +109,27 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
     """
     system, violation = replay(entry)
     subject = subject_of(entry)
-    story = tell(entry, system, violation, subject=subject)
+    counterexample = counterexample_of(entry, system, violation, subject=subject)
     other, toggles = _other(entry, subject, against)
     if other.definition.state is not subject.definition.state:
         raise ReportError(
-            f"--against: {in_words(toggles)} has states of another kind ({other.definition.state.__name__}); nothing to compare"
+            f"--against: {in_words(toggles)} has states of another kind ({other.definition.state.__name__}); nothing "
+            "to compare"
         )
     drawing = drawing_of(system.domain.cls)
     trace, outcomes = _schedule(other.system, drawing, violation.trace)
-    telling = tell_steps(other.system, trace, drawing, violation.property, other_properties(other))
+    shown = shown_trace(other.system, trace, drawing, violation.property, other_properties(other))
     rows = tuple(
-        Row(outcome, ours, theirs, theirs.name if theirs.name not in ("", ours.name) else "", _differences(system, a.state, b.state))
-        for outcome, ours, theirs, a, b in zip(outcomes, story.scenes, telling.scenes, violation.trace, trace, strict=True)
+        Row(
+            outcome,
+            ours,
+            theirs,
+            theirs.name if theirs.name not in ("", ours.name) else "",
+            _differences(system, a.state, b.state),
+        )
+        for outcome, ours, theirs, a, b in zip(
+            outcomes, counterexample.steps, shown.steps, violation.trace, trace, strict=True
+        )
     )
     first = next((number for number, row in enumerate(rows) if row.outcome is not StepOutcome.SAME), None)
     ours = as_data(subject.protocol)
@@ -124,13 +137,15 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
     named = next((text.partition("=")[2].strip() for text in against if text.startswith("preset")), entry.get("preset"))
     words = protocol_in_words(other.model, other.protocol, named)
     shown = words if len(difference) > MOST_NAMED else in_words(difference) or "the same protocol"
-    return Comparison(story, words, shown, rows, first)
+    return Comparison(counterexample, words, shown, rows, first)
 
 
 def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -> tuple[Subject, dict[str, Any]]:
     """The subject of an entry under the other protocol."""
     model = subject.model
-    allowed = [f"protocol.{field.name}" for field in attrs.fields(model.protocol)] + (["preset"] if model.presets else [])
+    allowed = [f"protocol.{field.name}" for field in attrs.fields(model.protocol)] + (
+        ["preset"] if model.presets else []
+    )
     given: dict[str, Any] = {}
     preset = None
     for text in against:
@@ -138,7 +153,10 @@ def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -
         key = key.strip()
         if not equals or key not in allowed:
             hint = did_you_mean(key, allowed) if equals else ""
-            raise ReportError(f"--against: {text!r} is not KEY=VALUE with a key of this model{hint}; allowed keys are {', '.join(allowed)}")
+            raise ReportError(
+                f"--against: {text!r} is not KEY=VALUE with a key of this model{hint}; allowed keys are "
+                f"{', '.join(allowed)}"
+            )
         if key == "preset":
             preset = value.strip()
         else:
@@ -169,7 +187,9 @@ def _schedule(system: System, drawing: Drawing, trace: Sequence[Step]) -> tuple[
         after = successor(action, state, system.domain) if action else None
         if after is None or isinstance(after, Cut):
             steps.append(Step(None, state))
-            outcomes.append(StepOutcome.UNKNOWN if action is None else StepOutcome.NOT_ENABLED if after is None else StepOutcome.CUT)
+            outcomes.append(
+                StepOutcome.UNKNOWN if action is None else StepOutcome.NOT_ENABLED if after is None else StepOutcome.CUT
+            )
         else:
             steps.append(Step(action, after))
             ours = changes(system.domain, trace[number - 1].state, step.state)
@@ -186,4 +206,6 @@ def _counterpart(system: System, drawing: Drawing, action: Instance) -> Instance
 
 
 def _differences(system: System, ours: Any, theirs: Any) -> tuple[str, ...]:
-    return tuple(f"{change.path}: {change.before} here, {change.after} there" for change in changes(system.domain, ours, theirs))
+    return tuple(
+        f"{change.path}: {change.before} here, {change.after} there" for change in changes(system.domain, ours, theirs)
+    )

@@ -14,7 +14,12 @@ from highwater.viewer.pages import render
 def page(found: Conformance) -> str:
     """The page of one run."""
     system = found.spec.system()
-    return render("conform.html", found=found, divergences=[_told(found, system, each) for each in found.divergences], not_shown=NOT_SHOWN)
+    return render(
+        "conform.html",
+        found=found,
+        divergences=[_told(found, system, each) for each in found.divergences],
+        not_shown=NOT_SHOWN,
+    )
 
 
 def _told(found: Conformance, system: Any, each: Divergence) -> dict[str, Any]:
@@ -27,7 +32,10 @@ def _told(found: Conformance, system: Any, each: Divergence) -> dict[str, Any]:
         "after": len(each.trace) - 1,
         "times": found.findings.counts[each.kind],
         "rows": trace_rows(system, each.trace),
-        "calls": [{"name": call["do"], "arguments": {k: v for k, v in call.items() if k != "do"}} for call in each.executed.operations],
+        "calls": [
+            {"name": call["do"], "arguments": {k: v for k, v in call.items() if k != "do"}}
+            for call in each.executed.operations
+        ],
         "errors": each.executed.errors,
         "lanes": sides,
         "others": [each for each in each.differences if "." not in each.field],

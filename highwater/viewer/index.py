@@ -9,21 +9,21 @@ from typing import Any
 from highwater.files import ReportError, write_text
 from highwater.reports.replaying import replay, subject_of
 from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
-from highwater.viewer.story import Story
-from highwater.viewer.telling import tell
+from highwater.viewer.showing import counterexample_of
+from highwater.viewer.shown import Counterexample
 
 
-def story_of(entry: Mapping[str, Any]) -> Story:
-    """The story of the counterexample in a report's entry, every step executed again.
+def counterexample_in(entry: Mapping[str, Any]) -> Counterexample:
+    """The counterexample in a report's entry, every step executed again.
 
     Raises:
         ReportError: it does not replay.
     """
     system, violation = replay(entry)
-    return tell(entry, system, violation, subject=subject_of(entry))
+    return counterexample_of(entry, system, violation, subject=subject_of(entry))
 
 
-def write_gallery(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: str = "") -> None:
+def write_pages(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: str = "") -> None:
     """Write a page per counterexample and `index.html`, the page of all verdicts.
 
     Args:
@@ -41,6 +41,6 @@ def write_gallery(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete
         page = ""
         if entry.get("trace"):
             page = page_name(entry["name"], [row.page for row in rows])
-            write_text(folder / page, trace_page(story_of(entry), "index.html"))
+            write_text(folder / page, trace_page(counterexample_in(entry), "index.html"))
         rows.append(IndexRow(entry, page))
     write_text(folder / "index.html", index_page(rows, incomplete))

@@ -15,8 +15,8 @@ from textual.widgets.option_list import Option
 from explorer.system import Cut, successor
 from explorer.verdict import Step
 from highwater.viewer.lanes import lane_words, unbroken
-from highwater.viewer.story import Scene, Story, Telling
-from highwater.viewer.telling import tell_steps
+from highwater.viewer.showing import shown_trace
+from highwater.viewer.shown import Counterexample, ShownStep, ShownTrace
 from highwater.visible import visible
 
 
@@ -51,7 +51,9 @@ class Steps(DataTable):
 
 
 class Explorer(App[None]):
-    """The steps on the left; on the right the selected one and the state after it. A fork replaces the steps behind it."""
+    """The steps on the left; on the right the selected one and the state after it. A fork replaces the steps
+    behind it.
+    """
 
     TITLE = "highwater"
     ENABLE_COMMAND_PALETTE = False
@@ -68,13 +70,13 @@ class Explorer(App[None]):
         Binding("q", "quit", "quit"),
     ]
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, counterexample: Counterexample) -> None:
         super().__init__()
-        self._story = story
+        self._counterexample = counterexample
         self._wanted = ""
-        self.trace: list[Step] = list(story.violation.trace)
+        self.trace: list[Step] = list(counterexample.violation.trace)
         self.forked_at: int | None = None
-        self.telling: Telling = story
+        self.shown: ShownTrace = counterexample
 
     def compose(self) -> ComposeResult:
         yield Static(id="verdict")
@@ -110,8 +112,8 @@ class Explorer(App[None]):
 
     def action_find(self, by: int) -> None:
         """Select the next step that the search finds."""
-        scenes = self.telling.scenes
-        texts = [f"{s.name} {s.shown_arguments} {s.actor} {'; '.join(map(str, s.changes))}".lower() for s in scenes]
+        steps = self.shown.steps
+        texts = [f"{s.name} {s.shown_arguments} {s.actor} {'; '.join(map(str, s.changes))}".lower() for s in steps]
         order = [(self.selected + by * i) % len(texts) for i in range(1, len(texts) + 1)]
         found = next((number for number in order if self._wanted and self._wanted in texts[number]), None)
         if found is None:
@@ -121,15 +123,20 @@ class Explorer(App[None]):
 
     def action_fork(self) -> None:
         """List what is enabled after the selected step, and go on from one of these."""
-        at, system = self.selected, self._story.system
+        at, system = self.selected, self._counterexample.system
         after = [(action, successor(action, self.trace[at].state, system.domain)) for action in system.actions]
         enabled = [(action, state) for action, state in after if state is not None and not isinstance(state, Cut)]
         if not enabled:
             cut = sorted({bound for _, state in after if isinstance(state, Cut) for bound in state.bounds})
-            self.notify(f"nothing is enabled after step {at}" + (f" within the bounds; {', '.join(cut)} cut what is" if cut else ""))
+            self.notify(
+                f"nothing is enabled after step {at}"
+                + (f" within the bounds; {', '.join(cut)} cut what is" if cut else "")
+            )
             return
         taken = self.trace[at + 1].action if at + 1 < len(self.trace) else None
-        names = [f"{a.actor}: {a}" + ("   (what happened)" if a is taken or str(a) == str(taken) else "") for a, _ in enabled]
+        names = [
+            f"{a.actor}: {a}" + ("   (what happened)" if a is taken or str(a) == str(taken) else "") for a, _ in enabled
+        ]
 
         def go_on(chosen: int | None) -> None:
             if chosen is None:
@@ -138,19 +145,21 @@ class Explorer(App[None]):
             if self.forked_at is None or at < self.forked_at:
                 self.forked_at = at
             self.trace = [*self.trace[: at + 1], Step(action, state)]
-            self.telling = tell_steps(system, self.trace, self._story.drawing, self._story.violation.property)
+            self.shown = shown_trace(
+                system, self.trace, self._counterexample.drawing, self._counterexample.violation.property
+            )
             self._fill(at + 1)
 
         self.push_screen(Choice(f"{len(names)} enabled after step {at}", list(map(visible, names))), go_on)
 
     def action_back(self) -> None:
         at = self.selected
-        self.trace, self.telling, self.forked_at = list(self._story.violation.trace), self._story, None
+        self.trace, self.shown, self.forked_at = list(self._counterexample.violation.trace), self._counterexample, None
         self._fill(min(at, len(self.trace) - 1))
 
     def on_data_table_row_highlighted(self, event: DataTable.RowHighlighted) -> None:
-        if 0 <= event.cursor_row < len(self.telling.scenes):
-            self.query_one("#state", Static).update(self._detail(self.telling.scenes[event.cursor_row]))
+        if 0 <= event.cursor_row < len(self.shown.steps):
+            self.query_one("#state", Static).update(self._detail(self.shown.steps[event.cursor_row]))
 
     def _select(self, number: int) -> None:
         self.query_one("#steps", Steps).move_cursor(row=max(0, min(number, len(self.trace) - 1)))
@@ -160,32 +169,36 @@ class Explorer(App[None]):
         table = self.query_one("#steps", Steps)
         table.clear(columns=True)
         table.add_columns("", "who", "step")
-        for scene in self.telling.scenes:
-            forked = self.forked_at is not None and scene.number > self.forked_at
-            style = "red" if scene.violated else "magenta" if forked else ""
-            what = f"{scene.name} {scene.shown_arguments}".rstrip() or "initial state"
-            table.add_row(Text(str(scene.number)), Text(visible(scene.actor)), Text(("⑂ " if forked else "") + visible(what), style))
-        violation = self._story.violation
-        verdict = f"{visible(self._story.title)}: {violation.property} is false: {visible(violation.witness)}"
+        for step in self.shown.steps:
+            forked = self.forked_at is not None and step.number > self.forked_at
+            style = "red" if step.violated else "magenta" if forked else ""
+            what = f"{step.name} {step.shown_arguments}".rstrip() or "initial state"
+            table.add_row(
+                Text(str(step.number)),
+                Text(visible(step.actor)),
+                Text(("⑂ " if forked else "") + visible(what), style),
+            )
+        violation = self._counterexample.violation
+        verdict = f"{visible(self._counterexample.title)}: {violation.property} is false: {visible(violation.witness)}"
         if self.forked_at is not None:
             verdict = f"forked after step {self.forked_at}; b goes back to the counterexample"
         self.query_one("#verdict", Static).update(Text(verdict, "bold"))
         table.move_cursor(row=selected)
-        self.query_one("#state", Static).update(self._detail(self.telling.scenes[selected]))
+        self.query_one("#state", Static).update(self._detail(self.shown.steps[selected]))
 
-    def _detail(self, scene: Scene) -> Text:
+    def _detail(self, step: ShownStep) -> Text:
         """The step and the state after it."""
         text = Text()
-        text.append(f"step {scene.number} {scene.name} {visible(scene.shown_arguments)}\n".replace("  ", " "), "bold")
-        text.append(f"{scene.meaning.line}\n")
-        if scene.meaning.source:
-            text.append(f"{scene.meaning.source}\n", "dim")
-        for lane, cell in scene.cells.items():
-            words: Any = Text("  ").join(lane_words(cell, scene, lane, coloured=True, everything=True))
+        text.append(f"step {step.number} {step.name} {visible(step.shown_arguments)}\n".replace("  ", " "), "bold")
+        text.append(f"{step.meaning.line}\n")
+        if step.meaning.source:
+            text.append(f"{step.meaning.source}\n", "dim")
+        for lane, cell in step.cells.items():
+            words: Any = Text("  ").join(lane_words(cell, step, lane, coloured=True, everything=True))
             text.append(f"\n{visible(lane):<12}", "bold" if cell.changed else "dim").append_text(unbroken(words))
         text.append("\n\n")
-        for change in scene.changes:
+        for change in step.changes:
             text.append(f"  {visible(str(change))}\n", "green")
-        if scene.violated:
-            text.append(f"\nfalse: {', '.join(sorted(scene.violated))}\n", "bold red")
+        if step.violated:
+            text.append(f"\nfalse: {', '.join(sorted(step.violated))}\n", "bold red")
         return text

@@ -1,8 +1,11 @@
 """Counterexamples in a terminal: a line per step, a column per lane, and in it what the step changed there, in short.
 
-    L2          leads in leader epoch 2 (F follows, Z zombie leader)      r0₀         record r0 of leader epoch 0
-    [r0₀|r1₂]   a log; the high watermark is at the bar                   {0 1}       an ISR, where it changed or is not the true one
-    ◂3          reads the message that step 3 sent                        ✗3          loses it
+    L2          leads in leader epoch 2 (F follows, Z zombie leader)
+    r0₀         record r0 of leader epoch 0
+    [r0₀|r1₂]   a log; the high watermark is at the bar
+    {0 1}       an ISR, if it changed or is not the true one
+    ◂3          reads the message that step 3 sent
+    ✗3          loses it
 
 With colour, what changed is bold and what was cut away is struck out; without, `+` and `-` say so.
 """
@@ -19,8 +22,8 @@ from rich.table import Table
 from rich.text import Text
 
 from highwater.reports.terminal import goes_on
-from highwater.viewer.picture import Badge, Chips, Tone
-from highwater.viewer.story import Cell, Delivery, Scene, Story, Strip
+from highwater.viewer.picture import Badge, NameSet, Tone
+from highwater.viewer.shown import Cell, Counterexample, Delivery, ShownLog, ShownStep
 from highwater.visible import visible
 
 WIDTH, LONGEST_ACTION = 100, 26
@@ -42,24 +45,31 @@ MARKS = (  # what stands in a lane, and what it means
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
-def show_lanes(console: Console, story: Story, last: int | None = None) -> None:
+def show_lanes(console: Console, trace: Counterexample, last: int | None = None) -> None:
     """The steps of a counterexample up to `last`, or all."""
     table = Table(box=None, padding=(0, 1, 0, 0), show_edge=False, header_style="dim", pad_edge=False)
     table.add_column("", justify="right", style="dim", no_wrap=True)
     table.add_column("", no_wrap=True, width=1)
     table.add_column("step", no_wrap=True, max_width=LONGEST_ACTION, overflow="ellipsis")
-    for lane in story.lanes:
+    for lane in trace.lanes:
         table.add_column(visible(lane), overflow="fold", min_width=4)
     table.add_column("", overflow="fold", style="red")
     coloured = console.color_system is not None
-    for scene in story.scenes[: None if last is None else last + 1]:
-        cells = [_cell(scene, lane, coloured=coloured) for lane in story.lanes]
-        table.add_row(str(scene.number), "*" if scene.distance == 1 else "", _action(scene), *cells, _falsehood(story, scene))
-    if last is None and story.violation.back_to is not None:
-        table.add_row("↺", "", goes_on(len(story.scenes) - 1, story.violation.back_to))
+    for step in trace.steps[: None if last is None else last + 1]:
+        cells = [_cell(step, lane, coloured=coloured) for lane in trace.lanes]
+        table.add_row(
+            str(step.number), "*" if step.distance == 1 else "", _action(step), *cells, _falsehood(trace, step)
+        )
+    if last is None and trace.violation.back_to is not None:
+        table.add_row("↺", "", goes_on(len(trace.steps) - 1, trace.violation.back_to))
     width = min(console.width, WIDTH) if console.is_terminal else WIDTH
     page = Console(
-        width=width, file=io.StringIO(), color_system=console.color_system, force_terminal=coloured, highlight=False, emoji=False
+        width=width,
+        file=io.StringIO(),
+        color_system=console.color_system,
+        force_terminal=coloured,
+        highlight=False,
+        emoji=False,
     )
     page.print(table)
     lines = [line.rstrip() for line in page.file.getvalue().replace(HARD_SPACE, " ").splitlines()]
@@ -71,9 +81,15 @@ def show_lanes(console: Console, story: Story, last: int | None = None) -> None:
 
 def legend(shown: str, *, coloured: bool) -> list[str]:
     """What the marks in a text mean, in lines that fit."""
-    told = [meaning for mark, meaning in MARKS if re.search(mark, shown)] + ([] if coloured else ["+ new", "- gone", "! untrue"])
+    told = [meaning for mark, meaning in MARKS if re.search(mark, shown)] + (
+        [] if coloured else ["+ new", "- gone", "! untrue"]
+    )
     joined = "; ".join(meaning.replace(" ", HARD_SPACE) for meaning in told)
-    return textwrap.fill(joined, WIDTH, break_long_words=False, break_on_hyphens=False).replace(HARD_SPACE, " ").splitlines()
+    return (
+        textwrap.fill(joined, WIDTH, break_long_words=False, break_on_hyphens=False)
+        .replace(HARD_SPACE, " ")
+        .splitlines()
+    )
 
 
 def unbroken(text: Text) -> Text:
@@ -82,43 +98,43 @@ def unbroken(text: Text) -> Text:
     return text
 
 
-def _action(scene: Scene) -> Text:
-    """The action with those of its arguments that are not the actor, whose column tells."""
-    rest = " ".join(visible(value) for value in scene.arguments.values() if value != scene.actor)
-    name = visible(scene.name) or "initial state"
+def _action(step: ShownStep) -> Text:
+    """The action with its arguments, without the actor: the column shows it."""
+    rest = " ".join(visible(value) for value in step.arguments.values() if value != step.actor)
+    name = visible(step.name) or "initial state"
     room = LONGEST_ACTION - len(rest) - 1
     short = name if len(name) <= room else name[: max(8, room - 1)] + "…"
     return Text.assemble((short, "bold"), f" {rest}".rstrip())
 
 
-def _falsehood(story: Story, scene: Scene) -> str:
-    return "false" if story.violation.property in scene.violated else ""
+def _falsehood(trace: Counterexample, step: ShownStep) -> str:
+    return "false" if trace.violation.property in step.violated else ""
 
 
-def _cell(scene: Scene, lane: str, *, coloured: bool) -> Text:
-    cell = scene.cells[lane]
-    if not (cell.changed or lane == scene.lane or not scene.number or cell.is_witness):
+def _cell(step: ShownStep, lane: str, *, coloured: bool) -> Text:
+    cell = step.cells[lane]
+    if not (cell.changed or lane == step.lane or not step.number or cell.is_witness):
         return Text("")
-    return Text(" ").join(one for one in lane_words(cell, scene, lane, coloured=coloured) if one)
+    return Text(" ").join(one for one in lane_words(cell, step, lane, coloured=coloured) if one)
 
 
-def lane_words(cell: Cell, scene: Scene, lane: str, *, coloured: bool, everything: bool = False) -> Iterator[Text]:
+def lane_words(cell: Cell, step: ShownStep, lane: str, *, coloured: bool, everything: bool = False) -> Iterator[Text]:
     """A lane in short: roles, logs, sets and other facts that changed or are wrong, or all of them, and messages."""
     for number, badge in enumerate(cell.lane.badges):
         is_new = f"badge {number}" in cell.new
-        if everything or badge.short or is_new or not scene.number:
-            yield _badge(badge, is_new and bool(scene.number), coloured=coloured)
-    for strip in cell.strips:
-        yield _log(strip, coloured=coloured)
-    named = len(cell.lane.chips) > 1
-    for number, chips in enumerate(cell.lane.chips):
-        at_start = not scene.number and not number  # of the others one learns what they are when they change
-        if everything or at_start or chips.name in cell.new or chips.wrong:
-            yield _chips(chips, chips.name in cell.new and bool(scene.number), named=named, coloured=coloured)
+        if everything or badge.short or is_new or not step.number:
+            yield _badge(badge, is_new and bool(step.number), coloured=coloured)
+    for shown in cell.logs:
+        yield _log(shown, coloured=coloured)
+    named = len(cell.lane.name_sets) > 1
+    for number, names in enumerate(cell.lane.name_sets):
+        at_start = not step.number and not number  # of the others one learns what they are when they change
+        if everything or at_start or names.name in cell.new or names.wrong:
+            yield _name_set(names, names.name in cell.new and bool(step.number), named=named, coloured=coloured)
     for fact in cell.lane.facts:
         if everything or fact.name in cell.new:
             yield Text(f"{visible(fact.name)} {visible(fact.value)}", "bold" if fact.name in cell.new else "")
-    for arrow in scene.ended:
+    for arrow in step.ended:
         if arrow.reader == lane:
             stale = f"{HARD_SPACE}stale" if arrow.newest is not None else ""
             lost = arrow.delivery is Delivery.DROPPED
@@ -127,42 +143,49 @@ def lane_words(cell: Cell, scene: Scene, lane: str, *, coloured: bool, everythin
 
 def _badge(badge: Badge, is_new: bool, *, coloured: bool) -> Text:
     plain = visible(badge.short or badge.text)
-    return Text(f"+{plain}" if is_new and not coloured else plain, f"{ROLES.get(badge.tone, '')} {'underline' if is_new else ''}".strip())
+    return Text(
+        f"+{plain}" if is_new and not coloured else plain,
+        f"{ROLES.get(badge.tone, '')} {'underline' if is_new else ''}".strip(),
+    )
 
 
-def _chips(chips: Chips, is_new: bool, *, named: bool, coloured: bool) -> Text:
-    """A set; with the word that tells it from the lane's other sets, where it has several: `pending{0 1}`."""
-    word = visible(chips.name.removesuffix(" ISR")).replace(" ", HARD_SPACE) if named else ""
+def _name_set(names: NameSet, is_new: bool, *, named: bool, coloured: bool) -> Text:
+    """A set; if the lane has several, with the word that distinguishes it: `pending{0 1}`."""
+    word = visible(names.name.removesuffix(" ISR")).replace(" ", HARD_SPACE) if named else ""
     text = Text(f"{'+' if is_new and not coloured else ''}{word}{{", "underline" if is_new else "")
     members = []
-    for member in sorted({*chips.members, *chips.wrong}, key=lambda member: (len(member), member)):
-        missing = member not in chips.members
-        style = "red strike" if missing else "red" if member in chips.wrong else ""
-        mark = "" if coloured or member not in chips.wrong else "-" if missing else "!"
+    for member in sorted({*names.members, *names.wrong}, key=lambda member: (len(member), member)):
+        missing = member not in names.members
+        style = "red strike" if missing else "red" if member in names.wrong else ""
+        mark = "" if coloured or member not in names.wrong else "-" if missing else "!"
         members.append(Text(mark + re.sub(r"^b(?=\d+$)", "", visible(member)), style))
     return text.append_text(Text(HARD_SPACE).join(members)).append("}")
 
 
-def _log(strip: Strip, *, coloured: bool) -> Text:
-    log = strip.log
-    gap = HARD_SPACE if sum(slot.block is not None for slot in strip.slots) <= MOST_UNBROKEN else " "
+def _log(shown: ShownLog, *, coloured: bool) -> Text:
+    log = shown.log
+    gap = HARD_SPACE if sum(place.block is not None for place in shown.offsets) <= MOST_UNBROKEN else " "
     text = Text("[")
-    for slot in strip.slots:
-        if slot.offset == log.high_watermark:
-            text.append(_bar(strip, coloured=coloured), "bold")
-        if slot.block is None:
+    for place in shown.offsets:
+        if place.offset == log.high_watermark:
+            text.append(_bar(shown, coloured=coloured), "bold")
+        if place.block is None:
             continue
         if len(text) > 1 and not text.plain.endswith("|"):
             text.append(gap)
-        epoch = "" if slot.block.epoch is None else str(slot.block.epoch).translate(SUBSCRIPTS)
-        mark = "" if coloured else {"new": "+", "gone": "-"}.get(slot.change, "")
-        style = COLOURS[slot.block.epoch % len(COLOURS)] if slot.block.epoch is not None else ""
-        style += {"new": " bold underline", "gone": " strike dim"}.get(slot.change, "") + (" reverse" if slot.diverges else "")
-        text.append(f"{mark}{visible(slot.block.text)}{epoch}{'' if coloured or not slot.diverges else '!'}", style.strip())
-    if log.high_watermark is not None and (not strip.slots or log.high_watermark > strip.slots[-1].offset):
-        text.append(_bar(strip, coloured=coloured), "bold")
+        epoch = "" if place.block.epoch is None else str(place.block.epoch).translate(SUBSCRIPTS)
+        mark = "" if coloured else {"new": "+", "gone": "-"}.get(place.change, "")
+        style = COLOURS[place.block.epoch % len(COLOURS)] if place.block.epoch is not None else ""
+        style += {"new": " bold underline", "gone": " strike dim"}.get(place.change, "") + (
+            " reverse" if place.diverges else ""
+        )
+        text.append(
+            f"{mark}{visible(place.block.text)}{epoch}{'' if coloured or not place.diverges else '!'}", style.strip()
+        )
+    if log.high_watermark is not None and (not shown.offsets or log.high_watermark > shown.offsets[-1].offset):
+        text.append(_bar(shown, coloured=coloured), "bold")
     return text.append("]")
 
 
-def _bar(strip: Strip, *, coloured: bool) -> str:
-    return "+|" if strip.high_watermark_changed and not coloured else "|"
+def _bar(shown: ShownLog, *, coloured: bool) -> str:
+    return "+|" if shown.high_watermark_changed and not coloured else "|"

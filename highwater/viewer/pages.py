@@ -14,7 +14,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from highwater.viewer.comparison import Comparison
-from highwater.viewer.story import Delivery, Scene, Story, Strip
+from highwater.viewer.shown import Counterexample, Delivery, ShownLog, ShownStep
 from highwater.visible import counted, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -25,44 +25,54 @@ def _visible(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def trace_page(story: Story, index: str = "") -> str:
+def trace_page(trace: Counterexample, index: str = "") -> str:
     """The page of one counterexample.
 
     Args:
         index: the address of the page of all verdicts, relative to this one; none if empty.
     """
-    shown = [name for name in story.properties if any(name in scene.violated for scene in story.scenes) or name in _checked(story)]
+    track = [
+        name
+        for name in trace.properties
+        if any(name in step.violated for step in trace.steps) or name in _checked(trace)
+    ]
     data = {
         "arrows": [
             {
                 "sent": arrow.sent,
                 "ended": arrow.ended,
-                "sender": arrow.message.sender or story.scenes[arrow.sent].lane or story.lanes[0],
+                "sender": arrow.message.sender or trace.steps[arrow.sent].lane or trace.lanes[0],
                 "reader": arrow.reader or arrow.message.receiver,
-                "delivery": {Delivery.READ: "read", Delivery.DROPPED: "dropped", Delivery.IN_FLIGHT: "flying"}[arrow.delivery],
+                "delivery": {Delivery.READ: "read", Delivery.DROPPED: "dropped", Delivery.IN_FLIGHT: "flying"}[
+                    arrow.delivery
+                ],
                 "stale": arrow.newest is not None,
             }
-            for arrow in story.arrows
+            for arrow in trace.arrows
             if arrow.reader or arrow.message.receiver
         ],
-        "reads": [sorted({step for steps in scene.reads.values() for step in steps}) for scene in story.scenes],
-        "back_to": story.violation.back_to,
-        "slice": [scene.number for scene in story.scenes if scene.distance is not None],
+        "reads": [sorted({writer for writers in step.reads.values() for writer in writers}) for step in trace.steps],
+        "back_to": trace.violation.back_to,
+        "slice": [step.number for step in trace.steps if step.distance is not None],
     }
-    steady = [name for name in story.properties if name not in shown]
-    return render("trace.html", story=story, index=index, track=shown, steady=steady, needed=_needed(story.scenes), data=data)
+    steady = [name for name in trace.properties if name not in track]
+    return render(
+        "trace.html", trace=trace, index=index, track=track, steady=steady, needed=_needed(trace.steps), data=data
+    )
 
 
-def _checked(story: Story) -> set[str]:
-    return {instance.of.name for instance in (*story.system.invariants, *story.system.step_properties)} | {story.violation.property}
+def _checked(trace: Counterexample) -> set[str]:
+    return {instance.of.name for instance in (*trace.system.invariants, *trace.system.step_properties)} | {
+        trace.violation.property
+    }
 
 
-def _needed(scenes: Sequence[Scene]) -> list[list[int]]:
+def _needed(steps: Sequence[ShownStep]) -> list[list[int]]:
     """For each step, the later steps that read what it wrote."""
-    needed: list[list[int]] = [[] for _ in scenes]
-    for scene in scenes:
-        for writer in sorted({step for steps in scene.reads.values() for step in steps}):
-            needed[writer].append(scene.number)
+    needed: list[list[int]] = [[] for _ in steps]
+    for step in steps:
+        for writer in sorted({writer for writers in step.reads.values() for writer in writers}):
+            needed[writer].append(step.number)
     needed[0] = []
     return needed
 
@@ -95,18 +105,18 @@ def page_name(name: str, taken: Iterable[str]) -> str:
     return next(candidate for candidate in candidates if candidate.lower() not in used)
 
 
-def described(strip: Strip) -> str:
+def described(shown: ShownLog) -> str:
     """A log in words, for who does not see it."""
-    log = strip.log
+    log = shown.log
     blocks = [
-        f"offset {slot.offset} {slot.block.text}"
-        + ("" if slot.block.epoch is None else f" epoch {slot.block.epoch}")
+        f"offset {place.offset} {place.block.text}"
+        + ("" if place.block.epoch is None else f" epoch {place.block.epoch}")
         + {"new": " appended now", "gone": " cut away now"}.get(
-            slot.change, " committed" if slot.committed and log.high_watermark is not None else ""
+            place.change, " committed" if place.committed and log.high_watermark is not None else ""
         )
-        + (" differs from the leader" if slot.diverges else "")
-        for slot in strip.slots
-        if slot.block
+        + (" differs from the leader" if place.diverges else "")
+        for place in shown.offsets
+        if place.block
     ]
     high_watermark = "" if log.high_watermark is None else f", high watermark {log.high_watermark}"
     return f"{log.name}: {', '.join(blocks) or 'empty'}{high_watermark}, log end {log.end}"
@@ -120,8 +130,12 @@ def _breakable(name: str) -> Markup:
 def _linked(text: Any) -> Markup:
     """A text in which issues of Kafka and repositories on GitHub are links."""
     shown = str(escape(visible(str(text))))
-    shown = re.sub(r"\b(KAFKA-\d+)\b", r'<a href="https://issues.apache.org/jira/browse/\1" rel="noreferrer">\1</a>', shown)
-    return Markup(re.sub(r"(?<![\w/.])(github\.com/[\w.-]+/[\w.-]*\w)", r'<a href="https://\1" rel="noreferrer">\1</a>', shown))
+    shown = re.sub(
+        r"\b(KAFKA-\d+)\b", r'<a href="https://issues.apache.org/jira/browse/\1" rel="noreferrer">\1</a>', shown
+    )
+    return Markup(
+        re.sub(r"(?<![\w/.])(github\.com/[\w.-]+/[\w.-]*\w)", r'<a href="https://\1" rel="noreferrer">\1</a>', shown)
+    )
 
 
 def _environment() -> jinja2.Environment:

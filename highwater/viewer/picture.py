@@ -1,7 +1,7 @@
 """What one state looks like, as plain data: lanes with logs, badges, sets and facts, and messages between lanes.
 
-A model says how it is drawn with a `Drawing`, whose `draw` makes a `Picture` of a state. Pages, terminal and exports know pictures
-only. Nothing here is about one model, and nothing about HTML or terminals.
+A model says how it is drawn with a `Drawing`, whose `draw` makes a `Picture` of a state. Pages, terminal and exports
+know pictures only. Nothing here is about one model, and nothing about HTML or terminals.
 """
 
 from __future__ import annotations
@@ -45,7 +45,9 @@ class Badge:
 
 @attrs.frozen
 class Block:
-    """What stands at one offset of a log: a record's name, and the leader epoch that it was written in, where there is one."""
+    """What stands at one offset of a log: a record's name, and the leader epoch that it was written in, where there is
+    one.
+    """
 
     text: str
     epoch: int | None = None
@@ -78,7 +80,7 @@ class Log:
 
 
 @attrs.frozen
-class Chips:
+class NameSet:
     """A set of names, such as an ISR.
 
     Attributes:
@@ -111,7 +113,7 @@ class Lane:
 
     badges: tuple[Badge, ...] = ()
     logs: tuple[Log, ...] = ()
-    chips: tuple[Chips, ...] = ()
+    name_sets: tuple[NameSet, ...] = ()
     facts: tuple[Fact, ...] = ()
 
 
@@ -120,8 +122,8 @@ class Message:
     """A message that was sent.
 
     Attributes:
-        key: tells it from all other messages that can be there at the same time. It is in flight from the first state that has the key
-            until the first that has it no more.
+        key: distinguishes it from all other messages that can be there at the same time. It is in flight from the first
+            state that has the key until the first that has it no more.
         kind: such as `LeaderAndIsr`.
         text: what it says.
         sender, receiver: lanes; no receiver where any lane may read it.
@@ -174,11 +176,14 @@ class Drawing:
 
     Attributes:
         draw: from the states' domain and a state to its picture.
-        received: for models that keep messages after they were read: from a step's action and the state before it to the keys of the
-            messages that it reads, each with the lane that reads it. A message that goes away needs not be named.
+        received: for models that keep messages after they were read: from a step's action and the state before it to
+            the keys of the messages that it reads, each with the lane that reads it. A message that goes away needs not
+            be named.
         drops: whether the messages that go away in a step of this action are lost rather than received, as in a crash.
-        place: the lane where an action happens whose actor has none: from the action and the state before it; the first lane if None.
-        counterparts: sets of action names that stand for one another where a schedule is replayed under another protocol.
+        place: the lane where an action happens whose actor has none: from the action and the state before it; the first
+            lane if None.
+        counterparts: sets of action names that stand for one another where a schedule is replayed under another
+            protocol.
     """
 
     draw: Callable[[Struct, Any], Picture]

@@ -33,6 +33,7 @@ CONTROLLER: tuple[Property, ...] = (
     records.deleted_records_are_not_served,
     recovery.a_leader_can_act,
     recovery.assigned_brokers_can_take_their_role,
+    recovery.deposed_leaders_can_learn_of_their_successor,
     recovery.assigned_brokers_can_join_the_isr,
     recovery.unassigned_brokers_can_leave_the_isr,
     recovery.unassigned_brokers_can_drop_their_replica,

@@ -20,18 +20,27 @@ def one_leader_per_epoch(cluster: Cluster, first: int, second: int) -> bool | Wi
     if first >= second:
         return True
     ours, theirs = cluster.brokers[first], cluster.brokers[second]
-    if not ours.leads or not theirs.leads or ours.leader_epoch != theirs.leader_epoch or ours.topic_id != theirs.topic_id:
+    if (
+        not ours.leads
+        or not theirs.leads
+        or ours.leader_epoch != theirs.leader_epoch
+        or ours.topic_id != theirs.topic_id
+    ):
         return True
-    return Witness("b{first} and b{second} both lead in leader epoch {epoch}", first=first, second=second, epoch=ours.leader_epoch)
+    return Witness(
+        "b{first} and b{second} both lead in leader epoch {epoch}", first=first, second=second, epoch=ours.leader_epoch
+    )
 
 
 @step_property(broker=brokers)
 def a_leader_epoch_has_one_leader_for_ever(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
-    """While a leader epoch is current, its leader does not change, and nobody but this leader takes up leadership in it.
+    """While a leader epoch is current, its leader does not change, and nobody but this leader takes up leadership in
+    it.
 
     Kind: step.
     When false: one broker leads after another under the same epoch, and records of both look alike.
-    Source: S9; kafka.controller.ZkPartitionStateMachine#doElectLeaderForPartitions (3.5), which starts an epoch with every leader.
+    Source: S9; kafka.controller.ZkPartitionStateMachine#doElectLeaderForPartitions (3.5), which starts an epoch with
+        every leader.
     """
     old, new = before.zk.leadership, after.zk.leadership
     if old is None or new is None or before.zk.topic_id != after.zk.topic_id:
@@ -44,7 +53,9 @@ def a_leader_epoch_has_one_leader_for_ever(before: Cluster, after: Cluster, brok
         return True
     if was.leads and was.leader_epoch == epoch:
         return True
-    return Witness("b{broker} takes up leadership in leader epoch {epoch}, which is another one's", broker=broker, epoch=epoch)
+    return Witness(
+        "b{broker} takes up leadership in leader epoch {epoch}, which is another one's", broker=broker, epoch=epoch
+    )
 
 
 @invariant()
@@ -71,7 +82,9 @@ def one_controller_per_epoch(cluster: Cluster, first: int, second: int) -> bool 
     ours, theirs = cluster.controllers[first], cluster.controllers[second]
     if not ours.active or not theirs.active or ours.epoch != theirs.epoch:
         return True
-    return Witness("c{first} and c{second} both act under controller epoch {epoch}", first=first, second=second, epoch=ours.epoch)
+    return Witness(
+        "c{first} and c{second} both act under controller epoch {epoch}", first=first, second=second, epoch=ours.epoch
+    )
 
 
 @invariant()
@@ -87,7 +100,8 @@ def stale_requests_change_nothing(cluster: Cluster) -> bool | Witness:
 
 @step_property(broker=brokers)
 def known_epochs_never_decrease(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
-    """Within one life of a broker, the controller epoch that it knows never decreases, nor, for one topic, does the leader epoch.
+    """Within one life of a broker, the controller epoch that it knows never decreases, nor, for one topic, does the
+    leader epoch.
 
     Kind: step.
     When false: fencing by that epoch starts over.

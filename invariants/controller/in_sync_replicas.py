@@ -21,7 +21,9 @@ def leader_is_in_isr(cluster: Cluster) -> bool | Witness:
     leadership = cluster.zk.leadership
     if leadership is None or leadership.leader is None:
         return leadership is None or bool(leadership.isr) or Witness("the ISR is empty")
-    return leadership.leader in leadership.isr or Witness("b{leader} leads and is not in the ISR", leader=leadership.leader)
+    return leadership.leader in leadership.isr or Witness(
+        "b{leader} leads and is not in the ISR", leader=leadership.leader
+    )
 
 
 @invariant(broker=brokers)
@@ -40,16 +42,27 @@ def isr_within_assignment(cluster: Cluster, broker: int) -> bool | Witness:
 
 @invariant(controller=controllers, broker=brokers)
 def known_dead_brokers_leave_the_isr(cluster: Cluster, controller: int, broker: int) -> bool | Witness:
-    """Once the controller knows that a broker is dead, and it is, it is not in an ISR of more than one, and does not lead.
+    """Once the controller knows that a broker is dead, and it is, it is not in an ISR of more than one, and does not
+    lead.
 
     Kind: state.
     When false: acks=all waits for a dead broker, or nobody is asked to lead in place of one.
     Source: S16; KAFKA-13173, KAFKA-708.
     """
     context, zk = cluster.controllers[controller], cluster.zk
-    if not context.active or context.epoch != zk.controller_epoch or context.live[broker] is not None or context.deleting:
+    if (
+        not context.active
+        or context.epoch != zk.controller_epoch
+        or context.live[broker] is not None
+        or context.deleting
+    ):
         return True
-    if cluster.brokers[broker].running or context.step is not None or zk.reassignment is not None or is_going_away(cluster):
+    if (
+        cluster.brokers[broker].running
+        or context.step is not None
+        or zk.reassignment is not None
+        or is_going_away(cluster)
+    ):
         return True
     if zk.leadership is None:
         return True
@@ -62,7 +75,8 @@ def known_dead_brokers_leave_the_isr(cluster: Cluster, controller: int, broker: 
 
 @invariant(controller=controllers)
 def online_partition_has_live_leader_in_isr(cluster: Cluster, controller: int) -> bool | Witness:
-    """While the current controller holds a partition for online that is to stay, it knows a leader that is live and in the ISR.
+    """While the current controller holds a partition for online that is to stay, it knows a leader that is live and in
+    the ISR.
 
     Kind: state.
     When false: nobody will hold an election for a partition that needs one.
@@ -77,9 +91,13 @@ def online_partition_has_live_leader_in_isr(cluster: Cluster, controller: int) -
     if leadership is None or leadership.leader is None:
         return Witness("c{controller} holds the partition for online without a leader", controller=controller)
     if leadership.leader not in leadership.isr:
-        return Witness("c{controller} knows b{leader} to lead outside the ISR", controller=controller, leader=leadership.leader)
+        return Witness(
+            "c{controller} knows b{leader} to lead outside the ISR", controller=controller, leader=leadership.leader
+        )
     if context.live[leadership.leader] is None:
-        return Witness("c{controller} knows the leader b{leader} to be dead", controller=controller, leader=leadership.leader)
+        return Witness(
+            "c{controller} knows the leader b{leader} to be dead", controller=controller, leader=leadership.leader
+        )
     return True
 
 
@@ -96,7 +114,8 @@ def elections_are_clean(cluster: Cluster) -> bool | Witness:
 
 @invariant()
 def reassignments_keep_enough_copies(cluster: Cluster) -> bool | Witness:
-    """A completing reassignment never leaves fewer in-sync replicas than min.insync.replicas, the ISR before, and the target all allow.
+    """A completing reassignment never leaves fewer in-sync replicas than min.insync.replicas, the ISR before, and the
+    target all allow.
 
     Kind: state, of the past.
     When false: a single further failure loses records, or nobody can write.
@@ -114,7 +133,12 @@ def brokers_that_shut_down_stay_out_of_the_isr(cluster: Cluster, controller: int
     Source: S16; KIP-841, KAFKA-14140.
     """
     context, leadership = cluster.controllers[controller], cluster.zk.leadership
-    if broker not in context.shutting_down or context.epoch != cluster.zk.controller_epoch or context.deleting or leadership is None:
+    if (
+        broker not in context.shutting_down
+        or context.epoch != cluster.zk.controller_epoch
+        or context.deleting
+        or leadership is None
+    ):
         return True
     if broker not in leadership.isr or len(leadership.isr) == 1:
         return True
@@ -123,7 +147,8 @@ def brokers_that_shut_down_stay_out_of_the_isr(cluster: Cluster, controller: int
 
 @step_property(leader=brokers)
 def leaders_that_are_well_keep_leading(before: Cluster, after: Cluster, leader: int) -> bool | Witness:
-    """Nobody takes leadership from a broker that runs, is registered, leads and does not shut down, unless somebody asked for that.
+    """Nobody takes leadership from a broker that runs, is registered, leads and does not shut down, unless somebody
+    asked for that.
 
     Kind: step.
     When false: clients look for another leader, and followers change theirs, for nothing.
@@ -132,7 +157,12 @@ def leaders_that_are_well_keep_leading(before: Cluster, after: Cluster, leader: 
     old, new, ours = before.zk.leadership, after.zk.leadership, before.brokers[leader]
     if old is None or old.leader != leader or new is None or new.leader == leader:
         return True
-    if not ours.leads or ours.leader_epoch != old.leader_epoch or after.brokers[leader].leaving or not before.is_registered(leader):
+    if (
+        not ours.leads
+        or ours.leader_epoch != old.leader_epoch
+        or after.brokers[leader].leaving
+        or not before.is_registered(leader)
+    ):
         return True
     if before.zk.preferred_election or before.zk.reassignment is not None or is_going_away(before):
         return True
@@ -141,9 +171,11 @@ def leaders_that_are_well_keep_leading(before: Cluster, after: Cluster, leader: 
 
 @step_property(needs=lambda bounds: bounds.reassignments)
 def reassignments_complete_with_the_target_assigned_and_in_sync(before: Cluster, after: Cluster) -> bool | Witness:
-    """When a reassignment completes, exactly the replicas that were asked for are assigned, and exactly they are in the ISR.
+    """When a reassignment completes, exactly the replicas that were asked for are assigned, and exactly they are in the
+    ISR.
 
-    Kind: step. The ISR may lack a member that has died, or that the leader took for slow, between the decision to complete and this step.
+    Kind: step. The ISR may lack a member that has died, or that the leader took for slow, between the decision to
+        complete and this step.
     When false: what was asked for and what there is differ, and no request is left that would tell.
     Source: kafka.controller.KafkaController#onPartitionReassignment (3.5): at its end AR and ISR are the target.
     """

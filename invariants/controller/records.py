@@ -68,4 +68,6 @@ def deleted_records_are_not_served(cluster: Cluster, broker: int) -> bool | Witn
     ours = cluster.brokers[broker]
     if ours.role not in (Role.LEADER, Role.FOLLOWER) or ours.log == ours.topic_id:
         return True
-    return Witness("b{broker} serves topic t{topic} from a log of t{log}", broker=broker, topic=ours.topic_id, log=ours.log)
+    return Witness(
+        "b{broker} serves topic t{topic} from a log of t{log}", broker=broker, topic=ours.topic_id, log=ours.log
+    )

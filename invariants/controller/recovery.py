@@ -1,4 +1,6 @@
-"""What should stay possible around the controller: that what was asked for can still complete, and that the cluster can still heal."""
+"""What should stay possible around the controller: that what was asked for can still complete, and that the cluster can
+still heal.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +8,7 @@ from invariants.controller.terms import is_going_away
 from model.controller.brokers import Role
 from model.controller.definition import HEALING, RETURNS
 from model.controller.protocol import ControllerProtocol
+from model.controller.registrations import exit_broker
 from model.controller.state import Cluster
 from model.language.declarations import Witness, prospect
 from model.log import brokers
@@ -40,9 +43,27 @@ def assigned_brokers_can_take_their_role(cluster: Cluster, broker: int) -> bool 
     ours, leadership = cluster.brokers[broker], cluster.zk.leadership
     if is_going_away(cluster) or broker not in cluster.zk.assignment:
         return True
-    if leadership is not None and ours.role in (Role.LEADER, Role.FOLLOWER) and ours.leader_epoch == leadership.leader_epoch:
+    if (
+        leadership is not None
+        and ours.role in (Role.LEADER, Role.FOLLOWER)
+        and ours.leader_epoch == leadership.leader_epoch
+    ):
         return True
     return Witness("whatever the cluster does by itself, b{broker} takes up no role", broker=broker)
+
+
+@prospect(along=tuple(step for step in HEALING if step is not exit_broker), broker=brokers)
+def deposed_leaders_can_learn_of_their_successor(cluster: Cluster, broker: int) -> bool | Witness:
+    """A broker that leads in an older leader epoch than its successor can come to know, before it exits.
+
+    Kind: prospect.
+    When lost: it takes writes that nobody will acknowledge, and serves clients until it exits.
+    Source: KAFKA-7482.
+    """
+    ours, leadership = cluster.brokers[broker], cluster.zk.leadership
+    if is_going_away(cluster) or not ours.leads or leadership is None or leadership.leader in (None, broker):
+        return True
+    return Witness("whatever the cluster does by itself, b{broker} leads until it exits", broker=broker)
 
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
@@ -54,7 +75,11 @@ def assigned_brokers_can_join_the_isr(cluster: Cluster, broker: int) -> bool | W
     Source: L2; KIP-380.
     """
     leadership = cluster.zk.leadership
-    if is_going_away(cluster) or broker not in cluster.zk.assignment or (leadership is not None and broker in leadership.isr):
+    if (
+        is_going_away(cluster)
+        or broker not in cluster.zk.assignment
+        or (leadership is not None and broker in leadership.isr)
+    ):
         return True
     return Witness("whatever the cluster does by itself, b{broker} does not come into the ISR", broker=broker)
 
@@ -70,7 +95,9 @@ def unassigned_brokers_can_leave_the_isr(cluster: Cluster, broker: int) -> bool 
     leadership = cluster.zk.leadership
     if is_going_away(cluster) or broker in cluster.zk.assignment or leadership is None or broker not in leadership.isr:
         return True
-    return Witness("whatever the cluster does by itself, b{broker} stays in the ISR without being assigned", broker=broker)
+    return Witness(
+        "whatever the cluster does by itself, b{broker} stays in the ISR without being assigned", broker=broker
+    )
 
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
@@ -83,14 +110,18 @@ def unassigned_brokers_can_drop_their_replica(cluster: Cluster, broker: int) -> 
     """
     if broker in cluster.zk.assignment or cluster.brokers[broker].log is None:
         return True
-    return Witness("whatever the cluster does by itself, b{broker} keeps a replica that is not assigned to it", broker=broker)
+    return Witness(
+        "whatever the cluster does by itself, b{broker} keeps a replica that is not assigned to it", broker=broker
+    )
 
 
 def _is_reassigned(cluster: Cluster) -> bool | Witness:
     zk, target = cluster.zk, cluster.history.target
     if is_going_away(cluster) or not target or (zk.reassignment is None and frozenset(zk.assignment) == target):
         return True
-    return Witness("whatever the cluster does by itself, the reassignment to {target} does not complete", target=sorted(target))
+    return Witness(
+        "whatever the cluster does by itself, the reassignment to {target} does not complete", target=sorted(target)
+    )
 
 
 @prospect(along=HEALING + RETURNS, needs=lambda bounds: bounds.reassignments)
@@ -106,7 +137,8 @@ def reassignment_can_complete(cluster: Cluster) -> bool | Witness:
 
 @prospect(along=HEALING, needs=lambda bounds: bounds.reassignments)
 def reassignment_can_complete_without_returns(cluster: Cluster) -> bool | Witness:
-    """The reassignment that was asked for last can complete even if no broker comes back, as long as the new replicas and the leader live.
+    """The reassignment that was asked for last can complete even if no broker comes back, as long as the new replicas
+    and the leader live.
 
     Kind: prospect.
     When lost: it hangs until a dead broker is back, which may be the one that it is to replace.
@@ -158,8 +190,11 @@ def metadata_can_converge(cluster: Cluster, broker: int, protocol: ControllerPro
 
 
 @prospect(along=HEALING, broker=brokers)
-def metadata_can_converge_without_returns(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
-    """Every running broker can come to tell clients of the current leader and leader epoch even if no broker comes back.
+def metadata_can_converge_without_returns(
+    cluster: Cluster, broker: int, protocol: ControllerProtocol
+) -> bool | Witness:
+    """Every running broker can come to tell clients of the current leader and leader epoch even if no broker comes
+    back.
 
     Kind: prospect.
     When lost: clients are fenced for as long as a reassignment waits for a dead broker.
@@ -174,7 +209,9 @@ def _tells_the_truth(cluster: Cluster, broker: int, protocol: ControllerProtocol
         return True
     if known is not None and known.leader == leadership.leader and known.leader_epoch == leadership.leader_epoch:
         return True
-    return Witness("whatever the cluster does by itself, b{broker} tells clients what is not so any more", broker=broker)
+    return Witness(
+        "whatever the cluster does by itself, b{broker} tells clients what is not so any more", broker=broker
+    )
 
 
 @prospect(along=HEALING + RETURNS)
@@ -183,17 +220,22 @@ def a_controller_can_act(cluster: Cluster) -> bool | Witness:
 
     Kind: prospect.
     When lost: the cluster has an owner of the controller's node, and no controller.
-    Source: L9; KAFKA-13407.
+    Source: L9; KAFKA-1387, KAFKA-13407.
     """
     owner = cluster.zk.controller
-    if owner is not None and cluster.controllers[owner].active and cluster.controllers[owner].epoch == cluster.zk.controller_epoch:
+    if (
+        owner is not None
+        and cluster.controllers[owner].active
+        and cluster.controllers[owner].epoch == cluster.zk.controller_epoch
+    ):
         return True
     return Witness("whatever the cluster does by itself, nobody acts as controller")
 
 
 @prospect(along=HEALING + RETURNS, leader=brokers)
 def isr_changes_can_be_settled(cluster: Cluster, leader: int) -> bool | Witness:
-    """An ISR change that a leader has asked the controller for can be written, taken back, or overtaken by a newer leader epoch.
+    """An ISR change that a leader has asked the controller for can be written, taken back, or overtaken by a newer
+    leader epoch.
 
     Kind: prospect.
     When lost: the leader asks for no other change, and the ISR stays as it is until somebody elects a leader again.
@@ -206,10 +248,13 @@ def isr_changes_can_be_settled(cluster: Cluster, leader: int) -> bool | Witness:
 
 @prospect(along=HEALING, needs=lambda bounds: bounds.partition_additions)
 def added_partitions_can_be_settled_without_returns(cluster: Cluster) -> bool | Witness:
-    """A partition that was added to a topic during its deletion can be taken back or deleted with it, even if no broker comes back.
+    """A partition that was added to a topic during its deletion can be taken back or deleted with it, even if no broker
+    comes back.
 
     Kind: prospect.
     When lost: the topic has a partition on paper that nobody leads and nobody will create.
     Source: L7; KAFKA-6612.
     """
-    return not cluster.zk.partition_added or Witness("whatever the cluster does by itself, the added partition stays on paper")
+    return not cluster.zk.partition_added or Witness(
+        "whatever the cluster does by itself, the added partition stays on paper"
+    )

@@ -1,4 +1,4 @@
-"""What leaders, replicas and the controller agree on: who leads, who is in sync, who may be elected."""
+"""What leaders, replicas and the controller agree on: the leader, the ISR, and eligible replicas."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from model.partition.state import Partition, Process, Standing
 def commits_wait_for_every_candidate(
     partition: Partition, leader: int, member: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Truth:
-    """S8: the leader waits for everyone whom the controller may elect: its maximal ISR contains the true ISR.
+    """S8: the leader waits for every replica that the controller may elect: its maximal ISR contains the true ISR.
 
     It contains the ELR, too, unless the ISR is below min.insync.replicas and nothing is committed.
     It is why leaders keep a maximal ISR (KIP-497).
@@ -29,15 +29,18 @@ def commits_wait_for_every_candidate(
     eligible = member in quorum.elr and len(leadership.isr) >= min_isr(leadership.assignment, protocol, bounds)
     if not (member in quorum.isr or eligible) or member in maximal_isr(leadership, protocol):
         return True
-    return Witness("b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader)
+    return Witness(
+        "b{member} may be elected, but b{leader}, the leader, does not wait for it", member=member, leader=leader
+    )
 
 
 @invariant(one=brokers, other=brokers)
 def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
     """S9: no two running brokers presume leadership in the same leader epoch.
 
-    The controller publishes each epoch once, with one leader; a deposed leader can only undo that by a write to ZooKeeper that names no
-    version.
+    The controller publishes each epoch once, with one leader; a deposed leader can only undo that by a write to
+    ZooKeeper that names no version.
+
     Kind: state.
     When false: two brokers write records of one epoch.
     Source: KAFKA-428; the leader epoch of kafka.controller.KafkaController (0.8 to 3.8).
@@ -52,10 +55,11 @@ def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
 
 @step_property(leader=brokers)
 def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: int) -> Truth:
-    """S10: once the leader of an epoch has moved its high watermark, no leader of an earlier epoch moves its own or acknowledges anything.
+    """S10: once the leader of an epoch has moved its high watermark, no leader of an earlier epoch moves its own or
+    acknowledges anything.
 
     Kind: step.
-    When false: a deposed leader tells clients of records that the new one need not have.
+    When false: a deposed leader exposes records that the new one may lack.
     Source: KIP-320.
     """
     replica = after.replicas[leader]
@@ -65,13 +69,16 @@ def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: in
         return True
     return Witness(
         "b{leader}, leader of epoch {epoch}, moves its high watermark after the leader of epoch {newer} has",
-        leader=leader, epoch=replica.leader_epoch, newer=before.clients.commit_epoch,
-    )  # fmt: skip
+        leader=leader,
+        epoch=replica.leader_epoch,
+        newer=before.clients.commit_epoch,
+    )
 
 
 @invariant(broker=brokers)
 def isr_is_valid(partition: Partition, broker: int) -> Truth:
-    """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or shutting down.
+    """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or
+    shutting down.
 
     Kind: state.
     When false: the controller counts on a broker that it knows to be gone.
@@ -95,12 +102,12 @@ def somebody_can_be_waited_for(partition: Partition) -> Truth:
     """S16 and S21: ISR and ELR are not both empty; if they are, the leader that was there last is known.
 
     Kind: state.
-    When false: nobody knows who might have the committed records.
+    When false: no broker is known that may have the committed records.
     Source: KIP-966.
     """
     quorum = partition.quorum
     return bool(quorum.isr or quorum.elr or quorum.last_known_leader is not None) or Witness(
-        "ISR and ELR are empty, and nobody is known who led last"
+        "ISR and ELR are empty, and no last known leader is left"
     )
 
 

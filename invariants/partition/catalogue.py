@@ -13,7 +13,7 @@ PARTITION: tuple[Property, ...] = (
     records.logs_agree_below_high_watermarks,
     records.epochs_tell_records_apart,
     records.followers_do_not_diverge,
-    records.who_is_passed_keeps_no_foreign_records,
+    records.overtaken_follower_keeps_no_diverging_records,
     agreement.commits_wait_for_every_candidate,
     agreement.one_leader_per_epoch,
     agreement.stale_leaders_expose_nothing,

@@ -1,4 +1,4 @@
-"""What consumers and producers are told."""
+"""What consumers and producers learn."""
 
 from __future__ import annotations
 
@@ -13,26 +13,30 @@ from model.partition.state import Partition
 
 @step_property(needs=lambda bounds: bounds.offset_queries)
 def end_offset_never_goes_back(before: Partition, after: Partition) -> Truth:
-    """S12: the end offset that clients are told never decreases.
+    """S12: the end offset that clients learn never decreases.
 
     Kind: step.
-    When false: a consumer that asked where the partition ends is told later that it ends earlier.
+    When false: a consumer that asks for the end offset twice gets a lower one.
     Source: KIP-207, KAFKA-2334.
     """
     old, new = before.clients.end_offset, after.clients.end_offset
-    return new >= old or Witness("clients were told end offset {old}, and now {new}", old=old, new=new)
+    return new >= old or Witness("clients learned end offset {old}, and now {new}", old=old, new=new)
 
 
 @step_property(needs=lambda bounds: bounds.consumer_reads, offset=offsets)
 def reads_are_repeatable(before: Partition, after: Partition, offset: int) -> Truth:
-    """S13: what a consumer has read at an offset is what is read there ever after.
+    """S13: the record that a consumer has read at an offset stays there.
 
     Kind: step.
     When false: two consumers, or one that reads twice, see different records at one offset.
     Source: KIP-392, KAFKA-14704.
     """
     old, new = before.clients.consumed[offset], after.clients.consumed[offset]
-    return old is None or old == new or Witness("r{old} was read at offset {offset}, and now r{new}", old=old, new=new, offset=offset)
+    return (
+        old is None
+        or old == new
+        or Witness("r{old} was read at offset {offset}, and now r{new}", old=old, new=new, offset=offset)
+    )
 
 
 @step_property(leader=brokers, record=record_numbers)
@@ -41,15 +45,18 @@ def refused_records_are_not_exposed(
 ) -> Truth:
     """S25: a record that was refused after the append is not exposed as long as the ISR is too small.
 
-    It is refused when the producer has waited too long, or when it is committed by fewer than min.insync.replicas. What is exposed once
-    the ISR is large enough again was not promised to be gone.
+    It is refused when the producer has waited too long, or when it is committed by fewer than min.insync.replicas. What
+    is exposed once the ISR is large enough again was not promised to be gone.
+
     Kind: step.
-    When false: a consumer reads what the producer was told has failed.
+    When false: a consumer reads a record whose produce request failed.
     Source: KAFKA-15583; kafka.cluster.Partition#checkEnoughReplicasReachOffset (3.5; 3.7).
     """
     if record not in after.clients.rejected or len(after.clients.exposed) == len(before.clients.exposed):
         return True
-    if any(each.id == record for each in before.clients.exposed) or all(each.id != record for each in after.clients.exposed):
+    if any(each.id == record for each in before.clients.exposed) or all(
+        each.id != record for each in after.clients.exposed
+    ):
         return True
     replica = after.replicas[leader]
     if not after.leads(leader) or replica.high_watermark == before.replicas[leader].high_watermark:
@@ -57,4 +64,6 @@ def refused_records_are_not_exposed(
     size = len(maximal_isr(replica.leadership, protocol))
     if size >= min_isr(replica.leadership.assignment, protocol, bounds):
         return True
-    return Witness("r{record} was refused, and b{leader} exposes it with {size} in sync", record=record, leader=leader, size=size)
+    return Witness(
+        "r{record} was refused, and b{leader} exposes it with {size} in sync", record=record, leader=leader, size=size
+    )

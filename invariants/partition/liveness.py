@@ -1,7 +1,8 @@
 """What must happen to a partition sooner or later, and what a cluster does by itself that makes it happen.
 
-All of these say *always eventually*: whatever has happened, it comes about again, unless something new happens first without end. What
-disturbs a cluster (crashes, lost sessions, moved leadership, lost answers) is never relied on, and its budgets end.
+All of these say *always eventually*: whatever has happened, it comes about again, unless something new happens first
+without end. What disturbs a cluster (crashes, lost sessions, moved leadership, lost answers) is never relied on, and
+its budgets end.
 """
 
 from __future__ import annotations
@@ -73,7 +74,9 @@ def _leaders(partition: Partition) -> Iterator[tuple[int, Replica]]:
 
 
 def _waits_for_news(partition: Partition, replica: Replica) -> bool:
-    """Whether a leader proposes a broker that is fenced. The model tells a leader of fences only along with changes of the partition."""
+    """Whether a leader proposes a broker that is fenced. The model tells a leader of fences only along with changes of
+    the partition.
+    """
     proposed = replica.leadership.pending or ()
     return any(partition.quorum.registrations[member].standing is Standing.FENCED for member in proposed)
 
@@ -81,17 +84,22 @@ def _waits_for_news(partition: Partition, replica: Replica) -> bool:
 def _followers(partition: Partition, leader: int) -> Iterator[tuple[int, Replica]]:
     """The running followers that the controller counts on: they are assigned, and neither fenced nor shutting down."""
     for broker, replica in enumerate(partition.replicas):
-        counted_on = partition.quorum.registrations[broker].standing is Standing.ACTIVE and broker in partition.quorum.assignment
+        counted_on = (
+            partition.quorum.registrations[broker].standing is Standing.ACTIVE and broker in partition.quorum.assignment
+        )
         if broker != leader and counted_on and replica.is_up:
             yield broker, replica
 
 
 @always_eventually(fair=FAIR, strongly_fair=STRONGLY_FAIR)
-def high_watermark_reaches_the_log_end(partition: Partition, protocol: PartitionProtocol, bounds: PartitionBounds) -> Truth:
+def high_watermark_reaches_the_log_end(
+    partition: Partition, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Truth:
     """L1: all that the leader has written is committed sooner or later, unless its ISR is too small for that.
 
     Kind: always eventually.
-    When violated: consumers do not see new records, and producers with acks=all time out, though nothing is wrong with the leader.
+    When violated: consumers do not see new records, and producers with acks=all time out,
+    though nothing is wrong with the leader.
     Abstracts: a leader that proposes a fenced broker, which Kafka tells it of and this model may not.
     Source: KAFKA-13091.
     """
@@ -99,7 +107,11 @@ def high_watermark_reaches_the_log_end(partition: Partition, protocol: Partition
         too_small = protocol.high_watermark_requires_min_isr and len(replica.leadership.isr) < min_isr(
             replica.leadership.assignment, protocol, bounds
         )
-        if replica.high_watermark < replica.log_end_offset and not too_small and not _waits_for_news(partition, replica):
+        if (
+            replica.high_watermark < replica.log_end_offset
+            and not too_small
+            and not _waits_for_news(partition, replica)
+        ):
             return Witness(
                 "b{leader}'s high watermark stays at {offset}, and its log ends at {end}",
                 leader=leader,
@@ -120,7 +132,7 @@ def isr_changes_are_resolved(partition: Partition) -> Truth:
     """
     for leader, replica in _leaders(partition):
         if replica.leadership.pending is not None and not _waits_for_news(partition, replica):
-            return Witness("b{leader} waits for an answer to its proposal, which nobody will give", leader=leader)
+            return Witness("b{leader} waits for an answer to its proposal that never comes", leader=leader)
     return True
 
 
@@ -135,7 +147,9 @@ def followers_reach_the_log_end(partition: Partition) -> Truth:
     for leader, ours in _leaders(partition):
         for follower, theirs in _followers(partition, leader):
             if theirs.log[ours.log_start :] != ours.log[ours.log_start :]:
-                return Witness("b{follower} never has the log of b{leader}, which leads", follower=follower, leader=leader)
+                return Witness(
+                    "b{follower} never has the log of b{leader}, which leads", follower=follower, leader=leader
+                )
     return True
 
 
@@ -159,7 +173,7 @@ def a_leader_is_elected(partition: Partition) -> Truth:
     """L5: the partition has a leader sooner or later if anybody may be elected.
 
     Kind: always eventually.
-    When violated: nobody can read or write, though a broker that has all committed records runs.
+    When violated: the partition is offline, though a broker that has all committed records runs.
     Source: KIP-966; kafka.controller.PartitionStateMachine (2.8).
     """
     quorum = partition.quorum

@@ -25,8 +25,12 @@ def lost(partition: Partition, broker: int, offset: int, who: str) -> Witness:
     has = f"has {replica.log[offset]} there" if replica.has_offset(offset) else f"ends at {replica.log_end_offset}"
     return Witness(
         "offset {offset} was exposed as {record}; b{broker}, {who}, {has}",
-        offset=offset, record=str(partition.clients.exposed[offset]), broker=broker, who=who, has=has,
-    )  # fmt: skip
+        offset=offset,
+        record=str(partition.clients.exposed[offset]),
+        broker=broker,
+        who=who,
+        has=has,
+    )
 
 
 @invariant(leader=brokers, offset=offsets)
@@ -44,7 +48,7 @@ def exposed_records_survive(partition: Partition, leader: int, offset: int) -> T
 
 @invariant(leader=brokers, record=record_numbers)
 def acknowledged_records_survive(partition: Partition, leader: int, record: int) -> Truth:
-    """S2: the leader has every record that a producer was told is written.
+    """S2: the leader has every acknowledged record.
 
     Kind: state.
     When false: an acknowledged write is lost.
@@ -60,8 +64,10 @@ def acknowledged_records_survive(partition: Partition, leader: int, record: int)
         return True
     return Witness(
         "r{record} was acknowledged; b{leader}, leader of epoch {epoch}, does not have it",
-        record=record, leader=leader, epoch=partition.leader_epoch,
-    )  # fmt: skip
+        record=record,
+        leader=leader,
+        epoch=partition.leader_epoch,
+    )
 
 
 @invariant(broker=brokers, offset=offsets)
@@ -83,10 +89,10 @@ def candidates_are_complete(partition: Partition, broker: int, offset: int) -> T
 
 @invariant(leader=brokers, member=brokers, offset=offsets)
 def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: int) -> Truth:
-    """S4: every running member of a presumed leader's own ISR has what is below that leader's high watermark.
+    """S4: every running member of a presumed leader's own ISR has the records below that leader's high watermark.
 
     Kind: state.
-    When false: the leader's idea of what is replicated is wrong.
+    When false: the leader counts records as replicated that are not.
     Source: WeakIsr in github.com/hachikuji/kafka-specification.
     """
     replica, other = partition.replicas[leader], partition.replicas[member]
@@ -98,8 +104,10 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
         return True
     return Witness(
         "b{leader} counts offset {offset} as committed; b{member} of its ISR does not have its record",
-        leader=leader, offset=offset, member=member,
-    )  # fmt: skip
+        leader=leader,
+        offset=offset,
+        member=member,
+    )
 
 
 @invariant(one=brokers, other=brokers, offset=offsets)
@@ -119,13 +127,18 @@ def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int,
         return True
     return Witness(
         "at offset {offset}, below both high watermarks, b{one} has {ours} and b{other} has {theirs}",
-        offset=offset, one=one, other=other, ours=str(ours.log[offset]), theirs=str(theirs.log[offset]),
-    )  # fmt: skip
+        offset=offset,
+        one=one,
+        other=other,
+        ours=str(ours.log[offset]),
+        theirs=str(theirs.log[offset]),
+    )
 
 
 @invariant(one=brokers, other=brokers, offset=offsets)
 def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset: int) -> Truth:
-    """S6: where two logs have a record of the same leader epoch at the same offset, it is the same record, and so is the one before it.
+    """S6: where two logs have a record of the same leader epoch at the same offset, it is the same record, and so is
+    the one before it.
 
     It is what truncation by epochs relies on.
     Kind: state.
@@ -143,15 +156,22 @@ def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset
         return True
     return Witness(
         "b{one} and b{other} have records of epoch {epoch} at offset {offset}, but not the same history",
-        one=one, other=other, epoch=ours.log[offset].leader_epoch, offset=offset,
-    )  # fmt: skip
+        one=one,
+        other=other,
+        epoch=ours.log[offset].leader_epoch,
+        offset=offset,
+    )
 
 
 @invariant(leader=brokers, follower=brokers, offset=offsets)
-def followers_do_not_diverge(partition: Partition, leader: int, follower: int, offset: int, protocol: PartitionProtocol) -> Truth:
+def followers_do_not_diverge(
+    partition: Partition, leader: int, follower: int, offset: int, protocol: PartitionProtocol
+) -> Truth:
     """S7: a follower in its leader's epoch that is done with truncating has its leader's records.
 
-    Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may fetch.
+    Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may
+    fetch.
+
     Kind: state.
     When false: the follower fetches on behind records that its leader does not have.
     Source: KIP-279; KAFKA-6361.
@@ -159,7 +179,12 @@ def followers_do_not_diverge(partition: Partition, leader: int, follower: int, o
     ours, theirs = partition.replicas[leader], partition.replicas[follower]
     if not ours.has_offset(offset) or not theirs.has_offset(offset) or ours.log[offset] == theirs.log[offset]:
         return True
-    if theirs.leader != leader or not partition.leads(leader) or theirs.leader_epoch != ours.leader_epoch or theirs.truncating:
+    if (
+        theirs.leader != leader
+        or not partition.leads(leader)
+        or theirs.leader_epoch != ours.leader_epoch
+        or theirs.truncating
+    ):
         return True
     if protocol.truncation_rules.fetches_name_epochs:
         known = ours.followers[follower]
@@ -167,30 +192,50 @@ def followers_do_not_diverge(partition: Partition, leader: int, follower: int, o
             return True
     return Witness(
         "b{follower} follows b{leader} with {theirs} at offset {offset}, where the leader has {ours}",
-        follower=follower, leader=leader, offset=offset, ours=str(ours.log[offset]), theirs=str(theirs.log[offset]),
-    )  # fmt: skip
+        follower=follower,
+        leader=leader,
+        offset=offset,
+        ours=str(ours.log[offset]),
+        theirs=str(theirs.log[offset]),
+    )
 
 
 @step_property(follower=brokers, offset=offsets)
-def who_is_passed_keeps_no_foreign_records(before: Partition, after: Partition, follower: int, offset: int) -> Truth:
-    """S7 for a follower that was out of range: where its leader has passed it meanwhile, it goes on with records that the leader has, too.
+def overtaken_follower_keeps_no_diverging_records(
+    before: Partition, after: Partition, follower: int, offset: int
+) -> Truth:
+    """S7 for a follower that was out of range: where its leader has passed it meanwhile, it goes on with records that
+    the leader has, too.
 
     Kind: step.
     When false: the follower fetches on behind records that its leader does not have, and nothing ever shows it.
     Source: KAFKA-2143; the comment in kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.10.2).
     """
     old, new = before.replicas[follower], after.replicas[follower]
-    if old.fetch is None or old.fetch.stage is not Stage.OUT_OF_RANGE or new.fetch is not None or not new.has_offset(offset):
+    if (
+        old.fetch is None
+        or old.fetch.stage is not Stage.OUT_OF_RANGE
+        or new.fetch is not None
+        or not new.has_offset(offset)
+    ):
         return True
     if new.leader is None or new.leader == follower or old.leader != new.leader or not after.leads(new.leader):
         return True
     leader = after.replicas[new.leader]
-    if not leader.has_offset(offset) or leader.log_end_offset < old.log_end_offset or leader.log[offset] == new.log[offset]:
+    if (
+        not leader.has_offset(offset)
+        or leader.log_end_offset < old.log_end_offset
+        or leader.log[offset] == new.log[offset]
+    ):
         return True
     return Witness(
         "b{follower}, passed by its leader b{leader}, keeps {ours} at offset {offset}, where the leader has {theirs}",
-        follower=follower, leader=new.leader, offset=offset, ours=str(new.log[offset]), theirs=str(leader.log[offset]),
-    )  # fmt: skip
+        follower=follower,
+        leader=new.leader,
+        offset=offset,
+        ours=str(new.log[offset]),
+        theirs=str(leader.log[offset]),
+    )
 
 
 @step_property(broker=brokers, offset=offsets)
@@ -204,14 +249,22 @@ def isr_members_keep_what_is_committed(before: Partition, after: Partition, brok
     old, new = before.replicas[broker], after.replicas[broker]
     if offset >= len(before.clients.exposed) or not old.has_offset(offset) or new.log_end_offset > offset:
         return True
-    if broker not in before.quorum.isr or not old.is_up or not new.is_up or old.log[offset] != before.clients.exposed[offset]:
+    if (
+        broker not in before.quorum.isr
+        or not old.is_up
+        or not new.is_up
+        or old.log[offset] != before.clients.exposed[offset]
+    ):
         return True
-    return Witness("b{broker}, a member of the ISR, cuts offset {offset}, which was exposed", broker=broker, offset=offset)
+    return Witness(
+        "b{broker}, a member of the ISR, cuts offset {offset}, which was exposed", broker=broker, offset=offset
+    )
 
 
 @step_property(needs=lambda bounds: bounds.checkpoints, broker=brokers)
 def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -> Truth:
-    """A checkpointed high watermark goes back no further than the log was cut: S11 of the high watermark in memory, asked of the disk.
+    """A checkpointed high watermark goes back no further than the log was cut: S11 of the high watermark in memory,
+    asked of the disk.
 
     Kind: step.
     When false: a broker that starts again trusts less of its log than it knew to be committed.
@@ -229,15 +282,19 @@ def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth
 
     Kind: state.
     When false: fetches at the high watermark fail.
-    Source: kafka.log.Log#updateHighWatermark (2.4 to 3.0), kafka.log.UnifiedLog#updateHighWatermark (3.1 to 3.8); KAFKA-9491.
+    Source: kafka.log.Log#updateHighWatermark (2.4 to 3.0), kafka.log.UnifiedLog#updateHighWatermark (3.1 to 3.8);
+        KAFKA-9491.
     """
     replica = partition.replicas[broker]
     if replica.log_start <= replica.high_watermark <= replica.log_end_offset:
         return True
     return Witness(
         "b{broker} has high watermark {hw} and a log of {start}..{end}",
-        broker=broker, hw=replica.high_watermark, start=replica.log_start, end=replica.log_end_offset,
-    )  # fmt: skip
+        broker=broker,
+        hw=replica.high_watermark,
+        start=replica.log_start,
+        end=replica.log_end_offset,
+    )
 
 
 @invariant(broker=brokers, offset=offsets)
@@ -257,13 +314,16 @@ def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: in
         return True
     return Witness(
         "b{broker} has {record} at offset {offset} below its high watermark, which was never committed there",
-        broker=broker, record=str(replica.log[offset]), offset=offset,
-    )  # fmt: skip
+        broker=broker,
+        record=str(replica.log[offset]),
+        offset=offset,
+    )
 
 
 @invariant(record=record_numbers)
 def acknowledged_records_are_somewhere(partition: Partition, record: int, bounds: PartitionBounds) -> Truth:
-    """S23: an acknowledged record is in some replica's log as long as fewer than min.insync.replicas crashes have lost data.
+    """S23: an acknowledged record is in some replica's log as long as fewer than min.insync.replicas crashes have lost
+    data.
 
     Kind: state.
     When false: the record cannot be recovered by any election.

@@ -1,8 +1,9 @@
 """What the properties of the partition model speak of.
 
-*The leader* is a broker that has become leader of the controller's current leader epoch; a presumed leader is any that believes that it
-leads. What is *exposed* was below some leader's high watermark, so that a consumer may have read it; what is *acknowledged* was told a
-producer to be written. The two differ: before 3.7 a record could be exposed below min.insync.replicas.
+*The leader* is a broker that has become leader of the controller's current leader epoch; a presumed leader is any that
+believes that it leads. What is *exposed* was below some leader's high watermark, so that a consumer may have read it;
+what is *acknowledged* was told a producer to be written. The two differ: before 3.7 a record could be exposed below
+min.insync.replicas.
 """
 
 from __future__ import annotations

@@ -17,7 +17,9 @@ def budget(meaning: str) -> Any:
 
 @attrs.frozen
 class ControllerBounds:
-    """How large the cluster and its history may become, and how many times what may happen. What is not given does not happen."""
+    """How large the cluster and its history may become, and how many times what may happen. What is not given does not
+    happen.
+    """
 
     brokers: int = bound(1, 5, "brokers that may host replicas")
     replication_factor: int = bound(1, 5, "replicas of a new topic's partition")
@@ -26,7 +28,9 @@ class ControllerBounds:
     controllers: int = bound(1, 3, "brokers that may become controller", default=1)
     controller_epoch_max: int = bound(1, 7, "how many times a controller may be elected", default=1)
     queue_length_max: int = bound(1, 8, "requests of one controller on their way to one broker", default=3)
-    established: int = bound(0, 1, "1: the topic exists, its leader leads and a controller is active; 0: nothing is there yet", default=1)
+    established: int = bound(
+        0, 1, "1: the topic exists, its leader leads and a controller is active; 0: nothing is there yet", default=1
+    )
     topics_max: int = bound(0, 3, "how many times the topic may be created, all under one name", default=1)
     restarts: int = bound(0, 7, "how many times each broker may come back with a new broker epoch", default=1)
     target_size: int = bound(1, 5, "replicas that a reassignment leads to", default=1)
@@ -38,6 +42,7 @@ class ControllerBounds:
     controller_crashes: int = budget("crashes of controllers")
     depositions: int = budget("controllers whose node goes away while they go on")
     lost_answers: int = budget("elections of a controller whose answer from ZooKeeper is lost")
+    lost_isr_answers: int = budget("answers to AlterPartition that are lost")
     failed_role_changes: int = budget("times that a broker cannot take up a role, as its ZooKeeper session ends")
     late_resignations: int = budget("times that a coordinator's resignation comes late after its replica was deleted")
     reorderings: int = budget("times that a request overtakes the one before it")

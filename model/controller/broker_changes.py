@@ -1,4 +1,6 @@
-"""What a controller does about brokers that come, go, bounce or ask to leave: kafka.controller.KafkaController (3.5)."""
+"""What a controller does about brokers that come, go, bounce or ask to leave: kafka.controller.KafkaController
+(3.5).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ from model.controller.reassignment import go_on
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster
-from model.controller.state_machines import may_write, move_partition, move_replicas, next_leadership, trigger_online, write_leadership
+from model.controller.state_machines import (
+    may_write,
+    move_partition,
+    move_replicas,
+    next_leadership,
+    trigger_online,
+    write_leadership,
+)
 from model.language.declarations import action
 from model.language.domain import evolve, replaced
 from model.log import brokers
@@ -25,10 +34,10 @@ def notice_brokers(cluster: Cluster, controller: int, protocol: ControllerProtoc
 
     Actor: the controller.
     Enabled: it is free, and the registrations are not those that it knows.
-    Effect: channels to brokers that went are given up, with all that was on its way in both directions; brokers that came are told what
-        they host, brokers that went lose leadership and their place in the ISR.
-    Source: kafka.controller.KafkaController#processBrokerChange, #onBrokerStartup, #onBrokerFailure (3.5); ReplicaStateMachine's
-        BrokerChangeListener (0.10.2), which compares ids only.
+    Effect: channels to brokers that went are given up, with all that was on its way in both directions; brokers that
+        came are told what they host, brokers that went lose leadership and their place in the ISR.
+    Source: kafka.controller.KafkaController#processBrokerChange, #onBrokerStartup, #onBrokerFailure (3.5);
+        ReplicaStateMachine's BrokerChangeListener (0.10.2), which compares ids only.
     """
     context, registrations = cluster.controllers[controller], cluster.zk.registrations
     if not is_free(context):
@@ -109,8 +118,11 @@ def _went(cluster: Cluster, controller: int, went: list[int], protocol: Controll
     return cluster
 
 
-def _fenced_from_one_snapshot(cluster: Cluster, controller: int, went: list[int], protocol: ControllerProtocol) -> Cluster:
-    """Each dead broker's change is computed from leader and ISR as they were before any of them went; the last one stands: a bug.
+def _fenced_from_one_snapshot(
+    cluster: Cluster, controller: int, went: list[int], protocol: ControllerProtocol
+) -> Cluster:
+    """Each dead broker's change is computed from leader and ISR as they were before any of them went; the last one
+    stands: a bug.
 
     Source: KAFKA-13173; org.apache.kafka.controller.ReplicationControlManager#handleNodeDeactivated (2.8).
     """
@@ -138,7 +150,8 @@ def shut_down_broker(cluster: Cluster, controller: int, broker: int, protocol: C
     """A broker asks to leave, and the controller moves leadership off it and takes it out of the ISR.
 
     Actor: the controller, on the broker's request.
-    Enabled: the controller is free and knows the broker; the broker is registered and has not asked before; within the budget.
+    Enabled: the controller is free and knows the broker; the broker is registered and has not asked before; within the
+        budget.
     Effect: another leader is elected, if the broker led; otherwise it is told to stop and leaves the ISR.
     Abstracts: that a follower is told to stop twice.
     Source: kafka.controller.KafkaController#doControlledShutdown (3.5).
@@ -152,7 +165,12 @@ def shut_down_broker(cluster: Cluster, controller: int, broker: int, protocol: C
     def handle(cluster: Cluster) -> Cluster:
         context = cluster.controllers[controller]
         cluster = cluster.with_context(controller, shutting_down=context.shutting_down | {broker})
-        if broker not in context.assignment or len(context.assignment) < 2 or context.leadership is None or context.deleting:
+        if (
+            broker not in context.assignment
+            or len(context.assignment) < 2
+            or context.leadership is None
+            or context.deleting
+        ):
             return cluster
         if context.leadership.leader == broker:
             return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.CONTROLLED_SHUTDOWN)

@@ -1,4 +1,6 @@
-"""A broker with its replica, and the requests that tell it what to be: kafka.server.ReplicaManager, MetadataCache (3.5)."""
+"""A broker with its replica, and the requests that tell it what to be: kafka.server.ReplicaManager, MetadataCache
+(3.5).
+"""
 
 from __future__ import annotations
 
@@ -6,13 +8,22 @@ from enum import Enum
 
 import attrs
 
-from model.controller.bounds import broker_epochs, broker_sets, controller_epochs, leader_epochs, partition_epochs, topics
+from model.controller.bounds import (
+    broker_epochs,
+    broker_sets,
+    controller_epochs,
+    leader_epochs,
+    partition_epochs,
+    topics,
+)
 from model.controller.zookeeper import names
 from model.language.domain import BOOLEAN, Integers, Maybe, OneOf, evolve, records, within
 from model.log import NO_EPOCH, brokers
 
 DURING_DELETION = -2
-"""The leader epoch of requests about a topic that is being deleted: kafka.api.LeaderAndIsr.EpochDuringDelete (2.6)."""
+"""The leader epoch of requests about a topic that is being deleted. In StopReplica it is Kafka's EpochDuringDelete; an
+UpdateMetadata has leader -2 (LeaderDuringDelete) and leader epoch 0, and means the same: kafka.api.LeaderAndIsr (2.6).
+"""
 
 
 class Role(Enum):
@@ -57,10 +68,13 @@ class Broker:
         leaving: it has asked for a controlled shutdown.
         controller_epoch, leader_epoch: the newest that it accepted in this life; 0 and -1 at the start of one.
         role, leader: what it is, and who it believes leads.
-        isr, replicas, partition_epoch: a leader's own view of ISR and assignment, and the version that it would write on; blank for others.
+        isr, replicas, partition_epoch: a leader's own view of ISR and assignment, and the version that it would write
+            on; blank for others.
         change: an ISR that the leader has asked for, and has no answer on yet.
-        coordinates: whether it has loaded the state of groups or transactions, if the partition is of such a topic, and answers for them.
-        resigning: the leader epoch of a resignation as coordinator that is late; -1 for one that comes with the topic's deletion.
+        coordinates: whether it has loaded the state of groups or transactions, if the partition is of such a topic, and
+            answers for them.
+        resigning: the leader epoch of a resignation as coordinator that is late; -1 for one that comes with the topic's
+            deletion.
         topic_id: the topic that its role is for.
         log: the topic that its log belongs to; None without a log.
         complete: whether the log holds every committed record.
@@ -99,8 +113,8 @@ class Broker:
 def without_role(broker: Broker) -> Broker:
     """A broker that does not know what it is for the partition; its log stays."""
     return evolve(
-        broker, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(), partition_epoch=0, change=None,
-        coordinates=False, topic_id=0,
+        broker, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(),
+        partition_epoch=0, change=None, coordinates=False, topic_id=0,
     )  # fmt: skip
 
 

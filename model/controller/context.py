@@ -88,8 +88,8 @@ class Context:
 def blank(brokers: int) -> Context:
     """The context of a controller that is not active."""
     return Context(
-        active=False, epoch=0, live=(None,) * brokers, shutting_down=frozenset(), topic_id=0, assignment=(), leadership=None,
-        reassignment=None, partition=PartitionState.NON_EXISTENT, replicas=(ReplicaState.NON_EXISTENT,) * brokers, deleting=False,
-        deletion_begun=False, deletion_halted=False, added=ReplicaState.NON_EXISTENT,
-        answers=(Answer.NONE,) * brokers, step=None, notification_queued=False,
+        active=False, epoch=0, live=(None,) * brokers, shutting_down=frozenset(), topic_id=0, assignment=(),
+        leadership=None, reassignment=None, partition=PartitionState.NON_EXISTENT,
+        replicas=(ReplicaState.NON_EXISTENT,) * brokers, deleting=False, deletion_begun=False, deletion_halted=False,
+        added=ReplicaState.NON_EXISTENT, answers=(Answer.NONE,) * brokers, step=None, notification_queued=False,
     )  # fmt: skip

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from model.controller import broker_changes, failover, in_sync_replicas, leadership, reassignment, registrations, replica_manager, topics
+from model.controller import (
+    broker_changes,
+    failover,
+    in_sync_replicas,
+    leadership,
+    reassignment,
+    registrations,
+    replica_manager,
+    topics,
+)
 from model.controller.bounds import ControllerBounds
-from model.controller.protocol import LAST_RELEASES, PRESETS, RELEASES, ControllerProtocol, IsrPath
+from model.controller.protocol import ControllerProtocol, IsrPath
+from model.controller.releases import LAST_RELEASES, PRESETS, RELEASES
 from model.controller.state import Cluster, initial_states
 from model.language.declarations import Action
 from model.language.definition import Definition, Model
@@ -22,6 +32,7 @@ PERTURBATIONS = (
     replica_manager.overtake,
     replica_manager.delete_replica_and_resign_late,
     in_sync_replicas.shrink_isr,
+    in_sync_replicas.lose_isr_answer,
 )
 REQUESTS = (
     topics.create_topic,
@@ -64,17 +75,23 @@ ACTIONS = HEALING + RETURNS + REQUESTS + PERTURBATIONS
 def define(protocol: ControllerProtocol) -> Definition:
     """The transition system of controllers and brokers."""
     actions = tuple(action for action in ACTIONS if _exists(action, protocol))
-    return Definition(ControllerBounds, Cluster, initial_states, actions, properties="invariants.controller.catalogue:CONTROLLER")
+    return Definition(
+        ControllerBounds, Cluster, initial_states, actions, properties="invariants.controller.catalogue:CONTROLLER"
+    )
 
 
 def _exists(action: Action, protocol: ControllerProtocol) -> bool:
     """Whether the protocol has the step: what only one way of changing the ISR needs is no part of the other."""
-    return action is not in_sync_replicas.answer_alter_partition or protocol.isr_path is IsrPath.ALTER_PARTITION
+    answers = (in_sync_replicas.answer_alter_partition, in_sync_replicas.lose_isr_answer)
+    return action not in answers or protocol.isr_path is IsrPath.ALTER_PARTITION
 
 
 CONTROLLER = Model(
     "controller",
-    "Kafka's controller with ZooKeeper: both state machines, elections, creation and deletion, reassignment, fail-over.",
+    (
+        "Kafka's controller with ZooKeeper: both state machines, elections, creation and deletion, reassignment, "
+        "fail-over."
+    ),
     ControllerProtocol,
     define,
     PRESETS,

@@ -14,7 +14,11 @@ from model.controller.state import Cluster
 from model.controller.state_machines import fenced, move_partition, move_replicas, replica_edge
 from model.controller.transitions import Illegal
 
-STARTED, SUCCESSFUL, INELIGIBLE = ReplicaState.DELETION_STARTED, ReplicaState.DELETION_SUCCESSFUL, ReplicaState.DELETION_INELIGIBLE
+STARTED, SUCCESSFUL, INELIGIBLE = (
+    ReplicaState.DELETION_STARTED,
+    ReplicaState.DELETION_SUCCESSFUL,
+    ReplicaState.DELETION_INELIGIBLE,
+)
 
 
 def in_state(context: Context, state: ReplicaState) -> list[int]:
@@ -56,7 +60,8 @@ def resume_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
 
 
 def _move_added(cluster: Cluster, controller: int, to: ReplicaState, protocol: ControllerProtocol) -> Cluster:
-    """Take the replica of a partition that was added during the deletion to a state. It has no leadership, and its broker has no log.
+    """Take the replica of a partition that was added during the deletion to a state. It has no leadership, and its
+    broker has no log.
 
     Abstracts: the requests: there is nothing to stop or to delete.
     """
@@ -84,13 +89,18 @@ def _all_deleted(context: Context, protocol: ControllerProtocol) -> bool:
     """Whether every replica is deleted; where dead brokers do not block, those that can be."""
     if context.added not in (ReplicaState.NON_EXISTENT, SUCCESSFUL):
         return False
-    waited_for = [replica for replica in context.assignment if protocol.dead_broker_blocks_deletion or context.is_online(replica)]
+    waited_for = [
+        replica for replica in context.assignment if protocol.dead_broker_blocks_deletion or context.is_online(replica)
+    ]
     return all(context.replicas[replica] is SUCCESSFUL for replica in waited_for)
 
 
 def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
     """Tell everybody that the topic goes away, and have every live replica delete its log.
 
+    Abstracts: that until 2.0 the partition's own machine ends only when the deletion completes
+        (kafka.controller.TopicDeletionManager#completeDeleteTopic (2.0)). Nothing but the number of offline partitions
+        depends on it: no election is held for a partition that is being deleted.
     Source: kafka.controller.TopicDeletionManager#onTopicDeletion, #onPartitionDeletion (3.5).
     """
     if not cluster.controllers[controller].deletion_begun:
@@ -102,7 +112,9 @@ def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtoc
     cluster = batch.sent(cluster, protocol)
     context = cluster.controllers[controller]
     dead = [replica for replica in context.assignment if not context.is_online(replica)]
-    retried = [replica for replica in context.assignment if replica not in dead and context.replicas[replica] is not SUCCESSFUL]
+    retried = [
+        replica for replica in context.assignment if replica not in dead and context.replicas[replica] is not SUCCESSFUL
+    ]
     cluster = move_replicas(cluster, controller, dead, INELIGIBLE, protocol)
     cluster = move_replicas(cluster, controller, retried, ReplicaState.OFFLINE, protocol)
     cluster = move_replicas(cluster, controller, retried, STARTED, protocol)
@@ -141,6 +153,7 @@ def without_topic(cluster: Cluster, controller: int) -> Cluster:
     """The controller forgets the topic: kafka.controller.ControllerContext#removeTopic."""
     empty = blank(len(cluster.brokers))
     return cluster.with_context(
-        controller, topic_id=0, assignment=(), leadership=None, reassignment=None, partition=empty.partition, replicas=empty.replicas,
-        deleting=False, deletion_begun=False, deletion_halted=False, added=empty.added, answers=empty.answers, step=None,
+        controller, topic_id=0, assignment=(), leadership=None, reassignment=None, partition=empty.partition,
+        replicas=empty.replicas, deleting=False, deletion_begun=False, deletion_halted=False, added=empty.added,
+        answers=empty.answers, step=None,
     )  # fmt: skip

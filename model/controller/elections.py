@@ -1,7 +1,8 @@
 """Who leads: the controller's election strategies, and how a new topic's replicas are assigned, as pure functions.
 
 Elections follow the order of the assignment, never that of the ISR; only the offline election may be unclean.
-Source: kafka.controller.Election and PartitionLeaderElectionAlgorithms (3.5); kafka.controller.PartitionLeaderSelector (0.10.2).
+Source: kafka.controller.Election and PartitionLeaderElectionAlgorithms (3.5); kafka.controller.PartitionLeaderSelector
+    (0.10.2).
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Elected:
 
 def _first(candidates: Sequence[int], *conditions: Collection[int]) -> int | None:
     """The first candidate that is in all of the sets."""
-    return next((candidate for candidate in candidates if all(candidate in condition for condition in conditions)), None)
+    return next(
+        (candidate for candidate in candidates if all(candidate in condition for condition in conditions)), None
+    )
 
 
 def first_leadership(assignment: Sequence[int], live: Collection[int]) -> Elected | None:
@@ -43,7 +46,9 @@ def first_leadership(assignment: Sequence[int], live: Collection[int]) -> Electe
     return None if leader is None else Elected(leader, frozenset(replica for replica in assignment if replica in live))
 
 
-def elect_offline(assignment: Sequence[int], isr: frozenset[int], live: Collection[int], *, unclean: bool) -> Elected | None:
+def elect_offline(
+    assignment: Sequence[int], isr: frozenset[int], live: Collection[int], *, unclean: bool
+) -> Elected | None:
     """A leader for a partition that has none: a live ISR member, or, if unclean election is allowed, any live replica.
 
     The ISR loses its dead members; after an unclean election it is the leader alone.
@@ -62,13 +67,18 @@ def elect_for_reassignment(target: Sequence[int], isr: frozenset[int], live: Col
 
 
 def elect_preferred(assignment: Sequence[int], isr: frozenset[int], live: Collection[int]) -> Elected | None:
-    """The first assigned replica if it is live and in the ISR; nobody else. The ISR stays as it is, dead members included."""
+    """The first assigned replica if it is live and in the ISR; nobody else. The ISR stays as it is, dead members
+    included.
+    """
     leader = _first(assignment[:1], live, isr)
     return None if leader is None else Elected(leader, isr)
 
 
 def elect_for_shutdown(
-    assignment: Sequence[int], isr: frozenset[int], live_or_shutting_down: Collection[int], shutting_down: Collection[int]
+    assignment: Sequence[int],
+    isr: frozenset[int],
+    live_or_shutting_down: Collection[int],
+    shutting_down: Collection[int],
 ) -> Elected | None:
     """A leader in place of one that shuts down. All brokers that shut down leave the ISR; dead members do not."""
     staying = frozenset(member for member in isr if member not in shutting_down)
@@ -82,12 +92,13 @@ def assign_round_robin(brokers: Sequence[int], partitions: int, replicas: int, f
     Args:
         brokers: live broker ids, in order.
         partitions, replicas: how many of each.
-        first: the position where the first partition begins, which Kafka draws at random.
+        first: the position where the first partition begins, which Kafka draws at random, too.
 
     Raises:
         ValueError: there are fewer brokers than replicas, or no replicas.
 
-    Abstracts: racks, and the shift that Kafka adds each time it has gone round all brokers.
+    Abstracts: racks, and the shift of the followers behind the first replica, which begins at random and grows each
+        time that all brokers were gone round; here it is 0.
     Source: kafka.admin.AdminUtils#assignReplicasToBrokers (0.10.2).
     """
     if not 1 <= replicas <= len(brokers):

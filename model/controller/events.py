@@ -1,7 +1,8 @@
 """A controller's event loop: one event at a time, and a failing write that tells it that it was deposed.
 
-Events come from watches on ZooKeeper (kafka.controller.ControllerEventManager, 3.5), so that each action looks at what ZooKeeper holds when
-it runs, which may be long after what triggered it. While a procedure of several steps is under way, its next step is the only event.
+Events come from watches on ZooKeeper (kafka.controller.ControllerEventManager, 3.5), so that each action looks at what
+ZooKeeper holds when it runs, which may be long after what triggered it. While a procedure of several steps is under
+way, its next step is the only event.
 """
 
 from __future__ import annotations
@@ -20,8 +21,12 @@ def is_free(context: Context) -> bool:
     return context.active and context.step is None
 
 
-def handled(cluster: Cluster, controller: int, protocol: ControllerProtocol, handle: Callable[[Cluster], Cluster]) -> Cluster:
-    """What an event does; a controller that finds out by a failing write that it was deposed resigns, and has done nothing."""
+def handled(
+    cluster: Cluster, controller: int, protocol: ControllerProtocol, handle: Callable[[Cluster], Cluster]
+) -> Cluster:
+    """What an event does; a controller that finds out by a failing write that it was deposed resigns, and has done
+    nothing.
+    """
     try:
         return handle(cluster)
     except ControllerMoved:

@@ -1,4 +1,6 @@
-"""Controllers take office, act step by step, and leave it, often without knowing: kafka.controller.KafkaController (3.5)."""
+"""Controllers take office, act step by step, and leave it, often without knowing: kafka.controller.KafkaController
+(3.5).
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from model.controller.deletion import complete_deletion, resume_deletion
 from model.controller.events import forgotten, handled, resigned
 from model.controller.partition_states import at_startup as partition_at_startup
 from model.controller.protocol import ControllerProtocol, DeadReplicaAtStartup
-from model.controller.reassignment import go_on, take_step
+from model.controller.reassignment import begin, take_step
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster
@@ -26,8 +28,8 @@ def elect_controller(cluster: Cluster, controller: int, protocol: ControllerProt
 
     Actor: the controller.
     Enabled: nobody owns /controller, and it does not believe that it is in office.
-    Effect: it owns the node under the next controller epoch, reads everything, starts both machines, elects leaders where none is, and
-        goes on with a reassignment and a deletion.
+    Effect: it owns the node under the next controller epoch, reads everything, starts both machines, elects leaders
+        where none is, and goes on with a reassignment and a deletion.
     Abstracts: that reading takes time.
     Source: kafka.controller.KafkaController#elect, #onControllerFailover (3.5).
     """
@@ -43,7 +45,11 @@ def elect_controller_unnoticed(cluster: Cluster, controller: int) -> Cluster | N
     Actor: the controller.
     Enabled: nobody owns /controller, and it does not believe that it is in office; within the budget.
     Effect: it owns the node under the next controller epoch, and does not know.
-    Source: KAFKA-13407; kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (3.5).
+    Abstracts: an attempt that ends in another error before it is repeated. The next attempt then finds the broker's own
+        id in /controller and returns at once (KAFKA-13407), in all releases from 0.8.2 on, so that nobody acts until
+        the session ends.
+    Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (2.1 to 3.9),
+        kafka.controller.KafkaController#elect (1.0 to 3.9).
     """
     if cluster.zk.controller is not None or cluster.controllers[controller].active:
         return None
@@ -52,12 +58,16 @@ def elect_controller_unnoticed(cluster: Cluster, controller: int) -> Cluster | N
 
 @action(actor="controller", controller=controllers)
 def find_itself_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller that tries again finds its own node and takes office.
+    """A controller that tries again, in the same attempt, finds its own node and takes office.
 
     Actor: the controller.
     Enabled: it owns /controller, and does not believe that it is in office.
-    Effect: as if it had just been elected.
-    Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch, checkControllerAndEpoch (2.1).
+    Effect: as if it had just been elected. Until 0.8.2 it waits for ZooKeeper to remove the node, which lives as long
+        as the session.
+    Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (2.1 to 3.9), whose
+        checkControllerAndEpoch compares the epoch; kafka.zk.KafkaZkClient#checkedEphemeralCreate (1.1, 2.0) and
+        ZKCheckedEphemeral (0.9 to 1.0), which compare the session;
+        kafka.utils.ZkUtils#createEphemeralPathExpectConflictHandleZKBug (0.8.0 to 0.8.2).
     """
     if cluster.zk.controller != controller or cluster.controllers[controller].active:
         return None
@@ -72,8 +82,9 @@ def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
     """Fail-over: read ZooKeeper, start the machines, and pick up what was going on."""
     zk = cluster.zk
     cluster = cluster.with_context(
-        controller, active=True, epoch=zk.controller_epoch, live=zk.registrations, topic_id=zk.topic_id if zk.assignment else 0,
-        assignment=zk.assignment, leadership=zk.leadership, reassignment=zk.reassignment, notification_queued=False,
+        controller, active=True, epoch=zk.controller_epoch, live=zk.registrations,
+        topic_id=zk.topic_id if zk.assignment else 0, assignment=zk.assignment, leadership=zk.leadership,
+        reassignment=zk.reassignment, notification_queued=False,
     )  # fmt: skip
     context = cluster.controllers[controller]
     assignment = context.assignment
@@ -85,14 +96,14 @@ def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
         cluster = _machines_started(cluster, controller, dead, protocol)
     context = cluster.controllers[controller]
     if context.reassignment is not None:
-        if protocol.resume_requires_alive and not all(context.is_online(replica) for replica in context.reassignment.target):
-            return cluster.with_zk(reassignment=None).with_context(controller, reassignment=None)
-        return go_on(cluster, controller, protocol)
+        return begin(cluster, controller, protocol)
     return resume_deletion(cluster, controller, protocol) if protocol.resume_deletion_on_failover else cluster
 
 
 def _machines_started(cluster: Cluster, controller: int, dead: list[int], protocol: ControllerProtocol) -> Cluster:
-    """Source: kafka.controller.ReplicaStateMachine#startup, PartitionStateMachine#startup (3.5); until 2.3 the dead stay ineligible."""
+    """Source: kafka.controller.ReplicaStateMachine#startup, PartitionStateMachine#startup (3.5); until 2.3 the dead
+    stay ineligible.
+    """
     context = cluster.controllers[controller]
     batch = Batch(controller)
     batch.tell_metadata(cluster)
@@ -167,8 +178,8 @@ def depose_controller(cluster: Cluster, controller: int) -> Cluster | None:
     Actor: an operator who deletes /controller to force an election, or ZooKeeper when the session ends.
     Enabled: it owns /controller and acts; within the budget.
     Effect: /controller is free.
-    Abstracts: that the controller learns of this in the order of its event queue: it may handle any other event first, and then reads what
-        ZooKeeper holds. After the end of its session it could only act on what it has read before.
+    Abstracts: that the controller learns of this in the order of its event queue: it may handle any other event first,
+        and then reads what ZooKeeper holds. After the end of its session it could only act on what it has read before.
     """
     if cluster.zk.controller != controller or not cluster.controllers[controller].active:
         return None
@@ -176,7 +187,9 @@ def depose_controller(cluster: Cluster, controller: int) -> Cluster | None:
 
 
 @action(actor="controller", controller=controllers)
-def take_next_step(cluster: Cluster, controller: int, protocol: ControllerProtocol, bounds: ControllerBounds) -> Cluster | None:
+def take_next_step(
+    cluster: Cluster, controller: int, protocol: ControllerProtocol, bounds: ControllerBounds
+) -> Cluster | None:
     """A controller takes the next step of a reassignment or of clearing up after a deletion.
 
     Actor: the controller.
@@ -187,5 +200,9 @@ def take_next_step(cluster: Cluster, controller: int, protocol: ControllerProtoc
     if step is None:
         return None
     if step in DELETION_STEPS:
-        return handled(cluster, controller, protocol, lambda before: complete_deletion(before, controller, step, protocol))
-    return handled(cluster, controller, protocol, lambda before: take_step(before, controller, step, bounds.min_isr, protocol))
+        return handled(
+            cluster, controller, protocol, lambda before: complete_deletion(before, controller, step, protocol)
+        )
+    return handled(
+        cluster, controller, protocol, lambda before: take_step(before, controller, step, bounds.min_isr, protocol)
+    )

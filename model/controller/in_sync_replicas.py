@@ -2,63 +2,75 @@
 
 from __future__ import annotations
 
+from enum import Enum
+
 from model.controller.bounds import controllers
-from model.controller.brokers import IsrChange, Role
-from model.controller.events import handled, is_free
+from model.controller.brokers import Broker, IsrChange, Role
+from model.controller.context import Context
+from model.controller.events import is_free
 from model.controller.protocol import AheadOfController, ControllerProtocol, IsrPath
 from model.controller.requests import Batch
 from model.controller.state import Cluster
-from model.controller.state_machines import fenced
+from model.controller.state_machines import ControllerMoved, fenced
 from model.language.declarations import action
 from model.language.domain import evolve
 from model.log import brokers
 
 
-def follows_in_same_epoch(cluster: Cluster, follower: int, leader: int) -> bool:
-    """Whether the leader would serve the follower's fetches: both run and agree on leader and leader epoch (KIP-320)."""
+def fetches_from(cluster: Cluster, follower: int, leader: int, protocol: ControllerProtocol) -> bool:
+    """Whether the leader serves the follower's fetches: both run and agree on the leader and, since KIP-320, on the
+    leader epoch.
+
+    Source: kafka.cluster.Partition#readRecords (2.1), #localReplicaWithEpochOrException (2.1).
+    """
     ours, theirs = cluster.brokers[follower], cluster.brokers[leader]
-    return (
-        theirs.leads and ours.running and ours.role is Role.FOLLOWER and ours.leader == leader and ours.leader_epoch == theirs.leader_epoch
-    )
+    if not theirs.leads or not ours.running or ours.role is not Role.FOLLOWER or ours.leader != leader:
+        return False
+    return ours.leader_epoch == theirs.leader_epoch or not protocol.fence_fetch
 
 
 @action(actor="follower", needs=lambda bounds: bounds.commits, follower=brokers, leader=brokers)
-def catch_up(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
+def catch_up(cluster: Cluster, follower: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
     """A follower fetches all that its leader has.
 
     Actor: the follower.
-    Enabled: it lacks committed records, follows in the leader's epoch, and the leader has them.
+    Enabled: it lacks committed records, the leader serves it, and has them.
     Effect: it has every committed record.
     Abstracts: offsets; the model `partition` has them.
     """
     if follower == leader or cluster.brokers[follower].complete or not cluster.brokers[leader].complete:
         return None
-    if not follows_in_same_epoch(cluster, follower, leader):
+    if not fetches_from(cluster, follower, leader, protocol):
         return None
     return cluster.with_broker(follower, evolve(cluster.brokers[follower], complete=True))
 
 
 @action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers)
-def commit(cluster: Cluster, leader: int) -> Cluster | None:
+def commit(cluster: Cluster, leader: int, protocol: ControllerProtocol) -> Cluster | None:
     """A leader commits a record: every member of its maximal ISR has it.
 
     Actor: the leader.
-    Enabled: it leads and has what was committed before, and every other member of its maximal ISR follows in its epoch and has, too; within
-        the budget.
+    Enabled: it leads and has what was committed before, and every other member of its maximal ISR fetches from it and
+        has, too; within the budget.
     Effect: all others lack it.
     """
     broker = cluster.brokers[leader]
     if not broker.leads or not broker.complete:
         return None
     others = (member for member in cluster.ids if member != leader and member in broker.maximal_isr)
-    if not all(cluster.brokers[member].complete and follows_in_same_epoch(cluster, member, leader) for member in others):
+    if not all(
+        cluster.brokers[member].complete and fetches_from(cluster, member, leader, protocol) for member in others
+    ):
         return None
-    after = tuple(each if b in broker.maximal_isr else evolve(each, complete=False) for b, each in enumerate(cluster.brokers))
+    after = tuple(
+        each if b in broker.maximal_isr else evolve(each, complete=False) for b, each in enumerate(cluster.brokers)
+    )
     return evolve(cluster, brokers=after, history=evolve(cluster.history, committed=True)).spending("commits")
 
 
 def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: ControllerProtocol) -> Cluster | None:
-    """The leader writes an ISR on the version that it knows, and leaves a notification; None where ZooKeeper holds another version.
+    """The leader writes an ISR on the version that it knows, and leaves a notification; None where ZooKeeper holds
+    another version.
 
     Since KIP-497 it asks the controller, one change at a time; None where one is on its way.
     Source: kafka.cluster.Partition#submitAlterPartition (3.5);
@@ -66,7 +78,11 @@ def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: Cont
     """
     current, broker = cluster.zk.leadership, cluster.brokers[leader]
     if protocol.isr_path is IsrPath.ALTER_PARTITION:
-        return None if broker.change is not None else cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=False)))
+        return (
+            None
+            if broker.change is not None
+            else cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=False)))
+        )
     if not cluster.is_registered(leader) or current is None or current.partition_epoch != broker.partition_epoch:
         return None
     version = broker.partition_epoch + 1
@@ -79,11 +95,11 @@ def expand_isr(cluster: Cluster, leader: int, follower: int, protocol: Controlle
     """A leader takes a follower that has caught up into the ISR.
 
     Actor: the leader.
-    Enabled: it leads; the follower is not in its ISR, is assigned as far as it knows, and has every committed record, as it fetched them
-        in this epoch; ZooKeeper holds the version that the leader knows.
+    Enabled: it leads; the follower is not in its ISR, is assigned as far as it knows, and has every committed record,
+        as it fetched them in this epoch; ZooKeeper holds the version that the leader knows.
     Effect: the follower is in the ISR; a notification tells the controller.
-    Source: kafka.cluster.Partition#maybeExpandIsr (2.1). A leader that does not forget removed replicas goes by what it remembers of
-        their logs, and does not ask for their leader epoch (0.8).
+    Source: kafka.cluster.Partition#maybeExpandIsr (2.1). A leader that does not forget removed replicas goes by what it
+        remembers of their logs, and does not ask for their leader epoch (0.8).
     """
     broker = cluster.brokers[leader]
     if follower == leader or not broker.leads or follower in broker.isr or follower not in broker.replicas:
@@ -91,7 +107,7 @@ def expand_isr(cluster: Cluster, leader: int, follower: int, protocol: Controlle
     if not cluster.brokers[follower].complete:
         return None
     remembered = not protocol.leader_forgets_removed and cluster.brokers[follower].leader == leader
-    if not remembered and not follows_in_same_epoch(cluster, follower, leader):
+    if not remembered and not fetches_from(cluster, follower, leader, protocol):
         return None
     return _with_isr(cluster, leader, broker.isr | {follower}, protocol)
 
@@ -102,7 +118,8 @@ def shrink_isr(cluster: Cluster, leader: int, follower: int, protocol: Controlle
 
     Actor: the leader.
     Enabled: it leads; the follower is in its ISR; ZooKeeper holds the version that the leader knows; within the budget.
-    Effect: the follower is out of the ISR; a notification tells the controller. Or the controller is asked to, as in all three changes.
+    Effect: the follower is out of the ISR; a notification tells the controller. Or the controller is asked to, as in
+        all three changes.
     Abstracts: replica.lag.time.max.ms; any follower may be slow at any moment.
     Source: kafka.cluster.Partition#maybeShrinkIsr (2.0).
     """
@@ -118,7 +135,8 @@ def repair_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerP
     """A leader takes a member out of the ISR that is not assigned.
 
     Actor: the leader.
-    Enabled: it leads; the member is in its ISR and not in the assignment that it knows; ZooKeeper holds the version that the leader knows.
+    Enabled: it leads; the member is in its ISR and not in the assignment that it knows; ZooKeeper holds the version
+        that the leader knows.
     Effect: the member is out of the ISR; a notification tells the controller.
     Source: kafka.cluster.Partition#isFollowerOutOfSync (3.0); KAFKA-9672.
     """
@@ -128,44 +146,125 @@ def repair_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerP
     return _with_isr(cluster, leader, broker.isr - {member}, protocol) if protocol.isr_repair_unassigned else None
 
 
+class IsrAnswer(Enum):
+    """What a controller makes of a leader's AlterPartition."""
+
+    ASK_AGAIN = "NOT_CONTROLLER, STALE_BROKER_EPOCH or UNKNOWN_SERVER_ERROR: the leader asks again"
+    GIVE_UP = "an error that the leader takes for final"
+    TAKE_BACK = "INELIGIBLE_REPLICA: the leader takes its proposal back"
+    ALREADY_SO = "what is asked for is there already"
+    WRITE = "leader and ISR are to be written"
+
+
+def isr_answer(context: Context, broker: Broker, leader: int, protocol: ControllerProtocol) -> IsrAnswer:
+    """What a controller makes of the ISR that a leader asks for, by what it knows.
+
+    Source: kafka.controller.KafkaController#tryProcessAlterPartition (3.3 to 3.9), #processAlterIsr (2.7 to 3.1), which
+        tries to write where the leader is ahead, and fails: the leader asks again, too. A replica that is not live is
+        written until 3.2.
+    """
+    known, isr = context.leadership, broker.change.isr
+    if context.live[leader] != broker.epoch:
+        return IsrAnswer.ASK_AGAIN
+    if known is None or context.topic_id != broker.topic_id:
+        return IsrAnswer.GIVE_UP
+    if broker.partition_epoch > known.partition_epoch or broker.leader_epoch > known.leader_epoch:
+        refused = protocol.ahead_of_controller_error is AheadOfController.FENCED
+        return IsrAnswer.GIVE_UP if refused else IsrAnswer.ASK_AGAIN
+    if broker.leader_epoch < known.leader_epoch:
+        return IsrAnswer.GIVE_UP
+    if protocol.repeated_change_succeeds and known.leader == leader and known.isr == isr:
+        return IsrAnswer.ALREADY_SO
+    if broker.partition_epoch < known.partition_epoch:
+        return IsrAnswer.GIVE_UP
+    members = (member for member in range(len(context.live)) if member in isr)
+    if protocol.controller_rejects_ineligible and not all(context.is_online(member) for member in members):
+        return IsrAnswer.TAKE_BACK
+    return IsrAnswer.WRITE
+
+
+def _is_asked(cluster: Cluster, controller: int, leader: int) -> bool:
+    """Whether a leader waits for an answer, and the controller is free to give one."""
+    broker = cluster.brokers[leader]
+    waits = broker.change is not None and not broker.change.given_up and broker.leads
+    return waits and is_free(cluster.controllers[controller])
+
+
+def _written(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
+    """The ISR that a leader asks for, written, remembered and told; None where ZooKeeper fences the controller."""
+    context = cluster.controllers[controller]
+    try:
+        cluster = fenced(cluster, controller, protocol)
+    except ControllerMoved:
+        return None
+    known = context.leadership
+    isr, version = cluster.brokers[leader].change.isr, known.partition_epoch + 1
+    written = evolve(known, isr=isr, partition_epoch=version, controller_epoch=context.epoch)
+    cluster = cluster.with_zk(leadership=written).with_context(controller, leadership=written)
+    batch = Batch(controller)
+    batch.tell_metadata(cluster)
+    return batch.sent(cluster, protocol)
+
+
+def _is_version_known(cluster: Cluster, controller: int) -> bool:
+    """Whether ZooKeeper holds the version that the controller knows."""
+    current, known = cluster.zk.leadership, cluster.controllers[controller].leadership
+    return current is not None and current.partition_epoch == known.partition_epoch
+
+
+def _with_answer(cluster: Cluster, controller: int, leader: int) -> Cluster:
+    """The leader has the ISR and its version that the controller knows."""
+    known, broker = cluster.controllers[controller].leadership, cluster.brokers[leader]
+    answered = evolve(broker, isr=known.isr, partition_epoch=known.partition_epoch, change=None)
+    return cluster.with_broker(leader, answered)
+
+
 @action(actor="controller", controller=controllers, leader=brokers)
-def answer_alter_partition(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
+def answer_alter_partition(
+    cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol
+) -> Cluster | None:
     """A controller answers a leader that asks for another ISR.
 
     Actor: the controller.
     Enabled: it is free; a leader waits for an answer, and this controller has one that is more than to ask again.
-    Effect: leader and ISR are written, remembered and told; or the leader takes its proposal back, if a member is not live; or it gives up
-        and waits for a newer leader epoch, if the controller knows newer ones, or, with the bug, older ones.
-    Abstracts: whom the leader takes for the controller: it may ask a deposed one. NOT_CONTROLLER and STALE_BROKER_EPOCH make it ask again,
-        and change nothing. Answers are not lost.
-    Source: kafka.controller.KafkaController#tryProcessAlterPartition, kafka.cluster.Partition#handleAlterPartitionError (3.5).
+    Effect: leader and ISR are written, remembered and told, unless they are so already; or the leader takes its
+        proposal back, if a member is not live; or it gives up and waits for a newer leader epoch, if the controller
+        knows newer ones, or, with the bug, older ones.
+    Abstracts: whom the leader takes for the controller: it may ask a deposed one. To ask again changes nothing: that
+        goes for a controller whose write is fenced, too, which learns only later that it was deposed.
+    Source: kafka.controller.KafkaController#processAlterPartition, #tryProcessAlterPartition (3.5),
+        kafka.cluster.Partition#handleAlterPartitionError, #handleAlterPartitionUpdate (3.5).
     """
-    context, broker = cluster.controllers[controller], cluster.brokers[leader]
-    if broker.change is None or broker.change.given_up or not broker.leads or not is_free(context):
+    if not _is_asked(cluster, controller, leader):
         return None
-    known, isr = context.leadership, broker.change.isr
-    if context.live[leader] != broker.epoch:
+    broker = cluster.brokers[leader]
+    match isr_answer(cluster.controllers[controller], broker, leader, protocol):
+        case IsrAnswer.ASK_AGAIN:
+            return None
+        case IsrAnswer.TAKE_BACK:
+            return cluster.with_broker(leader, evolve(broker, change=None))
+        case IsrAnswer.ALREADY_SO:
+            return _with_answer(cluster, controller, leader)
+        case IsrAnswer.WRITE if _is_version_known(cluster, controller):
+            written = _written(cluster, controller, leader, protocol)
+            return None if written is None else _with_answer(written, controller, leader)
+    return cluster.with_broker(leader, evolve(broker, change=IsrChange(broker.change.isr, given_up=True)))
+
+
+@action(actor="network", needs=lambda bounds: bounds.lost_isr_answers, controller=controllers, leader=brokers)
+def lose_isr_answer(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
+    """A controller writes the ISR that a leader asks for, and the answer is lost.
+
+    Actor: the network.
+    Enabled: as for an answer, where leader and ISR are written; within the budget.
+    Effect: leader and ISR are written, remembered and told; the leader does not know, and asks again.
+    Source: kafka.server.DefaultAlterPartitionManager#handleAlterPartitionResponse (3.5), kafka.server.AlterIsrManager
+        (2.7).
+    """
+    if not _is_asked(cluster, controller, leader):
         return None
-    given_up = cluster.with_broker(leader, evolve(broker, change=IsrChange(isr, given_up=True)))
-    if known is None or context.topic_id != broker.topic_id:
-        return given_up
-    if broker.partition_epoch > known.partition_epoch or broker.leader_epoch > known.leader_epoch:
-        return None if protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER else given_up
-    if broker.leader_epoch < known.leader_epoch or broker.partition_epoch < known.partition_epoch:
-        return given_up
-    if not all(context.is_online(member) for member in cluster.ids if member in isr):
-        return cluster.with_broker(leader, evolve(broker, change=None))
-
-    def handle(cluster: Cluster) -> Cluster:
-        cluster = fenced(cluster, controller, protocol)
-        if cluster.zk.leadership is None or cluster.zk.leadership.partition_epoch != known.partition_epoch:
-            return given_up
-        version = known.partition_epoch + 1
-        written = evolve(known, isr=isr, partition_epoch=version, controller_epoch=context.epoch)
-        after = cluster.with_zk(leadership=written).with_context(controller, leadership=written)
-        after = after.with_broker(leader, evolve(broker, isr=isr, partition_epoch=version, change=None))
-        batch = Batch(controller)
-        batch.tell_metadata(after)
-        return batch.sent(after, protocol)
-
-    return handled(cluster, controller, protocol, handle)
+    answer = isr_answer(cluster.controllers[controller], cluster.brokers[leader], leader, protocol)
+    if answer is not IsrAnswer.WRITE or not _is_version_known(cluster, controller):
+        return None
+    written = _written(cluster, controller, leader, protocol)
+    return None if written is None else written.spending("lost_isr_answers")

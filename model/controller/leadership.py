@@ -33,7 +33,9 @@ def elect_preferred_leader(cluster: Cluster, controller: int, protocol: Controll
     Actor: the controller.
     Enabled: it is free, the request is there, and it knows the topic.
     Effect: the first assigned replica leads if it is live and in the ISR; the request is gone in any case.
-    Source: kafka.controller.KafkaController#onReplicaElection (3.5), which answers ELECTION_NOT_NEEDED where the leader is right.
+    Source: kafka.controller.KafkaController#processReplicaLeaderElection (2.4 to 3.9), which answers
+        ELECTION_NOT_NEEDED where the leader is right, #onReplicaElection (3.5), #onPreferredReplicaElection (0.8.0 to
+        2.2).
     """
     context = cluster.controllers[controller]
     if not cluster.zk.preferred_election or not is_free(context):
@@ -54,7 +56,8 @@ def handle_notification_after_resigning(cluster: Cluster, controller: int) -> Cl
 
     Actor: the controller.
     Enabled: `resign_stops_queue` is off; the notification was there when it resigned.
-    Effect: the notification is gone, and nobody was told. That does harm where a successor is in office, which would have been.
+    Effect: the notification is gone, and nobody was told. That does harm where a successor is in office, which would
+        have been.
     Abstracts: that other events were handled, too; of those this one shows best, as it deletes whatever else fails.
     Source: KAFKA-4447; kafka.controller.IsrChangeNotificationListener (0.10.1), which has no isActive as 0.10.2 has.
     """

@@ -1,6 +1,7 @@
 """The controller's state machine of a partition: four states, the legal edges, and what each edge does.
 
-Source: kafka.controller.PartitionStateMachine#handleStateChange (0.10.2), ZkPartitionStateMachine#doHandleStateChanges (3.5).
+Source: kafka.controller.PartitionStateMachine#handleStateChange (0.10.2), ZkPartitionStateMachine#doHandleStateChanges
+    (3.5).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The rules of the controller and of the brokers that obey it, each a toggle, and how past releases had them."""
+"""The rules of the controller and of the brokers that obey it, each a toggle."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from enum import Enum
 
 import attrs
 
-from model.language.definition import Release, toggle
+from model.language.definition import toggle
 
 
 class StopReplicaEpoch(Enum):
-    """Which leader epoch in StopReplica a broker that knows a leader epoch accepts. A topic that is being deleted overrides it."""
+    """Which leader epoch in StopReplica a broker that knows a leader epoch accepts. A topic that is being deleted
+    overrides it.
+    """
 
     ANY = "any"
     NEWER = "newer"
@@ -24,8 +26,18 @@ class DeadReplicaAtStartup(Enum):
     OFFLINE = "offline"
 
 
+class LastIsrMember(Enum):
+    """Whether the last member of the ISR leaves it when it dies."""
+
+    LEAVES = "leaves"
+    LEAVES_IF_UNCLEAN = "leaves-if-unclean"
+    STAYS = "stays"
+
+
 class ReassignmentOrder(Enum):
-    """In which order the steps of a reassignment run. All but the first are mutants, named after what comes too early."""
+    """In which order the steps of a reassignment run. All but the first are mutants, named after what comes too
+    early.
+    """
 
     PUBLISHED = "published"
     REPLICAS_FIRST = "replicas-first"
@@ -64,126 +76,94 @@ class ControllerProtocol:
     broker_checks_controller_epoch: bool = toggle("brokers refuse requests of deposed controllers (KAFKA-532)")
     zk_write_fenced: bool = toggle("a controller's writes to ZooKeeper fail once another one was elected (KAFKA-6082)")
     zombie_learns_epoch: bool = toggle("a bug: a deposed controller adopts its successor's epoch (KAFKA-1096)")
-    resign_stops_queue: bool = toggle("a controller that has resigned handles no event that was in its queue (KAFKA-4447)")
-    found_self_elected_runs_failover: bool = toggle("a controller that finds itself elected takes over (KAFKA-13407)")
-    leader_and_isr_needs_newer_epoch: bool = toggle("brokers refuse LeaderAndIsr of a leader epoch that is not newer (KAFKA-1188)")
+    resign_stops_queue: bool = toggle(
+        "a controller that has resigned handles no event that was in its queue (KAFKA-4447)"
+    )
+    found_self_elected_runs_failover: bool = toggle(
+        "a controller that tries again and finds itself elected takes over (KAFKA-1387)"
+    )
+    leader_and_isr_needs_newer_epoch: bool = toggle(
+        "brokers refuse LeaderAndIsr of a leader epoch that is not newer (KAFKA-1188)"
+    )
     stop_replica_epoch: StopReplicaEpoch = toggle("which leader epoch StopReplica must have (KAFKA-9539, KAFKA-13972)")
     broker_checks_broker_epoch: bool = toggle("brokers refuse requests meant for an earlier life of theirs (KIP-380)")
-    controller_detects_bounce: bool = toggle("the controller sees that a broker left and came back between two looks (KIP-380)")
-    bounce_updates_partitions: bool = toggle("a broker that left and came back loses leadership and its place in the ISR (KAFKA-18106)")
-    registration_keeps_epoch: bool = toggle("a broker that registers again in the same life keeps its broker epoch (KAFKA-16952)")
-    last_isr_member_stays: bool = toggle("the last member of the ISR stays in it when it dies (KAFKA-1028)")
+    controller_detects_bounce: bool = toggle(
+        "the controller sees that a broker left and came back between two looks (KIP-380)"
+    )
+    bounce_updates_partitions: bool = toggle(
+        "a broker that left and came back loses leadership and its place in the ISR (KAFKA-18106)"
+    )
+    registration_keeps_epoch: bool = toggle(
+        "a broker that registers again in the same life keeps its broker epoch (KAFKA-16952)"
+    )
+    last_isr_member: LastIsrMember = toggle("what the last member of the ISR does when it dies (KAFKA-1028)")
     one_expiry_at_a_time: bool = toggle("brokers that die together leave the ISR one after the other (KAFKA-13173)")
-    epoch_stored_after_role_change: bool = toggle("a broker notes a leader epoch only once it has taken up the role (KAFKA-9769)")
+    epoch_stored_after_role_change: bool = toggle(
+        "a broker notes a leader epoch only once it has taken up the role (KAFKA-9769)"
+    )
+    leaving_leader_told: bool = toggle("a leader that shuts down is told of its successor (KAFKA-7482)")
+    leaving_broker_fetches: bool = toggle(
+        "a bug: a broker that shuts down fetches from its successor, as KRaft's do (KAFKA-14140)"
+    )
     demote_during_shutdown: bool = toggle("a broker that shuts down still gives up leadership when told (KAFKA-14296)")
-    stop_replica_ends_coordination: bool = toggle("a broker whose replica is deleted coordinates no more (KAFKA-4362, KAFKA-9235)")
-    coordinator_checks_epoch: bool = toggle("a coordinator that was elected since ignores a late resignation (KAFKA-10614)")
+    stop_replica_ends_coordination: bool = toggle(
+        "a broker whose replica is deleted coordinates no more (KAFKA-4362, KAFKA-9235)"
+    )
+    coordinator_checks_epoch: bool = toggle(
+        "a coordinator that was elected since ignores a late resignation (KAFKA-10614)"
+    )
     isr_path: IsrPath = toggle("how a leader changes the ISR (KIP-497)")
-    ahead_of_controller_error: AheadOfController = toggle("how a controller fails a leader that knows newer epochs (KAFKA-14154)")
-    metadata_follows_epoch_bumps: bool = toggle("metadata of a reassigned partition has its newest leader epoch (KAFKA-9212)")
+    fence_fetch: bool = toggle("a leader serves only followers of its leader epoch (KIP-320)")
+    controller_rejects_ineligible: bool = toggle(
+        "the controller refuses an ISR with a member that is not live or shuts down (KIP-841)"
+    )
+    repeated_change_succeeds: bool = toggle(
+        "a controller that is asked for the ISR that there is answers with it (KIP-497)"
+    )
+    ahead_of_controller_error: AheadOfController = toggle(
+        "how a controller fails a leader that knows newer epochs (KAFKA-14154)"
+    )
+    metadata_follows_epoch_bumps: bool = toggle(
+        "metadata of a reassigned partition has its newest leader epoch (KAFKA-9212)"
+    )
     leader_forgets_removed: bool = toggle("a leader forgets replicas that the assignment no longer names (KAFKA-1097)")
-    isr_repair_unassigned: bool = toggle("a leader takes members out of the ISR that the assignment does not name (KAFKA-9672)")
+    isr_repair_unassigned: bool = toggle(
+        "a leader takes members out of the ISR that the assignment does not name (KAFKA-9672)"
+    )
     reassignment_order: ReassignmentOrder = toggle("the order of a reassignment's steps")
-    cancel_moves_leader_first: bool = toggle("an overridden reassignment moves leadership off a replica before it stops it (KAFKA-14808)")
-    resume_requires_alive: bool = toggle("a bug: a new controller drops a reassignment to a dead broker (KAFKA-4214)")
+    cancel_moves_leader_first: bool = toggle(
+        "an overridden reassignment moves leadership off a replica before it stops it (KAFKA-14808)"
+    )
+    reassignment_requires_alive: bool = toggle(
+        "a bug: a controller drops a reassignment that leads to a dead broker (KAFKA-4214)"
+    )
+    reassignment_overridable: bool = toggle("another reassignment may be asked for while one goes on (KIP-455)")
     completion: Completion = toggle("when a reassignment may complete (KAFKA-15665, KAFKA-19975)")
-    offline_to_ineligible_allowed: bool = toggle("an offline replica may be declared ineligible for deletion (KAFKA-8237)")
-    failed_deletion_becomes_ineligible: bool = toggle("a replica whose deletion fails is declared ineligible, so that it is retried")
+    offline_to_ineligible_allowed: bool = toggle(
+        "an offline replica may be declared ineligible for deletion (KAFKA-8237)"
+    )
+    failed_deletion_becomes_ineligible: bool = toggle(
+        "a replica whose deletion fails is declared ineligible, so that it is retried"
+    )
     resume_deletion_on_failover: bool = toggle("a new controller goes on with deletions (KAFKA-1681)")
-    offline_without_leadership: bool = toggle("a replica of a partition without leadership can be taken offline (KAFKA-6650)")
-    dead_replica_at_startup: DeadReplicaAtStartup = toggle("what a new controller does with replicas on dead brokers (KAFKA-3143)")
-    dead_broker_blocks_deletion: bool = toggle("a deletion waits for every broker that hosts a replica, as all releases with ZooKeeper do")
-    added_partitions_taken_back: bool = toggle("partitions that are added to a topic during its deletion are taken back (KAFKA-6612)")
+    offline_without_leadership: bool = toggle(
+        "a replica of a partition without leadership can be taken offline (KAFKA-6650)"
+    )
+    dead_replica_at_startup: DeadReplicaAtStartup = toggle(
+        "what a new controller does with replicas on dead brokers (KAFKA-3143)"
+    )
+    dead_broker_blocks_deletion: bool = toggle(
+        "a deletion waits for every broker that hosts a replica, as all releases with ZooKeeper do"
+    )
+    added_partitions_taken_back: bool = toggle(
+        "partitions that are added to a topic during its deletion are taken back (KAFKA-6612)"
+    )
     topic_ids: bool = toggle("brokers tell a topic from an earlier one of the same name (KIP-516)")
-    stray_replaced: bool = toggle("a broker replaces the log of an earlier topic, rather than refuse the new one (KAFKA-14616)")
+    stray_replaced: bool = toggle(
+        "a broker replaces the log of an earlier topic, rather than refuse the new one (KAFKA-14616)"
+    )
     unclean_election: bool = toggle("a replica outside the ISR may be elected where no member is alive: a setting")
-    election_type_checked: bool = toggle("asked for a preferred leader, the controller holds no unclean election (KAFKA-13162)")
+    election_type_checked: bool = toggle(
+        "asked for a preferred leader, the controller holds no unclean election (KAFKA-13162)"
+    )
     update_metadata: bool = toggle("the metadata that brokers serve to clients is part of the model")
-
-
-REPAIRED = ControllerProtocol(
-    broker_checks_controller_epoch=True,
-    zk_write_fenced=True,
-    zombie_learns_epoch=False,
-    resign_stops_queue=True,
-    found_self_elected_runs_failover=True,
-    leader_and_isr_needs_newer_epoch=True,
-    stop_replica_epoch=StopReplicaEpoch.NEWER_OR_EQUAL,
-    broker_checks_broker_epoch=True,
-    controller_detects_bounce=True,
-    bounce_updates_partitions=True,
-    registration_keeps_epoch=False,
-    last_isr_member_stays=True,
-    one_expiry_at_a_time=True,
-    epoch_stored_after_role_change=True,
-    demote_during_shutdown=True,
-    stop_replica_ends_coordination=True,
-    coordinator_checks_epoch=True,
-    isr_path=IsrPath.ZOOKEEPER,
-    ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
-    metadata_follows_epoch_bumps=True,
-    leader_forgets_removed=True,
-    isr_repair_unassigned=True,
-    reassignment_order=ReassignmentOrder.PUBLISHED,
-    cancel_moves_leader_first=True,
-    resume_requires_alive=False,
-    completion=Completion.TARGET_IN_ISR,
-    offline_to_ineligible_allowed=True,
-    failed_deletion_becomes_ineligible=True,
-    resume_deletion_on_failover=True,
-    offline_without_leadership=True,
-    dead_replica_at_startup=DeadReplicaAtStartup.OFFLINE,
-    dead_broker_blocks_deletion=True,
-    added_partitions_taken_back=True,
-    topic_ids=True,
-    stray_replaced=True,
-    unclean_election=False,
-    election_type_checked=True,
-    update_metadata=False,
-)
-"""Every known fix, also those that no release with ZooKeeper got; leaders write the ISR themselves, as most of those releases have it."""
-
-KAFKA_3_5 = attrs.evolve(REPAIRED, isr_path=IsrPath.ALTER_PARTITION, cancel_moves_leader_first=False, stray_replaced=False)
-KAFKA_2_3 = attrs.evolve(
-    KAFKA_3_5,
-    stop_replica_epoch=StopReplicaEpoch.ANY,
-    epoch_stored_after_role_change=False,
-    stop_replica_ends_coordination=False,
-    coordinator_checks_epoch=False,
-    isr_path=IsrPath.ZOOKEEPER,
-    metadata_follows_epoch_bumps=False,
-    isr_repair_unassigned=False,
-    topic_ids=False,
-)
-KAFKA_2_0 = attrs.evolve(
-    KAFKA_2_3,
-    zk_write_fenced=False,
-    found_self_elected_runs_failover=False,
-    broker_checks_broker_epoch=False,
-    controller_detects_bounce=False,
-    offline_to_ineligible_allowed=False,
-    dead_replica_at_startup=DeadReplicaAtStartup.INELIGIBLE,
-)
-KAFKA_0_10_2 = attrs.evolve(
-    KAFKA_2_0,
-    last_isr_member_stays=False,
-    stop_replica_ends_coordination=True,
-    offline_without_leadership=False,
-    added_partitions_taken_back=False,
-    unclean_election=True,
-)
-
-PRESETS = {
-    "repaired": REPAIRED,
-    "kafka-3.5": KAFKA_3_5,
-    "kafka-2.3": KAFKA_2_3,
-    "kafka-2.0": KAFKA_2_0,
-    "kafka-0.10.2": KAFKA_0_10_2,
-}
-RELEASES = {
-    "kafka-0.10.2": Release("0.10.2.0", "zookeeper"),
-    "kafka-2.0": Release("2.0.0", "zookeeper"),
-    "kafka-2.3": Release("2.3.0", "zookeeper"),
-    "kafka-3.5": Release("3.5.0", "zookeeper"),
-}
-LAST_RELEASES = {"zookeeper": "3.9"}

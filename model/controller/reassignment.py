@@ -6,7 +6,7 @@
 | tell assignment | 2 | A1 | next leader epoch, LeaderAndIsr to all of them |
 | start replicas | 3 | A2 | new replicas become `NEW` |
 | (wait) | 4 | | until the replicas of the target are in the ISR |
-| move leader | 5, 6, 7 | B1, B2, B3 | new replicas become `ONLINE`; a leader in the target, or the next leader epoch, to the target |
+| move leader | 5, 6, 7 | B1, B2, B3 | new replicas become `ONLINE`; a leader in the target, or the next epoch |
 | stop replicas | 8 | B4 | removed replicas become `OFFLINE` and leave the ISR |
 | delete replicas | 9 | B5 | removed replicas become `NON_EXISTENT` and delete their logs |
 | narrow assignment | 10 | B6 | assignment in ZooKeeper = target |
@@ -38,8 +38,13 @@ from model.language.domain import OneOf, evolve
 
 BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT, Step.START_REPLICAS)
 END = (
-    Step.MOVE_LEADER, Step.STOP_REPLICAS, Step.DELETE_REPLICAS, Step.NARROW_ASSIGNMENT, Step.CLOSE_REASSIGNMENT, Step.TELL_METADATA,
-)  # fmt: skip
+    Step.MOVE_LEADER,
+    Step.STOP_REPLICAS,
+    Step.DELETE_REPLICAS,
+    Step.NARROW_ASSIGNMENT,
+    Step.CLOSE_REASSIGNMENT,
+    Step.TELL_METADATA,
+)
 
 _PUBLISHED = (BEGINNING, END)
 _MOVE, _STOP, _DELETE, _NARROW, _CLOSE, _TELL = END
@@ -69,7 +74,8 @@ def ordered(target: Iterable[int], others: Iterable[int]) -> tuple[int, ...]:
 def is_complete(reassignment: Reassignment, isr: frozenset[int], rule: Completion) -> bool:
     """Whether enough replicas are in the ISR for the reassignment to complete.
 
-    Source: kafka.controller.KafkaController#isReassignmentComplete (3.5, ZooKeeper); PartitionReassignmentReplicas (3.5, 3.8, KRaft).
+    Source: kafka.controller.KafkaController#isReassignmentComplete (3.5, ZooKeeper); PartitionReassignmentReplicas
+        (3.5, 3.8, KRaft).
     """
     if not all(replica in isr for replica in reassignment.adding):
         return False
@@ -81,7 +87,8 @@ def is_complete(reassignment: Reassignment, isr: frozenset[int], rule: Completio
 
 
 def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Go on with the reassignment that the controller knows: from the start, or with its end if enough replicas are in the ISR.
+    """Go on with the reassignment that the controller knows: from the start, or with its end if enough replicas are in
+    the ISR.
 
     Deletion has to wait meanwhile.
     """
@@ -91,8 +98,25 @@ def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cl
     return cluster.with_context(controller, step=(end if complete else beginning)[0], deletion_halted=True)
 
 
+def begin(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Begin with the reassignment that the controller knows, or go on with it after a fail-over; until KAFKA-4214 drop
+    it if it leads to a broker that is not live.
+
+    Source: kafka.controller.KafkaController#initiateReassignReplicasForTopicPartition (0.10.0, 0.10.1).
+    """
+    context = cluster.controllers[controller]
+    if protocol.reassignment_requires_alive and not all(
+        context.is_online(replica) for replica in context.reassignment.target
+    ):
+        return (
+            fenced(cluster, controller, protocol).with_zk(reassignment=None).with_context(controller, reassignment=None)
+        )
+    return go_on(cluster, controller, protocol)
+
+
 def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
-    """Take up a reassignment; one that was going on is overridden, and replicas that only that one wanted are stopped at once.
+    """Take up a reassignment; one that was going on is overridden, and replicas that only that one wanted are stopped
+    at once.
 
     Source: kafka.controller.KafkaController#updateCurrentReassignment (3.5).
     """
@@ -101,14 +125,16 @@ def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, prot
     unneeded = [replica for replica in context.assignment if replica not in wanted]
     cluster = cluster.with_context(controller, reassignment=reassignment)
     if unneeded:
-        cluster = fenced(cluster, controller, protocol).with_zk(assignment=wanted).with_context(controller, assignment=wanted)
+        cluster = (
+            fenced(cluster, controller, protocol).with_zk(assignment=wanted).with_context(controller, assignment=wanted)
+        )
         leads = context.leadership is not None and context.leadership.leader in unneeded
         if leads and protocol.cancel_moves_leader_first:
             cluster = move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.OFFLINE)
         cluster = stop_replicas(cluster, controller, unneeded, protocol)
         cluster = delete_replicas(cluster, controller, unneeded, protocol)
         cluster = cluster.with_context(controller, assignment=wanted)
-    return go_on(cluster, controller, protocol)
+    return begin(cluster, controller, protocol)
 
 
 def removed_replicas(cluster: Cluster, controller: int) -> list[int]:
@@ -138,7 +164,8 @@ def delete_replicas(cluster: Cluster, controller: int, replicas: list[int], prot
 def tell_assignment(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
     """Write the next leader epoch and send it, with the assignment in memory, to all replicas of that.
 
-    Source: kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (3.5); until KAFKA-9212 the context kept the old epoch.
+    Source: kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (3.5); until KAFKA-9212 the context kept
+        the old epoch.
     """
     bumped = bump_leader_epoch(cluster, controller)
     if bumped is None:
@@ -169,7 +196,9 @@ def move_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol)
 
 
 def _note_fewer_copies(cluster: Cluster, before: Leadership | None, target_size: int, min_isr: int) -> Cluster:
-    """Note it if the removed replicas have left an ISR smaller than the one before, min.insync.replicas and the target all allow."""
+    """Note it if the removed replicas have left an ISR smaller than the one before, min.insync.replicas and the target
+    all allow.
+    """
     after = cluster.zk.leadership
     if before is None or after is None or len(after.isr) >= min(min_isr, target_size, len(before.isr)):
         return cluster
@@ -184,7 +213,11 @@ def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, proto
     match step:
         case Step.UPDATE_ASSIGNMENT:
             wider = ordered(reassignment.target, context.assignment)
-            return fenced(cluster, controller, protocol).with_zk(assignment=wider).with_context(controller, assignment=wider)
+            return (
+                fenced(cluster, controller, protocol)
+                .with_zk(assignment=wider)
+                .with_context(controller, assignment=wider)
+            )
         case Step.TELL_ASSIGNMENT:
             return tell_assignment(cluster, controller, protocol)
         case Step.START_REPLICAS:
@@ -217,19 +250,26 @@ def targets(bounds: ControllerBounds) -> OneOf:
 
 
 @action(actor="admin", needs=lambda bounds: bounds.reassignments, target=targets)
-def request_reassignment(cluster: Cluster, target: tuple[int, ...]) -> Cluster | None:
+def request_reassignment(cluster: Cluster, target: tuple[int, ...], protocol: ControllerProtocol) -> Cluster | None:
     """Somebody asks to reassign the partition, or to reassign it elsewhere while a reassignment goes on.
 
     Actor: an admin client.
-    Enabled: the target is not what there is or what is asked for already; a reassignment that goes on can be overridden while the
-        controller, which takes the request, is free; within the budget.
+    Enabled: the target is not what there is or what is asked for already; since KIP-455 a reassignment that goes on can
+        be overridden while the controller, which takes the request, is free; within the budget.
     Effect: the request is in ZooKeeper, with the replicas that there were before the first one.
     Source: kafka.controller.KafkaController#processApiPartitionReassignment, ReplicaAssignment#reassignTo (3.5).
     """
     current, assignment = cluster.zk.reassignment, cluster.zk.assignment
-    if not assignment or cluster.zk.deletion or assignment == target or (current is not None and current.target == target):
+    if (
+        not assignment
+        or cluster.zk.deletion
+        or assignment == target
+        or (current is not None and current.target == target)
+    ):
         return None
     owner = cluster.zk.controller
+    if current is not None and not protocol.reassignment_overridable:
+        return None
     if current is not None and (owner is None or not is_free(cluster.controllers[owner])):
         return None
     request = Reassignment(target, frozenset(assignment) if current is None else current.origin)
@@ -242,7 +282,8 @@ def notice_reassignment(cluster: Cluster, controller: int, protocol: ControllerP
     """A controller learns of a reassignment that it does not know.
 
     Actor: the controller.
-    Enabled: it is free and knows the partition's leadership, and the request in ZooKeeper is another than the one that it knows.
+    Enabled: it is free and knows the partition's leadership, and the request in ZooKeeper is another than the one that
+        it knows.
     Effect: the procedure begins; for a topic that is being deleted the request is removed.
     Source: kafka.controller.KafkaController#maybeTriggerPartitionReassignment, #onPartitionReassignment (3.5).
     """
@@ -250,7 +291,12 @@ def notice_reassignment(cluster: Cluster, controller: int, protocol: ControllerP
     if request is None or not is_free(context) or context.leadership is None or request == context.reassignment:
         return None
     if context.deleting:
-        return handled(cluster, controller, protocol, lambda before: fenced(before, controller, protocol).with_zk(reassignment=None))
+        return handled(
+            cluster,
+            controller,
+            protocol,
+            lambda before: fenced(before, controller, protocol).with_zk(reassignment=None),
+        )
     return handled(cluster, controller, protocol, lambda before: supplant(before, controller, request, protocol))
 
 
@@ -261,7 +307,8 @@ def notice_caught_up_replicas(cluster: Cluster, controller: int, protocol: Contr
     Actor: the controller.
     Enabled: it is free, a reassignment that it knows goes on, and the ISR allows to complete it.
     Effect: it remembers leader and ISR, and the end of the procedure begins.
-    Source: kafka.controller.KafkaController#maybeCompleteReassignment (3.5); ReassignedPartitionsIsrChangeListener (0.10.2).
+    Source: kafka.controller.KafkaController#maybeCompleteReassignment (3.5); ReassignedPartitionsIsrChangeListener
+        (0.10.2).
     """
     context, leadership = cluster.controllers[controller], cluster.zk.leadership
     if context.reassignment is None or not is_free(context) or leadership is None:

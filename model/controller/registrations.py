@@ -13,7 +13,9 @@ from model.log import brokers
 def died(cluster: Cluster, broker: int) -> Cluster:
     """The process is gone, and so is its session with ZooKeeper; the log stays."""
     before = cluster.brokers[broker]
-    after = evolve(without_role(before), running=False, leaving=False, controller_epoch=0, metadata=None, resigning=None)
+    after = evolve(
+        without_role(before), running=False, leaving=False, controller_epoch=0, metadata=None, resigning=None
+    )
     return cluster.with_broker(broker, after).with_zk(registrations=replaced(cluster.zk.registrations, broker, None))
 
 
@@ -92,9 +94,10 @@ def register_broker_again(cluster: Cluster, broker: int, protocol: ControllerPro
 
     Actor: the broker.
     Enabled: it runs and is not registered.
-    Effect: it is registered under its next broker epoch, as its new node in ZooKeeper is given one; or under the one that it had, as KRaft
-        has it since KAFKA-16952.
-    Source: kafka.controller.KafkaController#processRegisterBrokerAndReelect (3.5); ClusterControlManager#registerBroker (3.9).
+    Effect: it is registered under its next broker epoch, as its new node in ZooKeeper is given one; or under the one
+        that it had, as KRaft has it since KAFKA-16952.
+    Source: kafka.controller.KafkaController#processRegisterBrokerAndReelect (3.5); ClusterControlManager#registerBroker
+        (3.9).
     """
     if not cluster.brokers[broker].running or cluster.zk.registrations[broker] is not None:
         return None

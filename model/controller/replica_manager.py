@@ -19,8 +19,8 @@ def receive(cluster: Cluster, controller: int, broker: int, protocol: Controller
     Actor: the broker.
     Enabled: it runs, and there is one. A controller keeps sending to a broker that is down until it learns of that.
     Effect: the request is obeyed or refused; one to delete the replica of a topic that goes away is answered.
-    Source: kafka.server.KafkaApis#handleLeaderAndIsrRequest, #handleStopReplicaRequest, #handleUpdateMetadataRequest, #isBrokerEpochStale
-        (3.5); kafka.server.ReplicaManager (3.5).
+    Source: kafka.server.KafkaApis#handleLeaderAndIsrRequest, #handleStopReplicaRequest, #handleUpdateMetadataRequest,
+        #isBrokerEpochStale (3.5); kafka.server.ReplicaManager (3.5).
     """
     queue = cluster.queues[controller][broker]
     if not queue or not cluster.brokers[broker].running:
@@ -54,20 +54,33 @@ def obeyed(cluster: Cluster, controller: int, broker: int, request: Request, pro
 
 
 def _answered(cluster: Cluster, controller: int, broker: int, request: Request, answer: Answer) -> Cluster:
-    """The broker's answer, if the controller that asked still waits for it."""
-    if request.kind is not Kind.STOP_REPLICA or not request.delete or request.leader_epoch != DURING_DELETION:
+    """The broker's answer to StopReplica with delete, if it arrives while the controller deletes the topic, whatever
+    it was sent for.
+
+    Source: kafka.controller.AbstractControllerBrokerRequestBatch#sendStopReplicaRequests (2.6 to 3.9), whose callback
+        asks for isTopicDeletionInProgress when the answer arrives.
+    """
+    if request.kind is not Kind.STOP_REPLICA or not request.delete:
         return cluster
     context = cluster.controllers[controller]
-    if not context.active or context.epoch != request.controller_epoch:
+    if not context.active or context.epoch != request.controller_epoch or not context.deletion_begun:
         return cluster
     return cluster.with_context(controller, answers=replaced(context.answers, broker, answer))
 
 
-def _took_role(broker: Broker, me: int, request: Request, committed: bool, protocol: ControllerProtocol) -> Broker | None:
+def _took_role(
+    broker: Broker, me: int, request: Request, committed: bool, protocol: ControllerProtocol
+) -> Broker | None:
     """The broker as leader or follower, or None where it refuses.
 
-    Coordinators move with leadership: a new leader loads the state of groups or transactions, a new follower forgets it.
-    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, kafka.cluster.Partition#makeLeader, #makeFollower,
+    Without a leader to follow, nothing changes but that there is a log: whoever leads goes on in its old leader epoch.
+    A broker that shuts down starts no fetcher. Coordinators move with leadership: a new leader loads the state of
+    groups or transactions, a new follower forgets it.
+
+    Abstracts: that the named leader may be missing in the broker's own list of live brokers; since 3.3 the check of the
+        partition epoch, which within a topic is never older where the leader epoch is newer.
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeFollowers (0.8.2 to 3.9),
+        kafka.cluster.Partition#makeLeader, #makeFollower (0.8.2 to 3.9),
         kafka.server.RequestHandlerHelper#onLeadershipChange (3.5).
     """
     if protocol.leader_and_isr_needs_newer_epoch and request.leader_epoch <= broker.leader_epoch:
@@ -79,29 +92,38 @@ def _took_role(broker: Broker, me: int, request: Request, committed: bool, proto
         return None
     if broker.log is None or (is_stray and protocol.topic_ids):
         broker = evolve(broker, log=request.topic_id, complete=not committed)
+    if request.leader is None:
+        return broker
     broker = evolve(broker, leader=request.leader, leader_epoch=request.leader_epoch, topic_id=request.topic_id)
     broker = evolve(broker, change=None)
     if request.leader == me:
         coordinates = broker.coordinates or broker.role is not Role.LEADER
         replicas = request.replicas if protocol.leader_forgets_removed else request.replicas | broker.replicas
-        broker = evolve(broker, role=Role.LEADER, isr=request.isr, replicas=replicas, partition_epoch=request.partition_epoch)
+        broker = evolve(
+            broker, role=Role.LEADER, isr=request.isr, replicas=replicas, partition_epoch=request.partition_epoch
+        )
         return evolve(broker, coordinates=coordinates)
     if broker.role is Role.LEADER and broker.leaving and not protocol.demote_during_shutdown:
         return broker
-    return evolve(broker, role=Role.FOLLOWER, isr=frozenset(), replicas=frozenset(), partition_epoch=0, coordinates=False)
+    role = Role.STOPPED if broker.leaving and not protocol.leaving_broker_fetches else Role.FOLLOWER
+    return evolve(broker, role=role, isr=frozenset(), replicas=frozenset(), partition_epoch=0, coordinates=False)
 
 
 def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> Broker | None:
     """The broker without its replica, or with one that fetches no more, or None where it refuses.
 
-    A leader that is told to stop without deleting stays leader: only its fetchers would be stopped. One that deletes its replica will get
-    no LeaderAndIsr to tell it that it coordinates no more, so that StopReplica has to.
-    Source: kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2);
+    A leader that is told to stop without deleting stays leader: only its fetchers would be stopped. One that deletes
+    its replica will get no LeaderAndIsr to tell it that it coordinates no more, so that StopReplica has to. Source:
+    kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2);
         kafka.server.KafkaApis#handleStopReplicaRequest (3.5).
     """
     epoch, known = request.leader_epoch, broker.leader_epoch
     if epoch > NO_EPOCH and broker.role is not Role.NONE:
-        refused = {StopReplicaEpoch.ANY: False, StopReplicaEpoch.NEWER: epoch <= known, StopReplicaEpoch.NEWER_OR_EQUAL: epoch < known}
+        refused = {
+            StopReplicaEpoch.ANY: False,
+            StopReplicaEpoch.NEWER: epoch <= known,
+            StopReplicaEpoch.NEWER_OR_EQUAL: epoch < known,
+        }
         if refused[protocol.stop_replica_epoch]:
             return None
     if request.delete:
@@ -116,8 +138,8 @@ def fail_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: 
 
     Actor: the broker.
     Enabled: it runs, and the next request is a LeaderAndIsr of a newer leader epoch for it; within the budget.
-    Effect: it is not registered any more, and keeps its role; until KAFKA-9769 it has noted the new epoch all the same, and with that it
-        neither leads nor follows.
+    Effect: it is not registered any more, and keeps its role; until KAFKA-9769 it has noted the new epoch all the same,
+        and with that it neither leads nor follows.
     Source: kafka.cluster.Partition#makeFollower, kafka.server.ReplicaManager#makeFollowers (2.6).
     """
     queue = cluster.queues[controller][broker]
@@ -125,7 +147,11 @@ def fail_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: 
     if not cluster.is_registered(broker) or not queue or queue[0].kind is not Kind.LEADER_AND_ISR:
         return None
     request = queue[0]
-    if request.broker_epoch != before.epoch or request.leader_epoch <= before.leader_epoch or broker not in request.replicas:
+    if (
+        request.broker_epoch != before.epoch
+        or request.leader_epoch <= before.leader_epoch
+        or broker not in request.replicas
+    ):
         return None
     cluster = cluster.with_queue(controller, broker, queue[1:]).spending("failed_role_changes")
     cluster = cluster.with_zk(registrations=replaced(cluster.zk.registrations, broker, None))
@@ -135,13 +161,17 @@ def fail_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: 
 
 
 @action(actor="broker", needs=lambda bounds: bounds.late_resignations, controller=controllers, broker=brokers)
-def delete_replica_and_resign_late(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
+def delete_replica_and_resign_late(
+    cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol
+) -> Cluster | None:
     """A coordinator deletes its replica, and its resignation is delayed.
 
     Actor: the broker.
-    Enabled: it runs and coordinates, and the next request is a StopReplica with delete that it obeys; within the budget.
+    Enabled: it runs and coordinates, and the next request is a StopReplica with delete that it obeys; within the
+        budget.
     Effect: the replica is gone, and the broker coordinates until it resigns.
-    Source: kafka.server.KafkaApis#handleStopReplicaRequest (2.8), which resigns outside of the lock that orders changes of leadership.
+    Source: kafka.server.KafkaApis#handleStopReplicaRequest (2.8), which resigns outside of the lock that orders changes
+        of leadership.
     """
     queue, before = cluster.queues[controller][broker], cluster.brokers[broker]
     if not queue or not before.coordinates or not before.running or not queue[0].delete:
@@ -150,7 +180,9 @@ def delete_replica_and_resign_late(cluster: Cluster, controller: int, broker: in
     if after.brokers[broker].log is not None:
         return None
     epoch = max(NO_EPOCH, queue[0].leader_epoch)
-    return after.with_broker(broker, evolve(after.brokers[broker], coordinates=True, resigning=epoch)).spending("late_resignations")
+    return after.with_broker(broker, evolve(after.brokers[broker], coordinates=True, resigning=epoch)).spending(
+        "late_resignations"
+    )
 
 
 @action(actor="broker", needs=lambda bounds: bounds.late_resignations, broker=brokers)

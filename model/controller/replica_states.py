@@ -1,6 +1,7 @@
 """The controller's state machine of a replica: seven states, the legal edges, and what each edge does.
 
-Source: kafka.controller.ReplicaStateMachine#handleStateChange (0.10.2), ZkReplicaStateMachine#doHandleStateChanges (3.5).
+Source: kafka.controller.ReplicaStateMachine#handleStateChange (0.10.2), ZkReplicaStateMachine#doHandleStateChanges
+    (3.5).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _TAKE_OFFLINE = (
     Effect(Does.LEAVE_ISR_AND_WRITE, when=When.IN_ISR),
     Effect(Does.LEADER_AND_ISR, To.OTHER_REPLICAS, When.KNOWN_AND_NOT_DELETING),
     Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS, When.KNOWN_AND_NOT_DELETING),
-    Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_UNKNOWN),
+    Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_UNKNOWN, since="2.3.0"),
 )
 
 EDGES: tuple[Edge, ...] = (
@@ -62,8 +63,8 @@ EDGES_BEFORE_2_3 = tuple(edge for edge in EDGES if edge.since != "2.3.0")
 def change(before: ReplicaState, after: ReplicaState, edges: tuple[Edge, ...] = EDGES) -> Edge | Illegal:
     """What taking a replica from one state to another means, or that it is illegal.
 
-    A replica in `ONLINE` that was `NEW` keeps quiet: the election of its partition tells it. One that leads its partition cannot become
-    `NEW` (`can_become_new`).
+    A replica in `ONLINE` that was `NEW` keeps quiet: the election of its partition tells it. One that leads its
+    partition cannot become `NEW` (`can_become_new`).
     """
     return find(edges, before, after)
 
@@ -84,11 +85,12 @@ class Left:
 def leave_isr(replica: int, leader: int | None, isr: frozenset[int], *, last_stays: bool = True) -> Left | None:
     """Leader and ISR without a replica, or None where it is not in the ISR and nothing is written.
 
-    The last member stays in the ISR (`last_stays`), as nobody else could lead. If the replica led, nobody does: electing is the partitions'
-    machine's. What is written gets the next leader epoch, even when a follower leaves.
+    The last member stays in the ISR (`last_stays`), as nobody else could lead. If the replica led, nobody does:
+    electing is the partitions' machine's. What is written gets the next leader epoch, even when a follower leaves.
 
-    Source: kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.5); KafkaController#removeReplicaFromIsr (0.10.2), where
-        the last member leaves an empty ISR if unclean election is enabled.
+    Source: kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.5);
+        kafka.controller.KafkaController#removeReplicaFromIsr (0.8.0 to 1.0): until 0.8.1 the last member leaves, from
+        0.8.2 to 1.0 if unclean election is enabled.
     """
     if replica not in isr:
         return None
@@ -96,7 +98,8 @@ def leave_isr(replica: int, leader: int | None, isr: frozenset[int], *, last_sta
 
 
 def at_startup(is_live: bool) -> ReplicaState:
-    """The state that a new controller gives an assigned replica; then it moves live ones to `ONLINE` and, since 2.3, others to `OFFLINE`.
+    """The state that a new controller gives an assigned replica; then it moves live ones to `ONLINE` and, since 2.3,
+    others to `OFFLINE`.
 
     Source: kafka.controller.ReplicaStateMachine#initializeReplicaState.
     """

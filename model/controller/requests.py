@@ -1,4 +1,5 @@
-"""Requests of one pass of a controller, collected and sent: at most one of each kind for each broker, the last word wins.
+"""Requests of one pass of a controller, collected and sent: at most one of each kind for each broker, the last word
+wins.
 
 Source: kafka.controller.AbstractControllerBrokerRequestBatch (3.5).
 """
@@ -35,7 +36,12 @@ class Batch:
         """LeaderAndIsr to replicas, and UpdateMetadata to every live broker."""
         context = cluster.controllers[self._controller]
         request = _request(Kind.LEADER_AND_ISR, context, leadership.leader, leadership.leader_epoch)
-        request = evolve(request, partition_epoch=leadership.partition_epoch, isr=leadership.isr, replicas=frozenset(context.assignment))
+        request = evolve(
+            request,
+            partition_epoch=leadership.partition_epoch,
+            isr=leadership.isr,
+            replicas=frozenset(context.assignment),
+        )
         for replica in replicas:
             self._leader_and_isr[replica] = request
         self.tell_metadata(cluster)
@@ -45,11 +51,17 @@ class Batch:
         context = cluster.controllers[self._controller]
         if context.leadership is None:
             return
-        leader, epoch = (None, DURING_DELETION) if context.deleting else (context.leadership.leader, context.leadership.leader_epoch)
+        leader, epoch = (
+            (None, DURING_DELETION)
+            if context.deleting
+            else (context.leadership.leader, context.leadership.leader_epoch)
+        )
         self._metadata = _request(Kind.UPDATE_METADATA, context, leader, epoch)
 
     def stop(self, cluster: Cluster, replica: int, *, delete: bool) -> None:
-        """StopReplica to one replica, with the leader epoch that the controller knows; a topic that goes away overrides it."""
+        """StopReplica to one replica, with the leader epoch that the controller knows; a topic that goes away overrides
+        it.
+        """
         context = cluster.controllers[self._controller]
         known = NO_EPOCH if context.leadership is None else context.leadership.leader_epoch
         already = replica in self._stop and self._stop[replica].delete

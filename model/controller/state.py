@@ -1,8 +1,10 @@
-"""The whole state: ZooKeeper, controllers with contexts of their own, brokers, requests on their way, and what properties remember.
+"""The whole state: ZooKeeper, controllers with contexts of their own, brokers, requests on their way, and what
+properties remember.
 
-One topic with one partition. Controllers are brokers that host none of its replicas, so that a controller can crash without a replica.
-Logs are abstracted to two facts: the topic that a log belongs to, and whether it holds every committed record. Time is abstracted:
-what a time-out would trigger may happen at any moment. Epochs count from 0, and -1 is "none".
+One topic with one partition. Controllers are brokers that host none of its replicas, so that a controller can crash
+without a replica. Logs are abstracted to two facts: the topic that a log belongs to, and whether it holds every
+committed record. Time is abstracted: what a time-out would trigger may happen at any moment. Epochs count from 0, and
+-1 is "none".
 """
 
 from __future__ import annotations
@@ -22,7 +24,18 @@ from model.controller.replica_states import ReplicaState
 from model.controller.replica_states import change as change_replica
 from model.controller.transitions import Illegal
 from model.controller.zookeeper import Leadership, ZooKeeper
-from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    evolve,
+    records,
+    replaced,
+    within,
+)
 from model.log import NO_EPOCH
 
 
@@ -37,6 +50,7 @@ class Spent:
     controller_crashes: int = within(lambda bounds: Integers(0, bounds.controller_crashes))
     depositions: int = within(lambda bounds: Integers(0, bounds.depositions))
     lost_answers: int = within(lambda bounds: Integers(0, bounds.lost_answers))
+    lost_isr_answers: int = within(lambda bounds: Integers(0, bounds.lost_isr_answers))
     failed_role_changes: int = within(lambda bounds: Integers(0, bounds.failed_role_changes))
     late_resignations: int = within(lambda bounds: Integers(0, bounds.late_resignations))
     reorderings: int = within(lambda bounds: Integers(0, bounds.reorderings))
@@ -75,10 +89,14 @@ class IllegalEdge:
 
 ILLEGAL_EDGES = tuple(
     IllegalEdge(machine, before.value, after.value)
-    for machine, states, change in (("replica", ReplicaState, change_replica), ("partition", PartitionState, change_partition))
+    for machine, states, change in (
+        ("replica", ReplicaState, change_replica),
+        ("partition", PartitionState, change_partition),
+    )
     for before in states
     for after in states
-    if isinstance(change(before, after), Illegal) or (before.value, after.value) == ("OfflineReplica", "ReplicaDeletionIneligible")
+    if isinstance(change(before, after), Illegal)
+    or (before.value, after.value) == ("OfflineReplica", "ReplicaDeletionIneligible")
 )
 """All of them; one is illegal until 2.3 only."""
 
@@ -105,11 +123,16 @@ class Cluster:
     """The whole state. `queues` holds what each controller has sent to each broker, oldest first."""
 
     zk: ZooKeeper = within(ZooKeeper)
-    controllers: tuple[Context, ...] = within(lambda bounds: ArrayOf(records(Context)(bounds), bounds.controllers, "c", "controllers"))
+    controllers: tuple[Context, ...] = within(
+        lambda bounds: ArrayOf(records(Context)(bounds), bounds.controllers, "c", "controllers")
+    )
     brokers: tuple[Broker, ...] = within(per_broker(records(Broker)))
     queues: tuple[tuple[tuple[Request, ...], ...], ...] = within(
         lambda bounds: ArrayOf(
-            per_broker(SequenceOf(records(Request)(bounds), bounds.queue_length_max))(bounds), bounds.controllers, "c", "controllers"
+            per_broker(SequenceOf(records(Request)(bounds), bounds.queue_length_max))(bounds),
+            bounds.controllers,
+            "c",
+            "controllers",
         )
     )
     spent: Spent = within(Spent)
@@ -124,7 +147,9 @@ class Cluster:
         return evolve(self, zk=evolve(self.zk, **changes))
 
     def with_context(self, controller: int, **changes: Any) -> Cluster:
-        return evolve(self, controllers=replaced(self.controllers, controller, evolve(self.controllers[controller], **changes)))
+        return evolve(
+            self, controllers=replaced(self.controllers, controller, evolve(self.controllers[controller], **changes))
+        )
 
     def with_broker(self, broker: int, changed: Broker) -> Cluster:
         return evolve(self, brokers=replaced(self.brokers, broker, changed))
@@ -150,14 +175,16 @@ class Cluster:
 
 
 def initial_states(bounds: ControllerBounds) -> list[Cluster]:
-    """Brokers that run, and nothing else; or a topic whose leader everybody knows, with an active controller, if so asked."""
+    """Brokers that run, and nothing else; or a topic whose leader everybody knows, with an active controller, if so
+    asked.
+    """
     everybody = range(bounds.brokers)
     empty = blank(bounds.brokers)
     zk = ZooKeeper(None, 0, (0,) * bounds.brokers, 0, (), None, None, False, False, False, False)
     idle = Broker(
-        running=True, epoch=0, leaving=False, controller_epoch=0, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None, isr=frozenset(),
-        replicas=frozenset(), partition_epoch=0, change=None, coordinates=False, resigning=None, topic_id=0, log=None,
-        complete=False, metadata=None,
+        running=True, epoch=0, leaving=False, controller_epoch=0, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None,
+        isr=frozenset(), replicas=frozenset(), partition_epoch=0, change=None, coordinates=False, resigning=None,
+        topic_id=0, log=None, complete=False, metadata=None,
     )  # fmt: skip
     cluster = Cluster(
         zk=zk,
@@ -184,11 +211,17 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
         replicas=tuple(ReplicaState.ONLINE if broker in members else ReplicaState.NON_EXISTENT for broker in everybody),
     )
     zk = attrs.evolve(zk, controller=0, controller_epoch=1, topic_id=1, assignment=assignment, leadership=leadership)
-    follower = attrs.evolve(idle, leader_epoch=0, role=Role.FOLLOWER, leader=assignment[0], topic_id=1, log=1, complete=True)
+    follower = attrs.evolve(
+        idle, leader_epoch=0, role=Role.FOLLOWER, leader=assignment[0], topic_id=1, log=1, complete=True
+    )
     leader = attrs.evolve(follower, role=Role.LEADER, isr=members, replicas=members, coordinates=True)
     told = Metadata(assignment[0], 0)
     brokers_ = tuple(
-        attrs.evolve(leader if broker == assignment[0] else follower if broker in members else idle, controller_epoch=1, metadata=told)
+        attrs.evolve(
+            leader if broker == assignment[0] else follower if broker in members else idle,
+            controller_epoch=1,
+            metadata=told,
+        )
         for broker in everybody
     )
     return [attrs.evolve(cluster, zk=zk, controllers=(context, *cluster.controllers[1:]), brokers=brokers_)]

@@ -1,4 +1,6 @@
-"""Running the two state machines: every edge goes through their tables, and its effects are done in the tables' order."""
+"""Running the two state machines: every edge goes through their tables, and its effects are done in the tables'
+order.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ from model.controller.elections import (
     first_leadership,
 )
 from model.controller.partition_states import PartitionState
-from model.controller.protocol import ControllerProtocol
+from model.controller.protocol import ControllerProtocol, LastIsrMember
 from model.controller.replica_states import ReplicaState
 from model.controller.requests import Batch
 from model.controller.state import Cluster, Mishap
@@ -25,7 +27,9 @@ from model.language.domain import replaced
 
 
 class ControllerMoved(Exception):
-    """A write to ZooKeeper failed, as another controller was elected: org.apache.kafka.common.errors.ControllerMovedException."""
+    """A write to ZooKeeper failed, as another controller was elected:
+    org.apache.kafka.common.errors.ControllerMovedException.
+    """
 
 
 def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
@@ -34,7 +38,8 @@ def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> C
     Raises:
         ControllerMoved: the controller was deposed, and writes are fenced.
 
-    Source: kafka.zk.KafkaZkClient#retryRequestsUntilConnected with the controller epoch's version (2.1); KAFKA-6082.
+    Source: KAFKA-6082; kafka.zk.KafkaZkClient#controllerZkVersionCheck (2.1), #retryRequestsUntilConnected with
+        the controller epoch's version (2.2 to 3.9).
     """
     if cluster.controllers[controller].epoch == cluster.zk.controller_epoch:
         return cluster
@@ -43,7 +48,9 @@ def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> C
     return cluster.with_mishap(Mishap.STALE_WRITE)
 
 
-def write_leadership(cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol) -> Cluster:
+def write_leadership(
+    cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol
+) -> Cluster:
     """The controller writes a partition's state and remembers it."""
     cluster = fenced(cluster, controller, protocol).with_zk(leadership=leadership)
     return cluster.with_context(controller, leadership=leadership)
@@ -57,7 +64,9 @@ def next_leadership(cluster: Cluster, controller: int, leader: int | None, isr: 
 
 
 def may_write(cluster: Cluster, controller: int) -> bool:
-    """Whether ZooKeeper has a partition state, and none that a later controller wrote: such a change of state is given up."""
+    """Whether ZooKeeper has a partition state, and none that a later controller wrote: such a change of state is given
+    up.
+    """
     current = cluster.zk.leadership
     return current is not None and current.controller_epoch <= cluster.controllers[controller].epoch
 
@@ -65,7 +74,9 @@ def may_write(cluster: Cluster, controller: int) -> bool:
 # Replicas
 
 
-def move_replicas(cluster: Cluster, controller: int, replicas: Iterable[int], to: ReplicaState, protocol: ControllerProtocol) -> Cluster:
+def move_replicas(
+    cluster: Cluster, controller: int, replicas: Iterable[int], to: ReplicaState, protocol: ControllerProtocol
+) -> Cluster:
     """Take replicas to a state, one after the other, and send what that asks for. Illegal edges are noted and skipped.
 
     Source: kafka.controller.ZkReplicaStateMachine#handleStateChanges (3.5).
@@ -82,7 +93,9 @@ def replica_edge(before: ReplicaState, after: ReplicaState, protocol: Controller
     return replica_states.change(before, after, edges)
 
 
-def _move_replica(cluster: Cluster, controller: int, replica: int, to: ReplicaState, batch: Batch, protocol: ControllerProtocol) -> Cluster:
+def _move_replica(
+    cluster: Cluster, controller: int, replica: int, to: ReplicaState, batch: Batch, protocol: ControllerProtocol
+) -> Cluster:
     context = cluster.controllers[controller]
     edge = replica_edge(context.replicas[replica], to, protocol)
     if isinstance(edge, Illegal):
@@ -104,7 +117,9 @@ def _move_replica(cluster: Cluster, controller: int, replica: int, to: ReplicaSt
     return cluster.with_context(controller, replicas=states)
 
 
-def _replica_effect(cluster: Cluster, controller: int, replica: int, effect: Effect, batch: Batch, protocol: ControllerProtocol) -> Cluster:
+def _replica_effect(
+    cluster: Cluster, controller: int, replica: int, effect: Effect, batch: Batch, protocol: ControllerProtocol
+) -> Cluster:
     context = cluster.controllers[controller]
     if not _happens(effect.when, cluster, controller):
         return cluster
@@ -143,7 +158,10 @@ def _happens(when: When, cluster: Cluster, controller: int) -> bool:
 def _leave_isr(cluster: Cluster, controller: int, replica: int, protocol: ControllerProtocol) -> Cluster:
     """Write the ISR without a replica, if it is a member; what ZooKeeper holds is remembered in any case."""
     current = cluster.zk.leadership
-    left = replica_states.leave_isr(replica, current.leader, current.isr, last_stays=protocol.last_isr_member_stays)
+    stays = protocol.last_isr_member is LastIsrMember.STAYS or (
+        protocol.last_isr_member is LastIsrMember.LEAVES_IF_UNCLEAN and not protocol.unclean_election
+    )
+    left = replica_states.leave_isr(replica, current.leader, current.isr, last_stays=stays)
     if left is None:
         return cluster.with_context(controller, leadership=current)
     return write_leadership(cluster, controller, next_leadership(cluster, controller, left.leader, left.isr), protocol)
@@ -153,7 +171,11 @@ def _leave_isr(cluster: Cluster, controller: int, replica: int, protocol: Contro
 
 
 def move_partition(
-    cluster: Cluster, controller: int, to: PartitionState, protocol: ControllerProtocol, strategy: Strategy = Strategy.OFFLINE
+    cluster: Cluster,
+    controller: int,
+    to: PartitionState,
+    protocol: ControllerProtocol,
+    strategy: Strategy = Strategy.OFFLINE,
 ) -> Cluster:
     """Take the partition to a state; to `ONLINE`, by an election. Illegal edges are noted and skipped.
 
@@ -168,12 +190,17 @@ def move_partition(
         match effect.does:
             case Does.WRITE_FIRST_LEADERSHIP | Does.ELECT_AND_WRITE:
                 first = effect.does is Does.WRITE_FIRST_LEADERSHIP
-                elected = _first_election(cluster, controller) if first else _election(cluster, controller, strategy, protocol)
+                elected = (
+                    _first_election(cluster, controller)
+                    if first
+                    else _election(cluster, controller, strategy, protocol)
+                )
                 if elected is None:
                     return cluster
                 cluster = _write_elected(cluster, controller, elected, first, protocol)
             case Does.LEADER_AND_ISR:
-                told = _told_of(cluster, controller, strategy)
+                first = edge.before is PartitionState.NEW
+                told = _told_of(cluster, controller, None if first else strategy, protocol)
                 batch.tell(cluster, told, cluster.controllers[controller].leadership)
             case Does.UPDATE_METADATA:
                 batch.tell_metadata(cluster)
@@ -208,7 +235,9 @@ def _election(cluster: Cluster, controller: int, strategy: Strategy, protocol: C
     return elect_for_shutdown(context.assignment, isr, live, context.shutting_down)
 
 
-def _write_elected(cluster: Cluster, controller: int, elected: Elected, first: bool, protocol: ControllerProtocol) -> Cluster:
+def _write_elected(
+    cluster: Cluster, controller: int, elected: Elected, first: bool, protocol: ControllerProtocol
+) -> Cluster:
     if first:
         leadership = Leadership(elected.leader, elected.isr, 0, 0, cluster.controllers[controller].epoch)
     else:
@@ -218,12 +247,25 @@ def _write_elected(cluster: Cluster, controller: int, elected: Elected, first: b
     return write_leadership(cluster, controller, leadership, protocol)
 
 
-def _told_of(cluster: Cluster, controller: int, strategy: Strategy) -> Sequence[int]:
-    """The replicas that an election's LeaderAndIsr goes to; those on dead brokers are left out when it is sent."""
+def _told_of(
+    cluster: Cluster, controller: int, strategy: Strategy | None, protocol: ControllerProtocol
+) -> Sequence[int]:
+    """The replicas that an election's LeaderAndIsr goes to; those on dead brokers are left out when it is sent. Without
+    a strategy it is the first election.
+
+    A broker that shuts down is told where a reassignment or an admin asks for an election, and where its own shutdown
+    does, except from 1.1 to 2.0.
+
+    Source: kafka.controller.Election#leaderForOffline, #leaderForControlledShutdown (2.3 to 3.9),
+        kafka.controller.PartitionStateMachine#leaderForControlledShutdown (1.1 to 2.2); until 1.0 the leader selectors.
+    """
     context = cluster.controllers[controller]
     if strategy is Strategy.REASSIGNMENT and context.reassignment is not None:
         return context.reassignment.target
-    return context.assignment
+    everybody = strategy in (Strategy.REASSIGNMENT, Strategy.PREFERRED)
+    if everybody or (strategy is Strategy.CONTROLLED_SHUTDOWN and protocol.leaving_leader_told):
+        return context.assignment
+    return [replica for replica in context.assignment if context.is_online(replica)]
 
 
 def trigger_online(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:

@@ -68,14 +68,17 @@ def notice_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
 
     Actor: the controller.
     Enabled: it is free, the request is there, and it knows the topic and not of the request.
-    Effect: the topic is queued for deletion, which begins unless a reassignment goes on; a request for no topic is removed.
+    Effect: the topic is queued for deletion, which begins unless a reassignment goes on; a request for no topic is
+        removed.
     Source: kafka.controller.KafkaController#processTopicDeletion (3.5).
     """
     context = cluster.controllers[controller]
     if not cluster.zk.deletion or not is_free(context) or context.deleting:
         return None
     if not cluster.zk.assignment:
-        return handled(cluster, controller, protocol, lambda before: fenced(before, controller, protocol).with_zk(deletion=False))
+        return handled(
+            cluster, controller, protocol, lambda before: fenced(before, controller, protocol).with_zk(deletion=False)
+        )
     if not context.topic_id:
         return None
     halted = context.reassignment is not None
@@ -89,7 +92,8 @@ def request_partition(cluster: Cluster) -> Cluster | None:
 
     Actor: an admin client.
     Enabled: the topic is there and so is a request to delete it; nobody has done so yet; within the budget.
-    Effect: ZooKeeper holds an assignment of a second partition, with one replica, on the broker that the first one's begins with.
+    Effect: ZooKeeper holds an assignment of a second partition, with one replica, on the broker that the first one's
+        begins with.
     Abstracts: adding partitions to a topic that stays.
     Source: kafka.zk.AdminZkClient#addPartitions (2.0).
     """
@@ -100,19 +104,28 @@ def request_partition(cluster: Cluster) -> Cluster | None:
 
 @action(actor="controller", needs=lambda bounds: bounds.partition_additions, controller=controllers)
 def take_back_added_partition(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller learns of a partition that was added to the topic that it deletes, and removes it from the assignment.
+    """A controller learns of a partition that was added to the topic that it deletes, and removes it from the
+    assignment.
 
     Actor: the controller.
-    Enabled: `added_partitions_taken_back`; it is free and deletes the topic, and did not find the partition when it took office.
-    Effect: ZooKeeper holds the assignment of the first partition alone. Until KAFKA-6612 the controller logged an error and did nothing.
-    Source: kafka.controller.KafkaController#processPartitionModifications (2.3).
+    Enabled: `added_partitions_taken_back`; it is free and deletes the topic, and did not find the partition when it
+        took office.
+    Effect: ZooKeeper holds the assignment of the first partition alone. Until KAFKA-6612 the controller logged an error
+        and did nothing.
+    Source: kafka.controller.KafkaController#restorePartitionReplicaAssignment (2.0 to 3.9),
+        #processPartitionModifications (2.3 to 3.9).
     """
     context = cluster.controllers[controller]
     if not protocol.added_partitions_taken_back or not cluster.zk.partition_added or not is_free(context):
         return None
     if not context.deleting or context.added is not ReplicaState.NON_EXISTENT:
         return None
-    return handled(cluster, controller, protocol, lambda before: fenced(before, controller, protocol).with_zk(partition_added=False))
+    return handled(
+        cluster,
+        controller,
+        protocol,
+        lambda before: fenced(before, controller, protocol).with_zk(partition_added=False),
+    )
 
 
 @action(actor="controller", needs=lambda bounds: bounds.deletions, controller=controllers, broker=brokers)

@@ -1,4 +1,6 @@
-"""What the edges of a controller state machine are made of: where they lead, and what the controller does on the way, as data."""
+"""What the edges of a controller state machine are made of: where they lead, and what the controller does on the way,
+as data.
+"""
 
 from __future__ import annotations
 
@@ -44,20 +46,26 @@ class When(Enum):
 
 @attrs.frozen
 class Effect:
-    """One thing that the controller does, whom it concerns, and under which condition."""
+    """One thing that the controller does, whom it concerns, and under which condition. `since` is the first release
+    that does it, where not all do.
+    """
 
     does: Does
     to: To = To.NOBODY
     when: When = When.ALWAYS
+    since: str = ""
 
     def __str__(self) -> str:
         sentence = self.does.value if self.to is To.NOBODY else f"{self.does.value} to {self.to.value}"
-        return sentence if self.when is When.ALWAYS else f"{sentence}, if {self.when.value}"
+        sentence = sentence if self.when is When.ALWAYS else f"{sentence}, if {self.when.value}"
+        return f"{sentence} (since {self.since})" if self.since else sentence
 
 
 @attrs.frozen
 class Edge:
-    """A legal change of state, and what comes with it, in order. `since` is the first release that has it, where not all do."""
+    """A legal change of state, and what comes with it, in order. `since` is the first release that has it, where not
+    all do.
+    """
 
     before: Enum
     after: Enum

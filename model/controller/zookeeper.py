@@ -27,7 +27,9 @@ def names(members: Iterable[int]) -> str:
 
 @attrs.frozen
 class Leadership:
-    """A partition's state in ZooKeeper: leader, ISR and their epochs, and the epoch of the controller that wrote last."""
+    """A partition's state in ZooKeeper: leader, ISR and their epochs, and the epoch of the controller that
+    wrote last.
+    """
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     isr: frozenset[int] = within(broker_sets)

@@ -1,7 +1,7 @@
 """Brokers read the metadata log.
 
-Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with their functions; the
-action's name there is given with each.
+Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with
+their functions; the action's name there is given with each.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def led(cluster: Cluster, broker: int, metadata: Change, change: Change, bounds:
         return changed
     leads_already = before.role is Role.LEADER
     followers = tuple(
-        before.followers[other] if leads_already and other in change.isr else UNKNOWN_FOLLOWER for other in range(bounds.broker_count)
+        before.followers[other] if leads_already and other in change.isr else UNKNOWN_FOLLOWER
+        for other in range(bounds.broker_count)
     )
     replica = evolve(
         changed.brokers[broker],
@@ -83,7 +84,9 @@ def led(cluster: Cluster, broker: int, metadata: Change, change: Change, bounds:
     return changed.with_broker(broker, replica)
 
 
-def followed(cluster: Cluster, broker: int, change: Change, role: Role, bounds: KraftBounds, newer: bool = False) -> Cluster:
+def followed(
+    cluster: Cluster, broker: int, change: Change, role: Role, bounds: KraftBounds, newer: bool = False
+) -> Cluster:
     """The broker follows the record's leader, or waits for one: it renounces any leadership.
 
     Source: BecomeFollowerInNewEpoch, WaitForLeaderChange, EnsureLeadershipRenounced.

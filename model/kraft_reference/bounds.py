@@ -1,7 +1,9 @@
-"""How large the cluster may be and how much may happen: the constants of the public modules, and what follows from them.
+"""How large the cluster may be and how much may happen: the constants of the public modules, and what follows from
+them.
 
-The public modules leave epochs, logs and messages unbounded. How far each can go follows from the constants; these numbers are exact
-enough to be finite and large enough that no step is ever cut. A value beyond them is an error of the model, not a cut step.
+The public modules leave epochs, logs and messages unbounded. How far each can go follows from the constants; these
+numbers are exact enough to be finite and large enough that no step is ever cut. A value beyond them is an error of the
+model, not a cut step.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ class KraftBounds:
 
     Attributes:
         keeps_messages: whether messages that were handled, or that nothing can handle any more, are part of the state.
-        accepts_stale_proposals: whether the controller may accept an ISR that was proposed for an older partition epoch.
+        accepts_stale_proposals: whether the controller may accept an ISR that was proposed for an older partition
+            epoch.
         keeps_elr: whether the controller's record has an ELR.
     """
 
@@ -49,24 +52,32 @@ class KraftBounds:
         return self.starts() + self.fence_broker_limit
 
     def last_epoch(self) -> int:
-        """The largest leader epoch: fencing a broker can end two of them, as the partition may be without a leader in between."""
+        """The largest leader epoch: fencing a broker can end two of them, as the partition may be without a leader in
+        between.
+        """
         return 1 + 2 * self.disruptions() + self.reassignment_limit
 
     def metadata_records(self) -> int:
         """The length of the metadata log.
 
-        Two records for each fencing, one for each reassignment and each proposal that removes a replica from the ISR. A proposal that
-        removes none adds at least one: to the ISR of the start, or again after it was removed.
+        Two records for each fencing, one for each reassignment and each proposal that removes a replica from the ISR. A
+        proposal that removes none adds at least one: to the ISR of the start, or again after it was removed.
         """
         removals = self.disruptions() + self.leader_shrink_isr_limit * (self.init_replication_factor - 1)
-        added = self.init_replication_factor - self.init_isr_size + removals + self.reassignment_limit * 2 * self.broker_count
+        added = (
+            self.init_replication_factor
+            - self.init_isr_size
+            + removals
+            + self.reassignment_limit * 2 * self.broker_count
+        )
         stale = 2 * self.broker_count if self.accepts_stale_proposals else 0
         return 1 + 2 * self.disruptions() + self.leader_shrink_isr_limit + self.reassignment_limit + added + stale
 
     def rejected_proposals(self) -> int:
         """How many different ISRs one leader may propose in vain for one partition epoch.
 
-        Each other broker is proposed or not, under one of its broker epochs; that is most if all others share the starts evenly.
+        Each other broker is proposed or not, under one of its broker epochs; that is most if all others share the
+        starts evenly.
         """
         others = self.broker_count - 1
         proposals = 1

@@ -1,7 +1,7 @@
 """Steps of the KRaft controller, which is one atomic actor here.
 
-Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with their functions; the
-action's name there is given with each.
+Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with
+their functions; the action's name there is given with each.
 """
 
 from __future__ import annotations
@@ -25,11 +25,17 @@ def successors(bounds: Any) -> Maybe:
 
 
 def appended(cluster: Cluster, bounds: KraftBounds, **changes: Any) -> Cluster:
-    """The metadata log with one more record: the partition with some fields changed. KIP-966 keeps the last known ELR with it."""
+    """The metadata log with one more record: the partition with some fields changed. KIP-966 keeps the last known ELR
+    with it.
+    """
     before = cluster.partition
     after = evolve(before, left=(), rejections=(), **changes)
     if bounds.keeps_elr:
-        known = frozenset() if len(after.isr) >= bounds.min_isr else before.last_known_elr | (after.replicas & (before.elr - after.elr))
+        known = (
+            frozenset()
+            if len(after.isr) >= bounds.min_isr
+            else before.last_known_elr | (after.replicas & (before.elr - after.elr))
+        )
         after = evolve(after, last_known_elr=known)
     return evolve(cluster, metadata_log=cluster.metadata_log + (after,))
 
@@ -52,7 +58,9 @@ def unfenced(cluster: Cluster, members: frozenset[int]) -> frozenset[int]:
 def after_broker_change(
     cluster: Cluster, isr: frozenset[int], elr: frozenset[int], candidate: int | None, bounds: KraftBounds
 ) -> Cluster | None:
-    """The partition after a registration has changed: another leader if the leader may not stay; None if that cannot be the candidate."""
+    """The partition after a registration has changed: another leader if the leader may not stay; None if that cannot be
+    the candidate.
+    """
     before = cluster.partition
     if bounds.keeps_elr:
         electable, at_rest = isr or unfenced(cluster, elr), before.leader in isr
@@ -70,7 +78,9 @@ def after_broker_change(
     if candidate not in electable:
         return None
     elected = isr | {candidate}
-    return appended(cluster, bounds, isr=elected, elr=elr - elected, leader=candidate, leader_epoch=before.leader_epoch + 1)
+    return appended(
+        cluster, bounds, isr=elected, elr=elr - elected, leader=candidate, leader_epoch=before.leader_epoch + 1
+    )
 
 
 def after_fencing(cluster: Cluster, broker: int, candidate: int | None, bounds: KraftBounds) -> Cluster | None:
@@ -94,7 +104,7 @@ def fence(cluster: Cluster, broker: int, candidate: int | None, bounds: KraftBou
     """The controller fences a broker.
 
     Actor: the controller.
-    Enabled: the broker is not fenced; the limit is not reached; the candidate is whom the controller may elect.
+    Enabled: the broker is not fenced; the limit is not reached; the controller may elect the candidate.
     Effect: the broker is fenced, leaves the ISR and any leadership.
     Abstracts: heartbeats and session timeouts; any broker may be fenced at any moment.
     Source: FenceBroker; org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced (3.5).
@@ -110,7 +120,7 @@ def unfence(cluster: Cluster, broker: int, candidate: int | None, bounds: KraftB
     """The controller unfences a running broker.
 
     Actor: the controller.
-    Enabled: the broker is fenced and runs; the candidate is whom the controller may elect.
+    Enabled: the broker is fenced and runs; the controller may elect the candidate.
     Effect: the broker is unfenced. A partition without a leader gets one, if it can.
     Abstracts: heartbeats.
     Source: UnfenceBroker; org.apache.kafka.controller.ReplicationControlManager#handleBrokerUnfenced (3.5).
@@ -126,8 +136,9 @@ def register(cluster: Cluster, incarnation: int, candidate: int | None, bounds: 
     """The controller takes a broker's registration.
 
     Actor: the controller.
-    Enabled: the incarnation's request is on its way, and the broker is fenced; the candidate is whom the controller may elect.
-    Effect: the broker is unfenced, under a new broker epoch. In KIP-966 a broker that was not shut down cleanly leaves ISR and ELR first.
+    Enabled: the incarnation's request is on its way, and the broker is fenced; the controller may elect the candidate.
+    Effect: the broker is unfenced, under a new broker epoch. In KIP-966 a broker that was not shut down cleanly leaves
+        ISR and ELR first.
     Abstracts: registration records; a broker is unfenced by registering.
     Source: ReceiveBrokerRegRequest; org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5); KIP-966.
     """
@@ -159,7 +170,9 @@ def is_valid(adding: frozenset[int], removing: frozenset[int], before: Change, b
 
 
 def leader_after(before: Change, isr: frozenset[int], successor: int | None) -> int | None:
-    """Who leads with another ISR: the leader if it is a member, else the successor; None where the successor cannot be."""
+    """Who leads with another ISR: the leader if it is a member, else the successor; None where the successor
+    cannot be.
+    """
     if before.leader in isr:
         return before.leader if successor is None else None
     return successor if successor in isr else None
@@ -178,9 +191,12 @@ def reassign(
     """The controller begins a reassignment, and completes it at once where nothing has to be waited for.
 
     Actor: the controller, on an operator's request.
-    Enabled: none is in progress; the limit is not reached; those to add are no replicas and those to remove are, and enough remain.
-    Effect: the added are replicas; if the ISR is then as it should be, the removed are none any more, in a new leader epoch.
-    Source: PerformPartitionReassignment; org.apache.kafka.controller.PartitionReassignmentReplicas#maybeCompleteReassignment (3.5).
+    Enabled: none is in progress; the limit is not reached; those to add are no replicas and those to remove are, and
+        enough remain.
+    Effect: the added are replicas; if the ISR is then as it should be, the removed are none any more, in a new leader
+        epoch.
+    Source: PerformPartitionReassignment;
+        org.apache.kafka.controller.PartitionReassignmentReplicas#maybeCompleteReassignment (3.5).
     """
     before = cluster.partition
     if cluster.used.reassignments >= bounds.reassignment_limit or before.adding or before.removing:
@@ -200,7 +216,9 @@ def reassign(
     return evolve(changed, used=cluster.spent("reassignments"))
 
 
-def completed(cluster: Cluster, isr: frozenset[int], replicas: frozenset[int], leader: int, bounds: KraftBounds) -> Cluster:
+def completed(
+    cluster: Cluster, isr: frozenset[int], replicas: frozenset[int], leader: int, bounds: KraftBounds
+) -> Cluster:
     """A reassignment ends: in a new leader epoch, none is added or removed any more."""
     before = cluster.partition
     return appended(

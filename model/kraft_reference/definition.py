@@ -12,10 +12,31 @@ from model.kraft_reference.bounds import Kafka35Bounds, Kip966Bounds, KraftBound
 from model.kraft_reference.controlling import fence, reassign, register, unfence
 from model.kraft_reference.messages import NO_FETCH
 from model.kraft_reference.protocol import KraftProtocol, Messages, Variant
-from model.kraft_reference.state import BEFORE_THE_LOG, UNKNOWN_FOLLOWER, Broker, Change, Clients, Cluster, Registration, Role, Status, Used
+from model.kraft_reference.state import (
+    BEFORE_THE_LOG,
+    UNKNOWN_FOLLOWER,
+    Broker,
+    Change,
+    Clients,
+    Cluster,
+    Registration,
+    Role,
+    Status,
+    Used,
+)
 from model.language.definition import Definition, Model
 
-COMMON = (failing.start, register, failing.finish_start, apply_metadata, *proposing.STEPS, *fetching.STEPS, fence, unfence, reassign)
+COMMON = (
+    failing.start,
+    register,
+    failing.finish_start,
+    apply_metadata,
+    *proposing.STEPS,
+    *fetching.STEPS,
+    fence,
+    unfence,
+    reassign,
+)
 SHUTDOWNS = {
     Variant.V3_5: (failing.shut_down_uncleanly, failing.shut_down_cleanly),
     Variant.KIP_966: (failing.shut_down_losing_data, failing.shut_down_keeping_data),
@@ -66,7 +87,9 @@ def bounds_of(protocol: KraftProtocol) -> type[KraftBounds]:
 
 
 def initial_states(bounds: KraftBounds) -> list[Cluster]:
-    """Broker 0 leads in epoch 1 with an empty log. Replicas that are not in the ISR are fenced, and think that all of them are in it."""
+    """Broker 0 leads in epoch 1 with an empty log. Replicas that are not in the ISR are fenced, and think that all of
+    them are in it.
+    """
     replicas, isr = frozenset(range(bounds.init_replication_factor)), frozenset(range(bounds.init_isr_size))
     first = Change(
         replicas=replicas,
@@ -120,7 +143,9 @@ def initial_states(bounds: KraftBounds) -> list[Cluster]:
 def define(protocol: KraftProtocol) -> Definition:
     """The transition system of one specification."""
     actions = (*COMMON, *SHUTDOWNS[protocol.variant])
-    return Definition(bounds_of(protocol), Cluster, initial_states, actions, properties="invariants.kraft_reference:KRAFT")
+    return Definition(
+        bounds_of(protocol), Cluster, initial_states, actions, properties="invariants.kraft_reference:KRAFT"
+    )
 
 
 KRAFT_REFERENCE = Model(

@@ -1,7 +1,7 @@
 """Brokers stop and start again.
 
-Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with their functions; the
-action's name there is given with each.
+Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with
+their functions; the action's name there is given with each.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ def without_fetches(replica: Broker, leader: int, bounds: KraftBounds) -> Broker
     return evolve(lost, fetches=replaced(replica.fetches, leader, NO_FETCH), delayed=delayed)
 
 
-def stopped(cluster: Cluster, broker: int, status: Status, broker_epoch: int, candidate: int | None, bounds: KraftBounds) -> Cluster | None:
+def stopped(
+    cluster: Cluster, broker: int, status: Status, broker_epoch: int, candidate: int | None, bounds: KraftBounds
+) -> Cluster | None:
     """A broker is down: its connections are lost, its producers are refused, and the controller fences it."""
     replica = cluster.brokers[broker]
     clients = cluster.clients
@@ -79,7 +81,8 @@ def shut_down_uncleanly(
     """A broker crashes and loses its whole log.
 
     Actor: the broker.
-    Enabled: it is up; the limit is not reached; it is not the last ISR member, where that is ruled out; the candidate may be elected.
+    Enabled: it is up; the limit is not reached; it is not the last ISR member, where that is ruled out; the candidate
+        may be elected.
     Effect: its log is gone; the controller has fenced it.
     Abstracts: that only what was not flushed is lost.
     Source: UncleanShutdown.
@@ -102,7 +105,9 @@ def shut_down_losing_data(cluster: Cluster, broker: int, candidate: int | None, 
     return losing(cluster, broker, candidate, bounds)
 
 
-def keeping(cluster: Cluster, broker: int, broker_epoch: int, candidate: int | None, bounds: KraftBounds) -> Cluster | None:
+def keeping(
+    cluster: Cluster, broker: int, broker_epoch: int, candidate: int | None, bounds: KraftBounds
+) -> Cluster | None:
     """A broker that is up goes down and keeps its log."""
     if cluster.used.keeping_shutdowns >= keeping_shutdowns(bounds) or not cluster.brokers[broker].is_online:
         return None
@@ -124,7 +129,9 @@ def shut_down_cleanly(cluster: Cluster, broker: int, candidate: int | None, boun
 
 
 @action(actor="broker", broker=brokers, clean=BOOLEAN, candidate=candidates)
-def shut_down_keeping_data(cluster: Cluster, broker: int, clean: bool, candidate: int | None, bounds: KraftBounds) -> Cluster | None:
+def shut_down_keeping_data(
+    cluster: Cluster, broker: int, clean: bool, candidate: int | None, bounds: KraftBounds
+) -> Cluster | None:
     """A broker shuts down cleanly, or crashes, and keeps its log.
 
     Actor: the broker.
@@ -158,7 +165,8 @@ def finish_start(cluster: Cluster, incarnation: int, bounds: KraftBounds) -> Clu
 
     Actor: the broker.
     Enabled: it starts in that incarnation, whose response is on its way.
-    Effect: it runs under its new broker epoch. It has the metadata log up to the registration but for one record, and no partition yet.
+    Effect: it runs under its new broker epoch. It has the metadata log up to the registration but for one record, and
+        no partition yet.
     Abstracts: the broker's catching up.
     Source: ReceiveBrokerRegResponse; kafka.server.BrokerLifecycleManager (3.5).
     """
@@ -171,7 +179,13 @@ def finish_start(cluster: Cluster, incarnation: int, bounds: KraftBounds) -> Clu
     replica = cluster.brokers[begun.broker]
     if replica.status is not Status.STARTING or replica.incarnation != incarnation:
         return None
-    running = evolve(replica, status=Status.RUNNING, broker_epoch=begun.broker_epoch, applied=max(0, begun.metadata_offset - 1), known=0)
+    running = evolve(
+        replica,
+        status=Status.RUNNING,
+        broker_epoch=begun.broker_epoch,
+        applied=max(0, begun.metadata_offset - 1),
+        known=0,
+    )
     changed = cluster.with_broker(begun.broker, running)
     done = evolve(begun, stage=Registering.DONE, metadata_offset=begun.metadata_offset if bounds.keeps_messages else 0)
     return evolve(changed, starts=replaced(cluster.starts, number, done))

@@ -1,7 +1,7 @@
 """Followers fetch, leaders commit, logs are truncated on the way; and producers write.
 
-Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with their functions; the
-action's name there is given with each.
+Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with
+their functions; the action's name there is given with each.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def send_fetch(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
     """A follower sends a fetch to its leader.
 
     Actor: the follower.
-    Enabled: it runs, fetches from that leader and waits for no response; the fetch would bring something new to one of them.
+    Enabled: it runs, fetches from that leader and waits for no response; the fetch would bring something new to one of
+        them.
     Effect: the request is on its way.
     Source: SendFetchRequest; kafka.server.AbstractFetcherThread#maybeFetch (3.5).
     """
@@ -66,7 +67,9 @@ def send_fetch(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
         return None
     epoch = cluster.metadata_of(follower).leader_epoch
     request = Fetch(Fetching.REQUEST, epoch, len(replica.log), last_epoch(replica), 0, 0, 0)
-    return cluster.with_broker(follower, evolve(replica, fetches=replaced(replica.fetches, leader, request), delayed=False))
+    return cluster.with_broker(
+        follower, evolve(replica, fetches=replaced(replica.fetches, leader, request), delayed=False)
+    )
 
 
 def end_of_epoch(replica: Broker, epoch: int, leader_epoch: int | None) -> tuple[int, int]:
@@ -90,8 +93,9 @@ def serve_fetch(cluster: Cluster, leader: int, follower: int, bounds: KraftBound
 
     Actor: the leader.
     Enabled: it runs, and the request is on its way.
-    Effect: an error if it does not lead in the follower's epoch; where the logs diverge, if they do; else the next record. A fetch that is
-        served tells the leader the follower's log end offset, which may advance the high watermark.
+    Effect: an error if it does not lead in the follower's epoch; where the logs diverge, if they do; else the next
+        record. From a fetch that is served the leader learns the follower's log end offset, which may advance the high
+        watermark.
     Source: ReceiveFetchRequest; kafka.cluster.Partition#fetchRecords (3.5).
     """
     replica, fetcher = cluster.brokers[leader], cluster.brokers[follower]
@@ -145,8 +149,9 @@ def take_response(cluster: Cluster, follower: int, leader: int, bounds: KraftBou
 
     Actor: the follower.
     Enabled: it runs, and the response is on its way.
-    Effect: a response that does not fit any more is dropped. An error delays the next fetch; a diverging response truncates the log; a
-        record is appended, and the leader's high watermark is adopted unless it lies beyond the log.
+    Effect: a response that does not fit any more is dropped. An error delays the next fetch; a diverging response
+        truncates the log; a record is appended, and the leader's high watermark is adopted unless it lies beyond the
+        log.
     Source: ReceiveFetchResponse; kafka.server.AbstractFetcherThread#processFetchRequest (3.5).
     """
     replica = cluster.brokers[follower]
@@ -160,7 +165,11 @@ def take_response(cluster: Cluster, follower: int, leader: int, bounds: KraftBou
         if response.kind in ERRORS:
             changed = evolve(changed, delayed=True)
         elif response.kind is Fetching.DIVERGING:
-            changed = evolve(changed, log=replica.log[: truncation_offset(replica, response.epoch, response.end_offset)], delayed=False)
+            changed = evolve(
+                changed,
+                log=replica.log[: truncation_offset(replica, response.epoch, response.end_offset)],
+                delayed=False,
+            )
         else:
             log = replica.log + (Record(response.epoch, response.value),) if response.epoch else replica.log
             known = response.high_watermark <= len(log)
@@ -175,7 +184,7 @@ def write(cluster: Cluster, leader: int, value: int, bounds: KraftBounds) -> Clu
 
     Actor: the leader, on a producer's request with acks=all.
     Enabled: it runs; the value was not written before; its maximal ISR is large enough.
-    Effect: the record is in its log; it is committed at once if nobody else has to have it, except for the log's first.
+    Effect: the record is in its log; it is committed at once if no other replica needs it, except the log's first.
     Source: WriteRecordToLeader; kafka.cluster.Partition#appendRecordsToLeader (3.5).
     """
     replica, clients = cluster.brokers[leader], cluster.clients

@@ -31,7 +31,9 @@ def unanswered(replica: Broker, low: int, high: int, clients: Clients) -> frozen
     first = replica.first_written
     if first is None:
         return frozenset()
-    found = frozenset(replica.log[offset].value for offset in range(low, min(high, len(replica.log))) if offset >= first)
+    found = frozenset(
+        replica.log[offset].value for offset in range(low, min(high, len(replica.log))) if offset >= first
+    )
     return frozenset(value for value in found if value not in clients.acked and value not in clients.refused)
 
 
@@ -85,7 +87,8 @@ def renounced(cluster: Cluster, broker: int, change: Change, bounds: KraftBounds
 
 
 def gone_on(cluster: Cluster, broker: int, learned: bool, bounds: KraftBounds) -> Cluster:
-    """A leader leaves its partition epoch: it forgets what it has proposed there. The record of that epoch remembers it.
+    """A leader leaves its partition epoch: it forgets what it has proposed there. The record of that epoch remembers
+    it.
 
     Args:
         learned: whether it leaves because it has heard that its proposal was accepted.

@@ -30,7 +30,9 @@ ERRORS = (Fetching.NOT_LEADER, Fetching.UNKNOWN_EPOCH, Fetching.FENCED_EPOCH)
 
 
 class Answer(Enum):
-    """How far a proposal of an ISR is: not answered yet, or answered so; LEARNED once the leader has taken an acceptance in."""
+    """How far a proposal of an ISR is: not answered yet, or answered so; LEARNED once the leader has taken an
+    acceptance in.
+    """
 
     NONE = "none"
     FENCED = "fenced leader epoch"
@@ -62,7 +64,8 @@ class Fetch:
         kind: which message it is.
         leader_epoch: of who sent it.
         offset: where the follower's log ended.
-        epoch: of a request, the epoch of the follower's last record; of records, theirs; of a diverging response, the epoch it names.
+        epoch: of a request, the epoch of the follower's last record; of records, theirs; of a diverging response, the
+            epoch it names.
         end_offset: of a diverging response, where that epoch ends.
         high_watermark: of a response.
         value: of the record that was fetched.
@@ -123,7 +126,9 @@ def handled_messages(bounds: Any) -> ArrayOf:
 
 
 def proposed_members(bounds: Any) -> ArrayOf:
-    """By broker, the broker epoch under which it is proposed for the ISR; 0 if it is in the ISR already, -1 if it is not proposed."""
+    """By broker, the broker epoch under which it is proposed for the ISR; 0 if it is in the ISR already, -1 if it is
+    not proposed.
+    """
     return ArrayOf(Integers(NOT_A_MEMBER, 1 + bounds.starts()), int(bounds.broker_count), label="b", by="brokers")
 
 
@@ -134,16 +139,21 @@ class Proposal:
     Attributes:
         members: the ISR asked for.
         answer: how far it is.
-        accepted_at: how long the metadata log was after it was accepted; 0 unless that may be another epoch than the next.
+        accepted_at: how long the metadata log was after it was accepted; 0 unless that may be another epoch than the
+            next.
     """
 
     members: tuple[int, ...] = within(proposed_members)
     answer: Answer = within(OneOf(Answer))
-    accepted_at: int = within(lambda bounds: Integers(0, bounds.metadata_records() if bounds.accepts_stale_proposals else 0))
+    accepted_at: int = within(
+        lambda bounds: Integers(0, bounds.metadata_records() if bounds.accepts_stale_proposals else 0)
+    )
 
     def __str__(self) -> str:
         members = " ".join(
-            f"b{broker}" + (f"@{epoch}" if epoch else "") for broker, epoch in enumerate(self.members) if epoch != NOT_A_MEMBER
+            f"b{broker}" + (f"@{epoch}" if epoch else "")
+            for broker, epoch in enumerate(self.members)
+            if epoch != NOT_A_MEMBER
         )
         return f"ISR {{{members}}}" + ("" if self.answer is Answer.NONE else f": {self.answer.value}")
 

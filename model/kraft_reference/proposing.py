@@ -1,7 +1,7 @@
 """AlterPartition: a leader proposes an ISR, and the controller answers.
 
-Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with their functions; the
-action's name there is given with each.
+Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with
+their functions; the action's name there is given with each.
 """
 
 from __future__ import annotations
@@ -22,10 +22,13 @@ def is_caught_up(replica: Broker, follower: Follower) -> bool:
     return reached is not None and reached >= replica.high_watermark and reached >= (replica.epoch_start or 0)
 
 
-def error_of(cluster: Cluster, leader: int, known: int, members: tuple[int, ...], protocol: KraftProtocol) -> Answer | None:
+def error_of(
+    cluster: Cluster, leader: int, known: int, members: tuple[int, ...], protocol: KraftProtocol
+) -> Answer | None:
     """Why the controller rejects a proposal that a leader made for a partition epoch; None if it does not.
 
-    Source: ValidateAlterPartitionRequest; org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.5).
+    Source: ValidateAlterPartitionRequest;
+        org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.5).
     """
     if cluster.partition.leader != leader or members[leader] != cluster.registrations[leader].broker_epoch:
         return Answer.FENCED
@@ -40,14 +43,18 @@ def error_of(cluster: Cluster, leader: int, known: int, members: tuple[int, ...]
 
 
 @action(actor="leader", leader=brokers, timed_out=timed_out_sets)
-def propose_isr(cluster: Cluster, leader: int, timed_out: frozenset[int], bounds: KraftBounds, protocol: KraftProtocol) -> Cluster | None:
+def propose_isr(
+    cluster: Cluster, leader: int, timed_out: frozenset[int], bounds: KraftBounds, protocol: KraftProtocol
+) -> Cluster | None:
     """A leader asks for an ISR without members that lag, with all followers that have caught up.
 
     Actor: the leader.
-    Enabled: it runs, has nothing proposed, and would change the ISR; the same proposal was not rejected before, or would not be now.
+    Enabled: it runs, has nothing proposed, and would change the ISR; the same proposal was not rejected before, or
+        would not be now.
     Effect: the proposal is on its way; its members count for the high watermark from now on.
     Abstracts: replica.lag.time.max.ms; where the limit allows, any members may have timed out.
-    Source: SendAlterPartitionRequest; kafka.cluster.Partition#submitAlterPartition (3.5); KIP-903 for the broker epochs.
+    Source: SendAlterPartitionRequest; kafka.cluster.Partition#submitAlterPartition (3.5); KIP-903 for the broker
+        epochs.
     """
     replica = cluster.brokers[leader]
     if not replica.leads or replica.proposal is not None or leader in timed_out:
@@ -77,9 +84,17 @@ def propose_isr(cluster: Cluster, leader: int, timed_out: frozenset[int], bounds
 
 
 def answered(
-    cluster: Cluster, leader: int, known: int, proposal: Proposal, successor: int | None, bounds: KraftBounds, protocol: KraftProtocol
+    cluster: Cluster,
+    leader: int,
+    known: int,
+    proposal: Proposal,
+    successor: int | None,
+    bounds: KraftBounds,
+    protocol: KraftProtocol,
 ) -> tuple[Cluster, Proposal] | None:
-    """The controller accepts or rejects a proposal: the cluster, and the proposal with its answer. None where the successor cannot be."""
+    """The controller accepts or rejects a proposal: the cluster, and the proposal with its answer. None where the
+    successor cannot be.
+    """
     members = tuple(proposal.members)
     error = error_of(cluster, leader, known, members, protocol)
     if error is not None:
@@ -93,13 +108,17 @@ def answered(
     if complete:
         changed = completed(cluster, final, before.replicas - before.removing, following, bounds)
     else:
-        changed = appended(cluster, bounds, isr=isr, elr=elr_after(before, isr, before.replicas, bounds), leader=following)
+        changed = appended(
+            cluster, bounds, isr=isr, elr=elr_after(before, isr, before.replicas, bounds), leader=following
+        )
     at = len(changed.metadata_log) if bounds.accepts_stale_proposals else 0
     return changed, evolve(proposal, answer=Answer.ACCEPTED, accepted_at=at)
 
 
 @action(actor="controller", leader=brokers, successor=successors)
-def answer_proposal(cluster: Cluster, leader: int, successor: int | None, bounds: KraftBounds, protocol: KraftProtocol) -> Cluster | None:
+def answer_proposal(
+    cluster: Cluster, leader: int, successor: int | None, bounds: KraftBounds, protocol: KraftProtocol
+) -> Cluster | None:
     """The controller answers the proposal that a leader waits for.
 
     Actor: the controller.
@@ -121,7 +140,8 @@ def answer_proposal(cluster: Cluster, leader: int, successor: int | None, bounds
 def answer_left_proposal(
     cluster: Cluster, offset: int, successor: int | None, bounds: KraftBounds, protocol: KraftProtocol
 ) -> Cluster | None:
-    """The controller answers a proposal that nobody waits for any more: its leader has gone on to another partition epoch, or is down.
+    """The controller answers a proposal that nobody waits for any more: its leader has gone on to another partition
+    epoch, or is down.
 
     Actor: the controller.
     Enabled: the proposal of that partition epoch was left on its way; the successor is who may lead after it.

@@ -34,11 +34,17 @@ class KraftProtocol:
 
     variant: Variant = toggle("which public specification")
     messages: Messages = optional(
-        "`kept`: handled messages are part of the state, as TLC counts states; `forgotten`: only those that can still matter", Messages.KEPT
+        "`kept`: handled messages are part of the state, as TLC counts states; `forgotten`: only those that can "
+        "still matter",
+        Messages.KEPT,
     )
-    broker_epoch_check: bool = optional("the controller compares the broker epochs of proposed replicas with its own (KIP-903)", True)
+    broker_epoch_check: bool = optional(
+        "the controller compares the broker epochs of proposed replicas with its own (KIP-903)", True
+    )
     partition_epoch_check: bool = optional("the controller accepts an ISR for the newest partition epoch only", True)
-    avoid_last_replica_standing: bool = optional("the last ISR member never shuts down uncleanly (a constant of v3.5)", True)
+    avoid_last_replica_standing: bool = optional(
+        "the last ISR member never shuts down uncleanly (a constant of v3.5)", True
+    )
 
     @property
     def has_elr(self) -> bool:

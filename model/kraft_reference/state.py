@@ -1,17 +1,21 @@
-"""The state of the public specifications kafka_replication_v3_5 and kafka_replication_kip_966, without what is said twice there.
+"""The state of the public specifications kafka_replication_v3_5 and kafka_replication_kip_966, without what is said
+twice there.
 
-The public modules have 23 variables each. Every one of them follows from the fields here, and the other way round, so that states can be
-counted against TLC. What is said once only:
+The public modules have 23 variables each. Every one of them follows from the fields here, and the other way round, so
+that states can be counted against TLC. What is said once only:
 
-- A broker's metadata log is the controller's up to an offset. So is its partition metadata: that of one record of the log.
+- A broker's metadata log is the controller's up to an offset. So is its partition metadata: that of one record of the
+log.
 - Partition epochs are offsets of the metadata log, counted from the first record's.
 - The maximal ISR is the ISR with the members of the leader's own proposal.
 - A fetcher's position is the end of the broker's log. A fetch waits for a response while its message is on the way.
-- Of each ordered pair of brokers at most one fetch message is on the way; of each leader and partition epoch at most one proposal.
+- Of each ordered pair of brokers at most one fetch message is on the way; of each leader and partition epoch at most
+one proposal.
 - Unfenced brokers are those that the registrations call so; the true high watermark is the number of consumed records.
 
-Messages that were handled stay in the state as they do in the public modules, which remember them to avoid cycles. A fetch that was handled
-is remembered there, too, though nothing reads it; `protocol.messages` can leave out all of this that nothing reads.
+Messages that were handled stay in the state as they do in the public modules, which remember them to avoid cycles. A
+fetch that was handled is remembered there, too, though nothing reads it; `protocol.messages` can leave out all of this
+that nothing reads.
 """
 
 from __future__ import annotations
@@ -45,7 +49,19 @@ from model.kraft_reference.messages import (
     logs,
     rejections,
 )
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Maybe,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    evolve,
+    records,
+    replaced,
+    within,
+)
 
 BEFORE_THE_LOG = -1
 
@@ -83,7 +99,8 @@ class Change:
         replicas, isr, elr, last_known_elr, leader, leader_epoch: the partition's.
         adding, removing: of a reassignment in progress.
         left: the proposal that the leader of this partition epoch left on the way, or saw accepted.
-        rejections: the proposals for this partition epoch that were rejected, in their order, once its leader has gone on.
+        rejections: the proposals for this partition epoch that were rejected, in their order, once its leader has gone
+            on.
     """
 
     replicas: frozenset[int] = within(broker_sets)
@@ -94,7 +111,9 @@ class Change:
     leader_epoch: int = within(epochs)
     adding: frozenset[int] = within(reassigned_sets)
     removing: frozenset[int] = within(reassigned_sets)
-    left: tuple[Proposal, ...] = within(lambda bounds: SequenceOf(records(Proposal)(bounds), int(bounds.keeps_messages)))
+    left: tuple[Proposal, ...] = within(
+        lambda bounds: SequenceOf(records(Proposal)(bounds), int(bounds.keeps_messages))
+    )
     rejections: tuple[Rejection, ...] = within(kept_rejections)
 
     def __str__(self) -> str:
@@ -102,7 +121,9 @@ class Change:
         sets |= {"adding": self.adding, "removing": self.removing}
         leader = "none" if self.leader is None else f"b{self.leader}"
         named = [f"{name} {shown(members)}" for name, members in sets.items() if members or name == "ISR"]
-        left = [f"left {proposal}" for proposal in self.left] + ([f"{len(self.rejections)} rejected"] if self.rejections else [])
+        left = [f"left {proposal}" for proposal in self.left] + (
+            [f"{len(self.rejections)} rejected"] if self.rejections else []
+        )
         return " ".join([f"leader {leader} e{self.leader_epoch}", *named, *left])
 
 
@@ -131,13 +152,15 @@ class Broker:
     Attributes:
         status, broker_epoch, incarnation: of the broker.
         applied: how many records of the metadata log it has.
-        known: the record that its partition metadata is from, counted from 1; 0 for none, -1 for the state before the first record.
+        known: the record that its partition metadata is from, counted from 1; 0 for none, -1 for the state before the
+            first record.
         role: what the replica is.
         log, high_watermark: the partition's data.
         epoch_start: where the leader's epoch began.
         followers: what it knows of each follower as a leader.
         first_written: the smallest offset that it wrote in its leadership: from there on it has producers to answer.
-        fetches_from, delayed: the leader that its fetcher has the partition for, and whether it waits before the next fetch.
+        fetches_from, delayed: the leader that its fetcher has the partition for, and whether it waits before the next
+            fetch.
         fetches: the fetch message on the way between this follower and each leader.
         handled: the fetch messages between this follower and each leader that were handled or lost.
         proposal: the ISR that it has proposed and not heard of yet.
@@ -158,8 +181,12 @@ class Broker:
     delayed: bool = within(BOOLEAN)
     proposal: Proposal | None = within(lambda bounds: Maybe(records(Proposal)(bounds)))
     rejections: tuple[Rejection, ...] = within(rejections)
-    followers: tuple[Follower, ...] = within(lambda bounds: ArrayOf(records(Follower)(bounds), int(bounds.broker_count), "b", "brokers"))
-    fetches: tuple[Fetch, ...] = within(lambda bounds: ArrayOf(records(Fetch)(bounds), int(bounds.broker_count), "b", "brokers"))
+    followers: tuple[Follower, ...] = within(
+        lambda bounds: ArrayOf(records(Follower)(bounds), int(bounds.broker_count), "b", "brokers")
+    )
+    fetches: tuple[Fetch, ...] = within(
+        lambda bounds: ArrayOf(records(Fetch)(bounds), int(bounds.broker_count), "b", "brokers")
+    )
     handled: tuple[frozenset[Handled], ...] = within(handled_messages)
 
     @property
@@ -191,7 +218,8 @@ class Start:
 
     Attributes:
         broker: who started.
-        former_epoch: the broker epoch that the request names: of the incarnation before, if that was shut down cleanly; else 0.
+        former_epoch: the broker epoch that the request names: of the incarnation before, if that was shut down cleanly;
+            else 0.
         stage: how far the registration is.
         broker_epoch, metadata_offset: what the response says: the new epoch, and how long the metadata log was.
     """
@@ -246,11 +274,15 @@ class Cluster:
         clients, used: what was seen, and what has happened.
     """
 
-    brokers: tuple[Broker, ...] = within(lambda bounds: ArrayOf(records(Broker)(bounds), int(bounds.broker_count), "b", "brokers"))
+    brokers: tuple[Broker, ...] = within(
+        lambda bounds: ArrayOf(records(Broker)(bounds), int(bounds.broker_count), "b", "brokers")
+    )
     registrations: tuple[Registration, ...] = within(
         lambda bounds: ArrayOf(records(Registration)(bounds), int(bounds.broker_count), "b", "brokers")
     )
-    metadata_log: tuple[Change, ...] = within(lambda bounds: SequenceOf(records(Change)(bounds), bounds.metadata_records()))
+    metadata_log: tuple[Change, ...] = within(
+        lambda bounds: SequenceOf(records(Change)(bounds), bounds.metadata_records())
+    )
     starts: tuple[Start, ...] = within(lambda bounds: SequenceOf(records(Start)(bounds), bounds.starts()))
     clients: Clients = within(Clients)
     used: Used = within(Used)

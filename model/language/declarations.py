@@ -1,4 +1,6 @@
-"""Actions and properties: plain pure functions of a state or of a step, declared for every value of their parameters."""
+"""Actions and properties: plain pure functions of a state or of a step, declared for every value of their
+parameters.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Transition:
 
 @attrs.frozen(eq=False)
 class Instance:
-    """An action or property with a value for each of its parameters: a pure function of the state or `Transition` alone."""
+    """An action or property with a value for each of its parameters: a pure function of the state or `Transition`
+    alone.
+    """
 
     of: Quantified
     arguments: Mapping[str, Any]
@@ -52,8 +56,8 @@ def always(bounds: Any) -> bool:
 class Quantified:
     """A pure function of a state, declared for every value of its parameters.
 
-    The function's first argument is the state. Each further argument is a declared parameter, or `bounds` or `protocol`, which
-    `instances` fills in.
+    The function's first argument is the state. Each further argument is a declared parameter, or `bounds` or
+    `protocol`, which `instances` fills in.
 
     Attributes:
         subjects: how many states the function is about.
@@ -71,7 +75,9 @@ class Quantified:
         arguments = list(inspect.signature(self.function).parameters)[self.subjects :]
         if set(arguments) - {"bounds", "protocol"} != set(self.parameters):
             declared = sorted(self.parameters)
-            raise TypeError(f"{self.function.__qualname__}: declared parameters {declared}, but the function takes {arguments}")
+            raise TypeError(
+                f"{self.function.__qualname__}: declared parameters {declared}, but the function takes {arguments}"
+            )
         functools.update_wrapper(self, self.function, updated=())
 
     @property
@@ -93,7 +99,13 @@ class Quantified:
             arguments = dict(zip(domains, values, strict=True))
             shown = {name: domains[name].show(value) for name, value in arguments.items()}
             found.append(
-                Instance(self, arguments, shown, self._of_subject(functools.partial(self.function, **arguments, **context)), domains)
+                Instance(
+                    self,
+                    arguments,
+                    shown,
+                    self._of_subject(functools.partial(self.function, **arguments, **context)),
+                    domains,
+                )
             )
         return found
 
@@ -136,29 +148,35 @@ class Prospect(Quantified):
 
 @attrs.frozen
 class Per:
-    """What a fair behaviour owes to an action: one demand for each value of some parameters, whatever the other parameters are."""
+    """What a fair behaviour owes to an action: one demand for each value of some parameters, whatever the other
+    parameters are.
+    """
 
     action: Action
     parameters: tuple[str, ...]
 
 
 def per(action: Action, *parameters: str) -> Per:
-    """Ask for fairness towards an action for each value of the named parameters, rather than for each value of all of them.
+    """Ask for fairness towards an action for each value of the named parameters, rather than for each value of all of
+    them.
 
-    `per(deliver, "receiver")` asks that each receiver is served, whoever the sender is; `per(deliver)` that somebody is.
+    `per(deliver, "receiver")` asks that each receiver is served, whoever the sender is; `per(deliver)` that somebody
+    is.
 
     Raises:
         TypeError: the action has no such parameter.
     """
     if unknown := set(parameters) - set(action.parameters):
         raise TypeError(
-            f"per: {action.name} has no parameter {', '.join(sorted(unknown))}; it has {', '.join(action.parameters) or 'none'}"
+            f"per: {action.name} has no parameter {', '.join(sorted(unknown))}; it has "
+            f"{', '.join(action.parameters) or 'none'}"
         )
     return Per(action, parameters)
 
 
 class Form(Enum):
-    """What a liveness property asks of a behaviour, where q is its function and p its premise, in the words of temporal logic.
+    """What a liveness property asks of a behaviour, where q is its function and p its premise, in the words of temporal
+    logic.
 
     EVENTUALLY is <>q, LEADS_TO is [] (p => <>q), ALWAYS_EVENTUALLY is []<>q, EVENTUALLY_ALWAYS is <>[]q.
     """
@@ -173,15 +191,17 @@ class Form(Enum):
 class Liveness(Quantified):
     """What must happen on every fair behaviour: a path without end, or one after whose end nothing happens any more.
 
-    A behaviour is *weakly fair* to an action unless the action is enabled from some step on for ever and is never taken again. It is
-    *strongly fair* unless the action is enabled again and again and is never taken again. A step that changes nothing counts neither as
-    enabled nor as taken. A step that a bound cuts is enabled: without the bound it could be taken.
+    A behaviour is *weakly fair* to an action unless the action is enabled from some step on for ever and is never taken
+    again. It is *strongly fair* unless the action is enabled again and again and is never taken again. A step that
+    changes nothing counts neither as enabled nor as taken. A step that a bound cuts is enabled: without the bound it
+    could be taken.
 
     The function returns as an invariant does.
 
     Attributes:
         form: what is asked of the behaviour.
-        fair, strongly_fair: the actions that behaviours are fair to; each of their instances on its own, unless `per` says otherwise.
+        fair, strongly_fair: the actions that behaviours are fair to; each of their instances on its own, unless `per`
+            says otherwise.
         premise: for `leads_to`, after which states the property asks for anything.
     """
 
@@ -195,7 +215,10 @@ class Liveness(Quantified):
         self._premise = None if self.premise is None else Invariant(self.premise, self.parameters, needs=self.needs)
         listed = Counter(each.action.name for each in (*self.fair, *self.strongly_fair))
         if twice := [name for name, count in listed.items() if count > 1]:
-            raise TypeError(f"{self.name}: {', '.join(twice)} is listed twice among fair and strongly_fair; strong fairness includes weak")
+            raise TypeError(
+                f"{self.name}: {', '.join(twice)} is listed twice among fair and strongly_fair; strong fairness "
+                "includes weak"
+            )
 
     def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
         """One instance per assignment of the parameters, each with its premise where there is one."""
@@ -212,7 +235,9 @@ GraphProperty = Prospect | Liveness
 Property = Invariant | StepProperty | GraphProperty
 
 
-def action(*, actor: str, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], Action]:
+def action(
+    *, actor: str, needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], Action]:
     """Declare a step.
 
     Args:
@@ -228,7 +253,9 @@ def invariant(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Cal
     return lambda function: Invariant(function, parameters, needs=needs)
 
 
-def step_property(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], StepProperty]:
+def step_property(
+    *, needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], StepProperty]:
     """Declare what must hold of every step, for every value of the parameters; `needs` as for `action`."""
     return lambda function: StepProperty(function, parameters, needs=needs)
 
@@ -236,7 +263,9 @@ def step_property(*, needs: Callable[[Any], Any] = always, **parameters: Any) ->
 def prospect(
     *, along: Iterable[Action], needs: Callable[[Any], Any] = always, **parameters: Any
 ) -> Callable[[Callable[..., Any]], Prospect]:
-    """Declare what must stay possible along some actions, for every value of the parameters; `needs` as for `action`."""
+    """Declare what must stay possible along some actions, for every value of the parameters; `needs` as for
+    `action`.
+    """
     return lambda function: Prospect(function, parameters, needs=needs, along=tuple(along))
 
 
@@ -246,7 +275,9 @@ Fairness = Iterable[Action | Per]
 def eventually(
     *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: Any
 ) -> Callable[[Callable[..., Any]], Liveness]:
-    """Declare what is true at least once on every fair behaviour, for every value of the parameters; `needs` as for `action`."""
+    """Declare what is true at least once on every fair behaviour, for every value of the parameters; `needs` as for
+    `action`.
+    """
     return _liveness(Form.EVENTUALLY, fair, strongly_fair, needs, parameters)
 
 
@@ -280,10 +311,20 @@ def eventually_always(
 
 
 def _liveness(
-    form: Form, fair: Fairness, strongly_fair: Fairness, needs: Callable[[Any], Any], parameters: Any, premise: Any = None
+    form: Form,
+    fair: Fairness,
+    strongly_fair: Fairness,
+    needs: Callable[[Any], Any],
+    parameters: Any,
+    premise: Any = None,
 ) -> Callable[[Callable[..., Any]], Liveness]:
-    weak, strong = (tuple(each if isinstance(each, Per) else per(each, *each.parameters) for each in of) for of in (fair, strongly_fair))
-    return lambda function: Liveness(function, parameters, needs=needs, form=form, fair=weak, strongly_fair=strong, premise=premise)
+    weak, strong = (
+        tuple(each if isinstance(each, Per) else per(each, *each.parameters) for each in of)
+        for of in (fair, strongly_fair)
+    )
+    return lambda function: Liveness(
+        function, parameters, needs=needs, form=form, fair=weak, strongly_fair=strong, premise=premise
+    )
 
 
 class Witness:

@@ -20,10 +20,11 @@ class Definition:
         state: the attrs class of its states.
         initial_states: from bounds to the states at depth 0.
         actions: its steps, in the order in which they are tried.
-        interchangeable: from bounds to the names, by set of names, that mean the same to every step and property; None where there are
-            none. Exchanging them in a state changes nothing that matters, so that one state in place of all its images is enough.
-        properties: what can be checked of it, or the place of a tuple of them, such as `package.module:NAME`: models do not import
-            their properties.
+        interchangeable: from bounds to the names, by set of names, that mean the same to every step and property; None
+            where there are none. Exchanging them in a state changes nothing that matters, so that one state in place of
+            all its images is enough.
+        properties: what can be checked of it, or the place of a tuple of them, such as `package.module:NAME`: models do
+            not import their properties.
         module: the module that defines it; Highwater fills this in.
     """
 

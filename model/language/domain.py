@@ -1,6 +1,7 @@
 """Finite domains: what a state may hold.
 
-A state is a tree of frozen attrs classes. Next to each field stands its domain, which is sized by a frozen *bounds* object:
+A state is a tree of frozen attrs classes. Next to each field stands its domain, which is sized by a frozen *bounds*
+object:
 
     @attrs.frozen
     class Replica:
@@ -8,8 +9,8 @@ A state is a tree of frozen attrs classes. Next to each field stands its domain,
         isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
         log: Log = within(Log)
 
-Every domain is finite and knows its values in one fixed order, so that an engine can pack a state into bits. The engines share this module
-and `model.language.declarations` with the models, and nothing else.
+Every domain is finite and knows its values in one fixed order, so that an engine can pack a state into bits. The
+engines share this module and `model.language.declarations` with the models, and nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +33,9 @@ class DomainError(ValueError):
 
 
 class Limit(int):
-    """The value of a bound that remembers the bound's key through `+` and `-`, so that a cut step can say what cut it."""
+    """The value of a bound that remembers the bound's key through `+` and `-`, so that a cut step can say what
+    cut it.
+    """
 
     key: str
 
@@ -259,7 +262,12 @@ class Struct:
     def show(self, value: Any) -> str:
         if self.cls.__str__ is not object.__str__:
             return str(value)
-        return self.cls.__name__ + "(" + ", ".join(f"{n} {of.show(getattr(value, n))}" for n, of in self.fields.items()) + ")"
+        return (
+            self.cls.__name__
+            + "("
+            + ", ".join(f"{n} {of.show(getattr(value, n))}" for n, of in self.fields.items())
+            + ")"
+        )
 
 
 @functools.cache
@@ -305,12 +313,13 @@ def domain_of(declared: Any, bounds: object) -> Any:
     """The domain that a declaration means within the bounds.
 
     Args:
-        declared: a domain, a function from bounds to a domain, or a frozen attrs class whose fields are declared with `within`.
+        declared: a domain, a function from bounds to a domain, or a frozen attrs class whose fields are declared with
+            `within`.
         bounds: the bounds object, whose keys become the names of what cuts a step.
 
     Raises:
-        TypeError: a class is not a frozen attrs class, one of its fields has no domain, or its records are not made of their fields and
-            equal where these are.
+        TypeError: a class is not a frozen attrs class, one of its fields has no domain, or its records are not made of
+            their fields and equal where these are.
     """
     if not isinstance(declared, type):
         return declared(_Limits(bounds)) if callable(declared) else declared
@@ -321,18 +330,25 @@ def domain_of(declared: Any, bounds: object) -> Any:
 def _refuse_unless_value(cls: type) -> None:
     """Records must be values: made from all their fields, and equal where all fields are."""
     if not attrs.has(cls) or not attrs.inspect(cls).is_frozen:
-        raise TypeError(f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen")
+        raise TypeError(
+            f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen"
+        )
     if not attrs.inspect(cls).added_eq:
-        raise TypeError(f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}")
+        raise TypeError(
+            f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}"
+        )
     for field in attrs.fields(cls):
         name = f"{cls.__qualname__}.{field.name}"
         if DOMAIN not in field.metadata:
             raise TypeError(f"{name} has no domain: declare it with within(...)")
         if not field.init:
-            raise TypeError(f"{name} has init=False: a record of a state is made from all its fields; make it a property instead")
+            raise TypeError(
+                f"{name} has init=False: a record of a state is made from all its fields; make it a property instead"
+            )
         if not field.eq or field.eq_key is not None:
             raise TypeError(
-                f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: records of a state are equal where all fields are"
+                f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: records of a state are equal where all "
+                "fields are"
             )
     try:
         inspect.signature(cls).bind(**dict.fromkeys(aliases_of(cls).values()))
@@ -341,12 +357,16 @@ def _refuse_unless_value(cls: type) -> None:
 
 
 def records(cls: type) -> Callable[[object], Struct]:
-    """The domain of a frozen attrs class, for use inside another domain: `lambda b: SequenceOf(records(Record)(b), b.log_length_max)`."""
+    """The domain of a frozen attrs class, for use inside another domain: `lambda b: SequenceOf(records(Record)(b),
+    b.log_length_max)`.
+    """
     return lambda limits: domain_of(cls, limits._bounds if isinstance(limits, _Limits) else limits)
 
 
 def evolve(instance: Any, /, **changes: Any) -> Any:
-    """A copy of a state record with some fields changed. Untouched fields are not read, also when the record is being traced."""
+    """A copy of a state record with some fields changed. Untouched fields are not read, also when the record is being
+    traced.
+    """
     traced = getattr(type(instance), "__traced_evolve__", None)
     return traced(instance, changes) if traced else attrs.evolve(instance, **changes)
 

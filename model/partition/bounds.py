@@ -12,7 +12,9 @@ from model.log import NO_EPOCH
 
 @attrs.frozen
 class PartitionBounds:
-    """How large the cluster and its history may become, and how often what disturbs it may happen. Healing is never bounded."""
+    """How large the cluster and its history may become, and how often what disturbs it may happen. Healing is never
+    bounded.
+    """
 
     brokers: int = bound(1, 5, "brokers, all of which host a replica")
     log_length_max: int = bound(1, 7, "records that a log can hold")
@@ -21,18 +23,34 @@ class PartitionBounds:
     partition_epoch_max: int = bound(1, 15, "the last partition epoch (version of leader and ISR in ZooKeeper)", 7)
     min_insync_replicas: int = bound(1, 5, "min.insync.replicas", 1)
     initial_isr: int = bound(0, 5, "brokers in the ISR at the start: b0 and the next ones; 0 is all", 0)
-    fetch_steps: int = bound(1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request, too", 2)
+    initial_records: int = bound(0, 7, "records that the ISR has at the start, committed and acknowledged", 0)
+    initial_down: int = bound(
+        0, 4, "brokers that are down at the start, out of the ISR and with empty disks: the last ones", 0
+    )
+    fetch_steps: int = bound(
+        1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request, too", 2
+    )
     isr_changes_in_flight: int = bound(1, 2, "ISR changes of one leader that can be on their way", 1)
     leader_moves: int = bound(0, 7, "budget: leadership moved without a failure, as by a preferred election", 0)
     spurious_fences: int = bound(0, 7, "budget: a running broker fenced, as by a lost session", 0)
     controlled_shutdowns: int = bound(0, 7, "budget: controlled shutdowns", 0)
     process_crashes: int = bound(0, 7, "budget: crashes that leave the log as it is", 0)
     lossy_crashes: int = bound(0, 7, "budget: crashes that lose what was not flushed", 0)
+    down_at_once: int = bound(0, 5, "brokers that may be down or shutting down at once; 0: all", 0)
+    stops_per_broker: int = bound(
+        0, 7, "how often each broker may crash or shut down; 0: as often as the budgets allow", 0
+    )
+    stopping_brokers: int = bound(0, 5, "different brokers that may crash or shut down; 0: all", 0)
+    shutdowns_wait_for_isr: int = bound(0, 1, "1: a controlled shutdown begins only while the ISR is complete", 0)
+    failures_during_shutdown: int = bound(
+        0, 1, "1: brokers crash and lose sessions only while another one is shutting down", 0
+    )
+    failures_without_leader: int = bound(0, 1, "1: brokers crash and lose sessions only while nobody leads", 0)
     isr_shrinks: int = bound(0, 7, "budget: followers that a leader finds lagging", 0)
     reassignments: int = bound(0, 7, "budget: replicas taken from the assignment and added again", 0)
     retentions: int = bound(0, 7, "budget: records deleted from the start of a leader's log", 0)
     alter_failures: int = bound(0, 7, "budget: ISR changes whose outcome the leader does not learn", 0)
-    produce_timeouts: int = bound(0, 7, "budget: producers with acks=all that are told that they have waited too long", 0)
+    produce_timeouts: int = bound(0, 7, "budget: producers with acks=all whose requests time out", 0)
     checkpoints: int = bound(0, 7, "budget: high watermark checkpoints written", 0)
     consumer_reads: int = bound(0, 1, "1: consumers read, and what they read is remembered", 0)
     offset_queries: int = bound(0, 1, "1: clients ask for the end offset, and the newest answer is remembered", 0)
@@ -56,7 +74,9 @@ def partition_epochs(bounds: PartitionBounds) -> Integers:
 
 def broker_epochs(bounds: PartitionBounds) -> Integers:
     """The domain of a broker epoch: how often the broker was started again."""
-    return Integers(0, bounds.process_crashes + bounds.lossy_crashes + bounds.controlled_shutdowns)
+    stops = bounds.process_crashes + bounds.lossy_crashes + bounds.controlled_shutdowns
+    each = min(stops, bounds.stops_per_broker) if bounds.stops_per_broker else stops
+    return Integers(0, each + min(bounds.initial_down, 1))
 
 
 def fetched_broker_epochs(bounds: PartitionBounds) -> Integers:

@@ -13,19 +13,24 @@ from model.partition.state import Partition
 
 
 @action(actor="leader", leader=brokers)
-def produce(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def produce(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A producer sends a record to a presumed leader, which appends it.
 
     Actor: the leader.
-    Enabled: it presumes leadership; with acks=all, its ISR is not below min.insync.replicas, or it refuses before it appends.
-    Effect: the record is at its log's end, in its epoch. With acks=1 the producer is told so at once; with acks=all once the record is
-        below this leader's high watermark.
+    Enabled: it presumes leadership; with acks=all, its ISR is not below min.insync.replicas, or it refuses before it
+        appends.
+    Effect: the record is at its log's end, in its epoch. With acks=1 the producer is told so at once; with acks=all
+        once the record is below this leader's high watermark.
     Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.0 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
     if not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if protocol.acks is Acks.ALL and len(replica.leadership.isr) < min_isr(replica.leadership.assignment, protocol, bounds):
+    if protocol.acks is Acks.ALL and len(replica.leadership.isr) < min_isr(
+        replica.leadership.assignment, protocol, bounds
+    ):
         return None
     if replica.leadership.candidate is not None:
         return None  # the lock that it needs is held by who looks at the candidate
@@ -38,20 +43,29 @@ def produce(partition: Partition, leader: int, protocol: PartitionProtocol, boun
 
 @action(actor="producer", needs=lambda bounds: bounds.produce_timeouts, leader=brokers, offset=offsets)
 def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionProtocol) -> Partition | None:
-    """A producer with acks=all is told that it has waited too long.
+    """A produce request with acks=all times out.
 
     Actor: the producer.
     Enabled: its record waits at a presumed leader to be committed; the budget allows it.
-    Effect: it is told REQUEST_TIMED_OUT, and nothing more later on. The record stays in the log.
+    Effect: the producer gets REQUEST_TIMED_OUT, and no other response. The record stays in the log.
     Source: kafka.server.DelayedProduce#onExpiration (0.9 to 3.8).
     """
     replica = partition.replicas[leader]
-    if protocol.acks is not Acks.ALL or not partition.leads(leader) or not replica.has_offset(offset) or offset < replica.high_watermark:
+    if (
+        protocol.acks is not Acks.ALL
+        or not partition.leads(leader)
+        or not replica.has_offset(offset)
+        or offset < replica.high_watermark
+    ):
         return None
     record, clients = replica.log[offset].id, partition.clients
     if offset < replica.leadership.waiting_from or record in clients.rejected:
         return None
-    return evolve(partition, clients=evolve(clients, rejected=clients.rejected | {record}), used=partition.spent("produce_timeouts"))
+    return evolve(
+        partition,
+        clients=evolve(clients, rejected=clients.rejected | {record}),
+        used=partition.spent("produce_timeouts"),
+    )
 
 
 @action(actor="consumer", needs=lambda bounds: bounds.consumer_reads, broker=brokers, offset=offsets)
@@ -59,8 +73,8 @@ def consume(partition: Partition, broker: int, offset: int, protocol: PartitionP
     """A consumer reads a record below the high watermark.
 
     Actor: the consumer.
-    Enabled: the broker leads, or consumers may read from followers; the record is in its log and below its high watermark; it is not the
-        one that was read at this offset last.
+    Enabled: the broker leads, or consumers may read from followers; the record is in its log and below its high
+        watermark; it is not the one that was read at this offset last.
     Effect: it is remembered as read.
     Source: kafka.cluster.Partition#readRecords with isolation by high watermark (2.4); KIP-392 for followers.
     """
@@ -72,7 +86,9 @@ def consume(partition: Partition, broker: int, offset: int, protocol: PartitionP
     record = replica.log[offset].id
     if partition.clients.consumed[offset] == record:
         return None
-    return evolve(partition, clients=evolve(partition.clients, consumed=replaced(partition.clients.consumed, offset, record)))
+    return evolve(
+        partition, clients=evolve(partition.clients, consumed=replaced(partition.clients.consumed, offset, record))
+    )
 
 
 @action(actor="consumer", needs=lambda bounds: bounds.offset_queries, leader=brokers)
@@ -80,8 +96,8 @@ def ask_end_offset(partition: Partition, leader: int, protocol: PartitionProtoco
     """A client asks a presumed leader where the partition ends.
 
     Actor: the client, whose metadata never goes back an epoch.
-    Enabled: the broker presumes leadership, in no older epoch than the one that answered last. With the guard it answers only once its
-        high watermark has reached the start of its epoch.
+    Enabled: the broker presumes leadership, in no older epoch than the one that answered last. With the guard it
+        answers only once its high watermark has reached the start of its epoch.
     Effect: the answer is its high watermark.
     Source: kafka.cluster.Partition#fetchOffsetForTimestamp (2.2); KIP-207.
     """
@@ -92,10 +108,17 @@ def ask_end_offset(partition: Partition, leader: int, protocol: PartitionProtoco
         return None
     if protocol.list_offsets_guard and replica.high_watermark < replica.leadership.start_offset:
         return None
-    return evolve(partition, clients=evolve(clients, end_offset=replica.high_watermark, end_offset_epoch=replica.leader_epoch))
+    return evolve(
+        partition, clients=evolve(clients, end_offset=replica.high_watermark, end_offset_epoch=replica.leader_epoch)
+    )
 
 
-@action(actor="leader", needs=lambda bounds: bounds.retentions, leader=brokers, offset=lambda bounds: Integers(1, bounds.log_length_max))
+@action(
+    actor="leader",
+    needs=lambda bounds: bounds.retentions,
+    leader=brokers,
+    offset=lambda bounds: Integers(1, bounds.log_length_max),
+)
 def delete_old_records(partition: Partition, leader: int, offset: int) -> Partition | None:
     """Retention deletes the records below an offset from a leader's log.
 

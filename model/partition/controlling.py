@@ -1,7 +1,7 @@
 """The controller: fencing and registration of brokers, elections, eligible leader replicas, reassignment.
 
-It acts at once on its own record and never fails; what brokers learn of it comes late (see `leadership`). Where Kafka chooses the first
-suitable replica in the order of the assignment, any suitable one is chosen here.
+It acts at once on its own record and never fails; what brokers learn of it comes late (see `leadership`). Where Kafka
+chooses the first suitable replica in the order of the assignment, any suitable one is chosen here.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from model.language.declarations import action
 from model.language.domain import Maybe, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
+from model.partition.disturbing import failing, shutting_down
 from model.partition.high_watermark import min_isr
 from model.partition.messages import Election
 from model.partition.protocol import PartitionProtocol, ShrinkStartsEpoch
@@ -34,11 +35,14 @@ def keeps_elr(protocol: PartitionProtocol) -> bool:
     return protocol.elr
 
 
-def with_elr(quorum: Quorum, isr: Set[int], unclean: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
+def with_elr(
+    quorum: Quorum, isr: Set[int], unclean: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Quorum:
     """The record with another ISR, and the eligible leader replicas that follow from it.
 
-    Whoever leaves an ISR that is below min.insync.replicas may still be elected, unless it lost data; nobody needs to be remembered once
-    the ISR is large enough. Source: org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8.0 to 4.3.1); KIP-966.
+    Whoever leaves an ISR that is below min.insync.replicas may still be elected, unless it lost data; nobody needs to
+    be remembered once the ISR is large enough. Source:
+    org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8.0 to 4.3.1); KIP-966.
     """
     if not keeps_elr(protocol):
         return evolve(quorum, isr=isr)
@@ -53,13 +57,16 @@ def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, b
     return with_record(partition, quorum, (ShrinkStartsEpoch.ALWAYS,), protocol)
 
 
-def with_record(partition: Partition, quorum: Quorum, where: tuple[ShrinkStartsEpoch, ...], protocol: PartitionProtocol) -> Partition:
-    """The state with another ISR or ELR in the controller's record, in a new leader epoch where an ISR that lost a member takes one.
+def with_record(
+    partition: Partition, quorum: Quorum, where: tuple[ShrinkStartsEpoch, ...], protocol: PartitionProtocol
+) -> Partition:
+    """The state with another ISR or ELR in the controller's record, in a new leader epoch where an ISR that lost a
+    member takes one.
 
     Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.0 to 3.7) and
         #triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.8), which any change of the ISR passes;
-        ReplicationControlManager#alterIsr (2.8), kafka.controller.KafkaController#alterIsrs (2.7, 2.8), which keep the epoch;
-        kafka.controller.ReplicaStateMachine#removeReplicasFromIsr (2.0 to 3.8).
+        ReplicationControlManager#alterIsr (2.8), kafka.controller.KafkaController#alterIsrs (2.7, 2.8), which keep the
+        epoch; kafka.controller.ReplicaStateMachine#removeReplicasFromIsr (2.0 to 3.8).
     """
     if protocol.isr_shrink_bumps_leader_epoch in where and not partition.quorum.isr <= quorum.isr:
         return published(partition, quorum)
@@ -78,7 +85,8 @@ def may_lead(quorum: Quorum, broker: int) -> bool:
 
 
 def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
-    """The record with another leader, who is its own ISR if it was elected from the ELR; or with none, and who led last.
+    """The record with another leader, who is its own ISR if it was elected from the ELR; or with none, and who led
+    last.
 
     Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection, #maybeUpdateLastKnownLeader (3.8.0; 4.1.1).
     """
@@ -91,13 +99,19 @@ def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bou
 
 
 def without(
-    partition: Partition, broker: int, successor: int | None, standing: Standing, protocol: PartitionProtocol,
+    partition: Partition,
+    broker: int,
+    successor: int | None,
+    standing: Standing,
+    protocol: PartitionProtocol,
     bounds: PartitionBounds,
-) -> Partition | None:  # fmt: skip
-    """The state once a broker has left ISR and leadership; None if the successor is not one that an election would give.
+) -> Partition | None:
+    """The state once a broker has left ISR and leadership; None if the successor is not one that an election would
+    give.
 
-    The last member stays in the ISR unless it may be empty. Source: org.apache.kafka.controller.ReplicationControlManager
-    #handleBrokerFenced, #generateLeaderAndIsrUpdates (3.5; 3.8); kafka.controller.ReplicaStateMachine (0.10.2).
+    The last member stays in the ISR unless it may be empty. Source:
+    org.apache.kafka.controller.ReplicationControlManager #handleBrokerFenced, #generateLeaderAndIsrUpdates (3.5; 3.8);
+    kafka.controller.ReplicaStateMachine (0.10.2).
     """
     quorum = partition.quorum
     registration = evolve(quorum.registrations[broker], standing=standing, since=quorum.partition_epoch + 1)
@@ -121,16 +135,20 @@ def without(
 
 
 def without_successor(partition: Partition, broker: int, bounds: PartitionBounds) -> Partition | None:
-    """The state once ZooKeeper's controller has found nobody to lead in place of a broker that shuts down; None if there is somebody.
+    """The state once ZooKeeper's controller has found nobody to lead in place of a broker that shuts down; None if
+    there is somebody.
 
-    Source: kafka.controller.PartitionStateMachine#doElectLeaderForPartitions (2.0.1), which fails and leaves the leader.
+    Source: kafka.controller.PartitionStateMachine#doElectLeaderForPartitions (2.0.1), which fails and leaves the
+        leader.
     """
     quorum = partition.quorum
     if any(may_lead(quorum, each) for each in range(bounds.brokers) if each != broker):
         return None
-    registration = evolve(quorum.registrations[broker], standing=Standing.SHUTTING_DOWN, since=quorum.partition_epoch + 1)
+    registration = evolve(
+        quorum.registrations[broker], standing=Standing.SHUTTING_DOWN, since=quorum.partition_epoch + 1
+    )
     quorum = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
-    return evolve(partition, quorum=quorum, used=partition.spent("controlled_shutdowns"))
+    return evolve(partition, quorum=quorum, used=shutting_down(partition, broker, bounds))
 
 
 SUCCESSOR = lambda bounds: Maybe(brokers(bounds))  # noqa: E731 - a domain
@@ -143,12 +161,12 @@ def fence(
     """The controller finds that a broker is gone: its session or its heartbeats have ended.
 
     Actor: the controller.
-    Enabled: the broker is registered and not fenced; it is down, or the budget of spurious fences allows to take it for that. If it led,
-        the successor is one that a clean election gives, or none if there is none.
-    Effect: the broker is fenced and out of the ISR, unless it was the last there; a new leader epoch is published where leadership or,
-        depending on the protocol, the ISR has changed.
-    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced (3.5), kafka.controller.KafkaController#onBrokerFailure
-        (0.10.2 to 3.5).
+    Enabled: the broker is registered and not fenced; it is down, or the budget of spurious fences allows to take it for
+        that. If it led, the successor is one that a clean election gives, or none if there is none.
+    Effect: the broker is fenced and out of the ISR, unless it was the last there; a new leader epoch is published where
+        leadership or, depending on the protocol, the ISR has changed.
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced (3.5),
+        kafka.controller.KafkaController#onBrokerFailure (0.10.2 to 3.5).
     """
     if partition.quorum.registrations[broker].standing is Standing.FENCED:
         return None
@@ -156,7 +174,7 @@ def fence(
     if partition.replicas[broker].is_up:
         if not bounds.spurious_fences:
             return None
-        used = partition.spent("spurious_fences")
+        used = failing(partition, partition.spent("spurious_fences"), broker, bounds)
     after = without(partition, broker, successor, Standing.FENCED, protocol, bounds)
     return None if after is None else evolve(after, used=used)
 
@@ -186,12 +204,15 @@ def begin_controlled_shutdown(
     """A broker asks to be shut down, and the controller takes leadership and ISR membership from it.
 
     Actor: the controller.
-    Enabled: the broker runs and is active. If it leads, the successor is one that a clean election gives, or none if there is none.
-    Effect: the broker is shutting down and may not join the ISR. If it was in the ISR, it is out of it, in a new leader epoch where the
-        protocol has it so. If it led, its successor leads in a new leader epoch. Without a successor nobody leads, and the ISR or the ELR
-        keeps the broker; with ZooKeeper it goes on leading, and stops once it has asked often enough.
-    Source: kafka.controller.KafkaController#shutdownBroker (0.10.2), #doControlledShutdown (2.0.1), kafka.server.KafkaServer
-        #controlledShutdown (2.0.1); org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.3.0; 3.5.1).
+    Enabled: the broker runs and is active. If it leads, the successor is one that a clean election gives, or none if
+        there is none.
+    Effect: the broker is shutting down and may not join the ISR. If it was in the ISR, it is out of it, in a new leader
+        epoch where the protocol has it so. If it led, its successor leads in a new leader epoch. Without a successor
+        nobody leads, and the ISR or the ELR keeps the broker; with ZooKeeper it goes on leading, and stops once it has
+        asked often enough.
+    Source: kafka.controller.KafkaController#shutdownBroker (0.10.2), #doControlledShutdown (2.0.1),
+        kafka.server.KafkaServer #controlledShutdown (2.0.1);
+        org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.3.0; 3.5.1).
     """
     quorum = partition.quorum
     if quorum.registrations[broker].standing is not Standing.ACTIVE or not partition.replicas[broker].is_up:
@@ -199,18 +220,22 @@ def begin_controlled_shutdown(
     if protocol.by_zookeeper and quorum.leader == broker and successor is None:
         return without_successor(partition, broker, bounds)
     after = without(partition, broker, successor, Standing.SHUTTING_DOWN, protocol, bounds)
-    return None if after is None else evolve(after, used=partition.spent("controlled_shutdowns"))
+    return None if after is None else evolve(after, used=shutting_down(partition, broker, bounds))
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
-def remove_replica(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def remove_replica(
+    partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A reassignment takes a replica away.
 
     Actor: the controller.
     Enabled: the replica is assigned and does not lead; somebody else is in the ISR.
-    Effect: it is out of assignment and ISR; a new leader epoch is published. The broker deletes its log once it learns of that.
+    Effect: it is out of assignment and ISR; a new leader epoch is published. The broker deletes its log once it learns
+        of that.
     Abstracts: all but the last step of a reassignment.
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForReplicaReassignmentIfNeeded (3.8).
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForReplicaReassignmentIfNeeded
+        (3.8).
     """
     quorum = partition.quorum
     if broker not in quorum.assignment or quorum.leader == broker or not quorum.isr - {broker}:
@@ -226,7 +251,8 @@ def add_replica(partition: Partition, broker: int, protocol: PartitionProtocol) 
 
     Actor: the controller.
     Enabled: the replica is not assigned.
-    Effect: it is assigned again, in a new partition epoch; the leader epoch stays, unless, with ZooKeeper, nothing else tells the leader.
+    Effect: it is assigned again, in a new partition epoch; the leader epoch stays, unless, with ZooKeeper, nothing else
+        tells the leader.
     Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5);
         kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (0.10.2 to 3.5).
     """

@@ -8,7 +8,7 @@ import attrs
 
 from model.language.definition import Definition, Model
 from model.language.domain import evolve
-from model.log import NO_EPOCH
+from model.log import NO_EPOCH, Record
 from model.partition import (
     clients,
     controlling,
@@ -23,12 +23,13 @@ from model.partition import (
 )
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import election_of
-from model.partition.logs import with_epoch_of_election
-from model.partition.protocol import Flush, PartitionProtocol
+from model.partition.logs import appended, stopped, with_epoch_of_election
+from model.partition.protocol import Acks, Flush, PartitionProtocol
 from model.partition.releases import LAST_RELEASES, PRESETS, RELEASES
 from model.partition.state import (
     UNKNOWN_FOLLOWER,
     Clients,
+    Follower,
     Leadership,
     Partition,
     Process,
@@ -74,10 +75,14 @@ BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.lose_written_isr, zookee
 
 
 def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list[Partition]:
-    """Established: broker 0 leads in epoch 0 with an empty log, and all brokers follow it."""
+    """Established: broker 0 leads in epoch 0, and all that run follow it. Who is in the ISR has what is committed; the
+    others have nothing.
+    """
     everyone = frozenset(range(bounds.brokers))
-    isr = frozenset(range(min(bounds.initial_isr or bounds.brokers, bounds.brokers)))
-    follower = Replica(
+    up = bounds.brokers - min(bounds.initial_down, bounds.brokers - 1)
+    isr = frozenset(range(min(bounds.initial_isr or up, up)))
+    log = tuple(Record(number, leader_epoch=0) for number in range(bounds.initial_records))
+    empty = Replica(
         process=Process.UP,
         clean=False,
         leader=0,
@@ -93,8 +98,12 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         followers=(UNKNOWN_FOLLOWER,) * bounds.brokers,
         changes=(),
     )
-    leadership = Leadership(isr=isr, assignment=everyone, pending=None, partition_epoch=0, start_offset=0, waiting_from=0, candidate=None)
-    leader = with_epoch_of_election(evolve(follower, leadership=leadership), 0, protocol)
+    member = functools.reduce(lambda so_far, each: appended(so_far, each, protocol), log, empty)
+    member = evolve(member, high_watermark=len(log))
+    replicas = [member if broker in isr else empty for broker in range(bounds.brokers)]
+    replicas[up:] = [stopped(empty, protocol, Process.DOWN)] * (bounds.brokers - up)
+    replicas[0] = leading(member, isr, everyone, len(log), protocol, bounds)
+    active, gone = (Registration(standing, broker_epoch=0, since=0) for standing in (Standing.ACTIVE, Standing.FENCED))
     quorum = Quorum(
         leader=0,
         isr=isr,
@@ -102,21 +111,61 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
         last_known_leader=None,
         assignment=everyone,
         partition_epoch=0,
-        registrations=(Registration(Standing.ACTIVE, broker_epoch=0, since=0),) * bounds.brokers,
+        registrations=(active,) * up + (gone,) * (bounds.brokers - up),
     )
-    consumed = (None,) * (bounds.log_length_max if bounds.consumer_reads else 0)
-    nothing_seen = Clients(
-        exposed=(),
-        acked=frozenset(),
+    unused = Used(**{field.name: 0 for field in attrs.fields(Used)})
+    return [
+        Partition(
+            tuple(replicas),
+            quorum,
+            (election_of(quorum),),
+            next_record_id=len(log),
+            clients=clients_that_saw(log, bounds, protocol),
+            used=unused,
+        )
+    ]
+
+
+def leading(
+    replica: Replica,
+    isr: frozenset[int],
+    assignment: frozenset[int],
+    known: int,
+    protocol: PartitionProtocol,
+    bounds: PartitionBounds,
+) -> Replica:
+    """The first leader, which knows of the others in its ISR what they have, if they have anything."""
+    leadership = Leadership(
+        isr=isr,
+        assignment=assignment,
+        pending=None,
+        partition_epoch=0,
+        ahead_of_metadata=False,
+        start_offset=0,
+        waiting_from=0,
+        candidate=None,
+    )
+    in_sync = Follower(
+        known, True, True, True, bool(bounds.caught_up_times), known if bounds.caught_up_times else None, broker_epoch=0
+    )
+    followers = tuple(
+        in_sync if known and broker in isr and broker != 0 else UNKNOWN_FOLLOWER for broker in range(bounds.brokers)
+    )
+    return with_epoch_of_election(evolve(replica, leadership=leadership, followers=followers), 0, protocol)
+
+
+def clients_that_saw(log: tuple[Record, ...], bounds: PartitionBounds, protocol: PartitionProtocol) -> Clients:
+    """Clients of a partition that has these records, and nothing besides: no one has read or asked yet."""
+    acked = frozenset() if protocol.acks is Acks.NONE else frozenset(record.id for record in log)
+    return Clients(
+        exposed=log,
+        acked=acked,
         rejected=frozenset(),
-        commit_epoch=NO_EPOCH,
-        consumed=consumed,
+        commit_epoch=0 if log else NO_EPOCH,
+        consumed=(None,) * (bounds.log_length_max if bounds.consumer_reads else 0),
         end_offset=0,
         end_offset_epoch=NO_EPOCH,
     )
-    unused = Used(**{field.name: 0 for field in attrs.fields(Used)})
-    replicas = (leader, *[follower] * (bounds.brokers - 1))
-    return [Partition(replicas, quorum, (election_of(quorum),), next_record_id=0, clients=nothing_seen, used=unused)]
 
 
 def define(protocol: PartitionProtocol) -> Definition:
@@ -135,12 +184,17 @@ def define(protocol: PartitionProtocol) -> Definition:
         *((failures.crash_with_loss,) if protocol.flush is Flush.ASYNC else ()),
     )
     initial = functools.partial(initial_states, protocol=protocol)
-    return Definition(PartitionBounds, Partition, initial, actions, all_brokers, "invariants.partition.catalogue:PARTITION")
+    return Definition(
+        PartitionBounds, Partition, initial, actions, all_brokers, "invariants.partition.catalogue:PARTITION"
+    )
 
 
 PARTITION = Model(
     "partition",
-    "One partition message by message, from produce and fetch to elections and crashes, with every historical rule as a toggle.",
+    (
+        "One partition message by message, from produce and fetch to elections and crashes, with every historical "
+        "rule as a toggle."
+    ),
     PartitionProtocol,
     define,
     PRESETS,

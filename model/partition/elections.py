@@ -1,4 +1,6 @@
-"""Elections of a leader: clean ones, that of the last known leader, unclean ones, and moves of leadership without need."""
+"""Elections of a leader: clean ones, that of the last known leader, unclean ones, and moves of leadership without
+need.
+"""
 
 from __future__ import annotations
 
@@ -12,27 +14,43 @@ from model.partition.state import Partition, Quorum, Standing
 
 
 def may_lead_again(quorum: Quorum, broker: int, protocol: PartitionProtocol) -> bool:
-    """Whether the controller elects who led last, because ISR and ELR are empty: unclean election need not be configured for that.
+    """Whether the controller elects who led last, because ISR and ELR are empty: unclean election need not be
+    configured for that.
 
     Releases before 4.1.0 meant to ask whether that broker is alive, and ask nothing.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#canElectLastKnownLeader (3.8.0; 4.0.0; 4.1.0).
     """
-    if protocol.last_known_leader is LastKnownLeader.NEVER or quorum.last_known_leader != broker or quorum.isr or quorum.elr:
+    if (
+        protocol.last_known_leader is LastKnownLeader.NEVER
+        or quorum.last_known_leader != broker
+        or quorum.isr
+        or quorum.elr
+    ):
         return False
-    return protocol.last_known_leader is LastKnownLeader.UNCHECKED or quorum.registrations[broker].standing is Standing.ACTIVE
+    return (
+        protocol.last_known_leader is LastKnownLeader.UNCHECKED
+        or quorum.registrations[broker].standing is Standing.ACTIVE
+    )
 
 
 def elected_alone(partition: Partition, leader: int) -> Partition:
-    """The state once a leader was elected that need not have what is committed: it is the ISR, and nobody else is remembered.
+    """The state once a leader was elected that need not have what is committed: it is the ISR, and nobody else is
+    remembered.
 
     That the leader has to recover is noted (KIP-704), and nothing comes of it: brokers take it for recovered at once.
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection (3.5.1; 4.1.0); kafka.cluster.Partition#makeLeader (3.5.1).
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection (3.5.1; 4.1.0);
+    kafka.cluster.Partition#makeLeader (3.5.1).
     """
-    return published(partition, evolve(partition.quorum, leader=leader, isr=frozenset({leader}), elr=frozenset(), last_known_leader=None))
+    return published(
+        partition,
+        evolve(partition.quorum, leader=leader, isr=frozenset({leader}), elr=frozenset(), last_known_leader=None),
+    )
 
 
 @action(actor="controller", candidate=brokers)
-def elect(partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def elect(
+    partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """The controller elects a leader for a partition that has none.
 
     Actor: the controller.
@@ -49,12 +67,14 @@ def elect(partition: Partition, candidate: int, protocol: PartitionProtocol, bou
 
 @action(actor="controller", candidate=brokers)
 def elect_last_known_leader(partition: Partition, candidate: int, protocol: PartitionProtocol) -> Partition | None:
-    """The controller elects the broker that led last, because nobody is left who is known to have everything.
+    """The controller elects the last known leader, because no replica is left that is known to have everything.
 
     Actor: the controller.
-    Enabled: there is no leader; ISR and ELR are empty; the candidate led last, and is active unless the protocol forgets to ask.
-    Effect: it leads a new leader epoch and is the ISR, whatever it may have lost.
-    Source: org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader, #canElectLastKnownLeader (3.8.0; 4.1.0); KIP-966.
+    Enabled: there is no leader; ISR and ELR are empty; the candidate led last, and is active unless the protocol
+        forgets to ask.
+    Effect: it leads a new leader epoch and is the ISR, even if it has lost records.
+    Source: org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader, #canElectLastKnownLeader (3.8.0; 4.1.0);
+        KIP-966.
     """
     if partition.quorum.leader is not None or not may_lead_again(partition.quorum, candidate, protocol):
         return None
@@ -62,12 +82,14 @@ def elect_last_known_leader(partition: Partition, candidate: int, protocol: Part
 
 
 @action(actor="controller", candidate=brokers)
-def elect_uncleanly(partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
-    """The controller elects a replica that may lack committed records, because nobody else is left.
+def elect_uncleanly(
+    partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """The controller elects a replica that may lack committed records, because no other is left.
 
     Actor: the controller.
-    Enabled: unclean election is configured; there is no leader, and nobody whom a clean election could choose; the candidate is assigned
-        and active.
+    Enabled: unclean election is configured; there is no leader, and nobody whom a clean election could choose; the
+        candidate is assigned and active.
     Effect: it leads a new leader epoch and is the ISR.
     Source: kafka.controller.OfflinePartitionLeaderSelector (0.10.2), PartitionChangeBuilder#electAnyLeader (3.8).
     """
@@ -83,12 +105,14 @@ def elect_uncleanly(partition: Partition, candidate: int, protocol: PartitionPro
 
 @action(actor="controller", needs=lambda bounds: bounds.leader_moves, candidate=brokers)
 def move_leadership(partition: Partition, candidate: int) -> Partition | None:
-    """The controller moves leadership to another member of the ISR although the leader is well: a preferred replica election.
+    """The controller moves leadership to another member of the ISR although the leader is well: a preferred replica
+    election.
 
     Actor: the controller.
     Enabled: the candidate is another active member of the ISR; the budget allows it.
     Effect: it leads a new leader epoch; the ISR stays as it is.
-    Source: kafka.controller.PreferredReplicaPartitionLeaderSelector (0.10.2), PartitionChangeBuilder#electPreferredLeader (3.8).
+    Source: kafka.controller.PreferredReplicaPartitionLeaderSelector (0.10.2),
+        PartitionChangeBuilder#electPreferredLeader (3.8).
     """
     quorum = partition.quorum
     if quorum.leader is None or quorum.leader == candidate or not may_lead(quorum, candidate):

@@ -1,4 +1,4 @@
-"""Brokers that stop and start again, and what is left of them."""
+"""Brokers that stop and start again, and what they keep."""
 
 from __future__ import annotations
 
@@ -7,42 +7,57 @@ from model.language.domain import Integers, evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_elr
+from model.partition.disturbing import failing, stopping
 from model.partition.logs import stopped, without_epochs_from
 from model.partition.protocol import CheckpointCovers, PartitionProtocol
 from model.partition.state import Partition, Process, Replica, Standing
 
 
 @action(actor="broker", needs=lambda bounds: bounds.process_crashes, broker=brokers)
-def crash(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
+def crash(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
     """A broker's process is killed; what it has written is safe with the operating system.
 
     Actor: the broker.
     Enabled: it runs; the budget allows it.
     Effect: it is down; its log is as it was.
-    Source: org.apache.kafka.common.record.FileRecords#append (0.10.2 to 3.8), which hands records to the operating system.
+    Source: org.apache.kafka.common.record.FileRecords#append (0.10.2 to 3.8), which hands records to the operating
+        system.
     """
     if not partition.replicas[broker].is_up:
         return None
     after = partition.with_replica(broker, stopped(partition.replicas[broker], protocol, Process.DOWN))
-    return evolve(after, used=partition.spent("process_crashes"))
+    used = stopping(partition, broker, "process_crashes", bounds)
+    return evolve(after, used=failing(partition, used, broker, bounds))
 
 
-@action(actor="broker", needs=lambda bounds: bounds.lossy_crashes, broker=brokers, kept=lambda bounds: Integers(0, bounds.log_length_max))
-def crash_with_loss(partition: Partition, broker: int, kept: int, protocol: PartitionProtocol) -> Partition | None:
+@action(
+    actor="broker",
+    needs=lambda bounds: bounds.lossy_crashes,
+    broker=brokers,
+    kept=lambda bounds: Integers(0, bounds.log_length_max),
+)
+def crash_with_loss(
+    partition: Partition, broker: int, kept: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A broker's machine fails, and what was not flushed is gone.
 
     Actor: the broker.
     Enabled: it runs; the budget allows it; `kept` is not beyond its log.
     Effect: it is down; of its log the records below `kept` are left.
     Abstracts: what was flushed; any prefix may be.
-    Source: kafka.log.Log#recoverLog (2.0), which keeps what is on disk; log.flush.interval.messages is unlimited by default.
+    Source: kafka.log.Log#recoverLog (2.0), which keeps what is on disk; log.flush.interval.messages is unlimited by
+        default.
     """
     replica = partition.replicas[broker]
     if not replica.is_up or kept > replica.log_end_offset or kept < replica.log_start:
         return None
-    cut = without_epochs_from(evolve(replica, log=replica.log[:kept]), kept) if kept < replica.log_end_offset else replica
+    cut = (
+        without_epochs_from(evolve(replica, log=replica.log[:kept]), kept) if kept < replica.log_end_offset else replica
+    )
     cut = evolve(cut, high_watermark=min(replica.high_watermark, kept))
-    return evolve(partition.with_replica(broker, stopped(cut, protocol, Process.DOWN)), used=partition.spent("lossy_crashes"))
+    used = stopping(partition, broker, "lossy_crashes", bounds)
+    after = partition.with_replica(broker, stopped(cut, protocol, Process.DOWN))
+    return evolve(after, used=failing(partition, used, broker, bounds))
 
 
 @action(actor="broker", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers)
@@ -61,16 +76,20 @@ def end_controlled_shutdown(partition: Partition, broker: int, protocol: Partiti
 
 
 @action(actor="broker", broker=brokers)
-def restart(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def restart(
+    partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A broker starts again and registers.
 
     Actor: the broker.
-    Enabled: it is down, and the controller has noticed; or its session has expired, and the controller is about to fence it. Where
-        registering takes it out of the ISR, the second is the first in one step.
-    Effect: it runs, and knows its log, and of its high watermark what the checkpoint says; it has a new broker epoch and is fenced until it
-        has caught up with the metadata. Registered before it was fenced, it is still in the ISR, and leads if it led. Where the protocol
-        has it so, a broker that was not shut down in order loses its place in ISR and ELR, because it may have lost data.
-    Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2);
+    Enabled: it is down, and the controller has noticed; or its session has expired, and the controller is about to
+        fence it. Where registering takes it out of the ISR, the second is the first in one step.
+    Effect: it runs, and knows its log, the leader epochs that have records there, and of its high watermark what the
+        checkpoint says; it has a new broker epoch and is fenced until it has caught up with the metadata. Registered
+        before it was fenced, it is still in the ISR, and leads if it led. Where the protocol has it so, a broker that
+        was not shut down in order loses its place in ISR and ELR, because it may have lost data.
+    Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2); kafka.log.Log,
+        whose loading cuts the epoch cache at the log end offset (0.11 to 2.8), kafka.log.LogLoader#load (3.0 to 3.8);
         org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
@@ -84,10 +103,17 @@ def restart(partition: Partition, broker: int, protocol: PartitionProtocol, boun
         registration = evolve(registration, standing=Standing.FENCED, since=quorum.partition_epoch + 1)
     registration = evolve(registration, broker_epoch=registration.broker_epoch + 1)
     changed = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
-    if protocol.unclean_shutdown_removes_from_elr and not replica.clean and (broker in quorum.isr or broker in quorum.elr):
+    if (
+        protocol.unclean_shutdown_removes_from_elr
+        and not replica.clean
+        and (broker in quorum.isr or broker in quorum.elr)
+    ):
         gone = frozenset({broker})
-        changed = with_elr(evolve(changed, partition_epoch=quorum.partition_epoch + 1), quorum.isr - gone, gone, protocol, bounds)
-    return evolve(partition, quorum=changed).with_replica(broker, evolve(replica, process=Process.UP, clean=False))
+        changed = with_elr(
+            evolve(changed, partition_epoch=quorum.partition_epoch + 1), quorum.isr - gone, gone, protocol, bounds
+        )
+    loaded = without_epochs_from(replica, replica.log_end_offset)
+    return evolve(partition, quorum=changed).with_replica(broker, evolve(loaded, process=Process.UP, clean=False))
 
 
 def with_checkpoint(replica: Replica) -> Replica:
@@ -99,10 +125,12 @@ def checkpoint_high_watermark(partition: Partition, broker: int, protocol: Parti
     """A broker writes the high watermarks of its replicas to its checkpoint file.
 
     Actor: the broker.
-    Enabled: it runs; what it would write differs from what is there; the budget allows it. A broker that was told of no leader yet, or only
-        of one that is down, does not use the partition.
-    Effect: the file holds the high watermark; or nothing at all of a partition that is not in use, where only those in use are written.
-    Source: kafka.server.ReplicaManager#checkpointHighWatermarks, #startHighWaterMarksCheckPointThread (0.8.1; 0.8.2, KAFKA-1647).
+    Enabled: it runs; what it would write differs from what is there; the budget allows it. A broker that was told of no
+        leader yet, or only of one that is down, does not use the partition.
+    Effect: the file holds the high watermark; or nothing at all of a partition that is not in use, where only those in
+        use are written.
+    Source: kafka.server.ReplicaManager#checkpointHighWatermarks, #startHighWaterMarksCheckPointThread (0.8.1; 0.8.2,
+        KAFKA-1647).
     """
     replica = partition.replicas[broker]
     if not replica.is_up:
@@ -116,4 +144,6 @@ def checkpoint_high_watermark(partition: Partition, broker: int, protocol: Parti
         written = 0
     if written == replica.checkpoint:
         return None
-    return evolve(partition.with_replica(broker, evolve(replica, checkpoint=written)), used=partition.spent("checkpoints"))
+    return evolve(
+        partition.with_replica(broker, evolve(replica, checkpoint=written)), used=partition.spent("checkpoints")
+    )

@@ -1,7 +1,7 @@
-"""The high watermark of a leader: whom it waits for, and what clients learn when it moves.
+"""The high watermark of a leader: the replicas that it waits for, and what clients learn when it moves.
 
-Kafka moves it in the middle of other work: on a follower's fetch, on an append to a lone leader, on a committed ISR change, on becoming
-leader. So it is no step of its own here, but part of those.
+Kafka moves it in the middle of other work: on a follower's fetch, on an append to a lone leader, on a committed ISR
+change, on becoming leader. So it is no step of its own here, but part of those.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from model.partition.state import Clients, Follower, Leadership, Partition, Repl
 def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
     """The replicas whose acknowledgement a commit needs: the maximal ISR, unless the protocol is content with less.
 
-    Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR and every member of
-    a proposed one.
+    Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR
+    and every member of a proposed one.
     """
     if leadership.pending is None or protocol.high_watermark_set is HighWatermarkSet.COMMITTED:
         return leadership.isr
@@ -54,17 +54,22 @@ def waits_for_non_member(partition: Partition, replica: Replica, broker: int, pr
     return partition.quorum.registrations[broker].standing is Standing.ACTIVE
 
 
-def committed_end(partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds) -> int:
+def committed_end(
+    partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> int:
     """Where the leader's high watermark should be; never below where it is.
 
-    Source: kafka.cluster.Partition#maybeIncrementLeaderHW (0.8 to 3.7; below min.insync.replicas it stays from 3.7, KAFKA-15583).
+    Source: kafka.cluster.Partition#maybeIncrementLeaderHW (0.8 to 3.7; below min.insync.replicas it stays from 3.7,
+        KAFKA-15583).
     """
     leadership, end = replica.leadership, replica.log_end_offset
     if end == replica.high_watermark:
         return end
     if leadership.candidate is not None:
         return replica.high_watermark  # the lock that it needs is held by who looks at the candidate
-    if protocol.high_watermark_requires_min_isr and len(leadership.isr) < min_isr(leadership.assignment, protocol, bounds):
+    if protocol.high_watermark_requires_min_isr and len(leadership.isr) < min_isr(
+        leadership.assignment, protocol, bounds
+    ):
         return replica.high_watermark
     waiting = maximal_isr(leadership, protocol)
     for broker in range(len(replica.followers)):
@@ -75,7 +80,9 @@ def committed_end(partition: Partition, leader: int, replica: Replica, protocol:
     return end
 
 
-def with_leader(partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
+def with_leader(
+    partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition:
     """The state with a leader's replica, its high watermark moved as far as it may be, and its clients told."""
     end = committed_end(partition, leader, replica, protocol, bounds)
     if end == replica.high_watermark:
@@ -84,12 +91,15 @@ def with_leader(partition: Partition, leader: int, replica: Replica, protocol: P
     return evolve(partition.with_replica(leader, evolve(replica, high_watermark=end)), clients=clients)
 
 
-def exposed(clients: Clients, replica: Replica, end: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Clients:
+def exposed(
+    clients: Clients, replica: Replica, end: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Clients:
     """What clients know once a leader's high watermark has moved up to `end`.
 
-    Producers with acks=all wait at the leader that has their record until it is below the high watermark, and are then told whether the
-    ISR was large enough. In which epoch that is does not matter, as long as the leader stays.
-    Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which asks only whether the broker leads.
+    Producers with acks=all wait at the leader that has their record until it is below the high watermark, and are then
+    told whether the ISR was large enough. In which epoch that is does not matter, as long as the leader stays.
+    Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which asks only whether the broker
+        leads.
     """
     seen, acked, rejected = clients.exposed, clients.acked, clients.rejected
     enough = len(maximal_isr(replica.leadership, protocol)) >= min_isr(replica.leadership.assignment, protocol, bounds)

@@ -1,4 +1,6 @@
-"""Changes of the ISR by AlterPartition (KIP-497): what a leader proposes, what the controller says, what the leader makes of the answer."""
+"""Changes of the ISR by AlterPartition (KIP-497): what a leader proposes, what the controller says, what the leader
+makes of the answer.
+"""
 
 from __future__ import annotations
 
@@ -10,21 +12,28 @@ from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_isr
 from model.partition.high_watermark import with_leader
-from model.partition.membership import committed, is_outdated, may_join, shrinkable
+from model.partition.membership import (
+    commits_move_high_watermark,
+    committed,
+    is_outdated,
+    may_join,
+    shrinkable,
+)
 from model.partition.messages import Answer, IsrChange
 from model.partition.protocol import AheadOfController, AlterError, LeaderChecks, PartitionProtocol, PendingPolicy
-from model.partition.state import Partition, Replica, Standing
+from model.partition.state import Leadership, Partition, Replica, Standing
 
 
 def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:
-    """What a leader has proposed once it proposes another ISR; None if it has to wait until it knows what became of an earlier one.
+    """What a leader has proposed once it proposes another ISR; None if it has to wait until it knows what became of an
+    earlier one.
 
     Source: kafka.cluster.Partition#canAddReplicaToIsr, #needsShrinkIsr (2.7 to 3.7), AsyncIsr for the union.
     """
-    pending = replica.leadership.pending
-    if protocol.pending_policy is PendingPolicy.OVERWRITE:
+    pending, policy = replica.leadership.pending, pending_policy(protocol)
+    if policy is PendingPolicy.OVERWRITE:
         return isr
-    if protocol.pending_policy is PendingPolicy.UNION:
+    if policy is PendingPolicy.UNION:
         return isr if pending is None else isr | pending
     if pending is not None:
         return None
@@ -33,15 +42,32 @@ def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -
     return None if replica.changes else isr
 
 
+def pending_policy(protocol: PartitionProtocol) -> PendingPolicy:
+    """How many ISR changes of one leader may be on their way."""
+    return protocol.pending_policy
+
+
+def is_superseded(leadership: Leadership, change: IsrChange, protocol: PartitionProtocol) -> bool:
+    """Whether a leader has given up a proposal before its answer came: it ignores the answer then.
+
+    Source: kafka.cluster.Partition#sendAlterIsrRequest (2.7; 3.0), #submitAlterPartition (3.5.1).
+    """
+    return pending_policy(protocol) is PendingPolicy.SINGLE_INFLIGHT and leadership.pending != change.isr
+
+
 def takes_back(answer: Answer, protocol: PartitionProtocol) -> bool:
-    """Whether a leader takes its proposal back after a failure. Source: kafka.cluster.Partition#handleAlterPartitionError (3.5)."""
+    """Whether a leader takes its proposal back after a failure. Source:
+    kafka.cluster.Partition#handleAlterPartitionError (3.5).
+    """
     return answer is Answer.INELIGIBLE or protocol.on_alter_error is AlterError.REVERT_ANY
 
 
 def seems_eligible(partition: Partition, replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
-    """Whether a leader may know nothing against a follower: what it was told after its partition epoch it need not have heard yet.
+    """Whether a leader may know nothing against a follower: what it was told after its partition epoch it need not have
+    heard yet.
 
-    Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch), by the broker's metadata cache.
+    Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch), by the broker's metadata
+        cache.
     """
     rule, registration = protocol.leader_checks, partition.quorum.registrations[follower]
     if rule is LeaderChecks.NOTHING or replica.leadership.partition_epoch < registration.since:
@@ -51,7 +77,9 @@ def seems_eligible(partition: Partition, replica: Replica, follower: int, protoc
     return rule is LeaderChecks.STANDING or replica.followers[follower].broker_epoch == registration.broker_epoch
 
 
-def proposed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def proposed(
+    partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """The state once a leader has asked for another ISR; None if it may not ask now."""
     replica = partition.replicas[leader]
     leadership, pending = replica.leadership, pending_with(replica, isr, protocol)
@@ -59,7 +87,11 @@ def proposed(partition: Partition, leader: int, isr: Set[int], protocol: Partiti
         return None
     epochs = tuple(replica.followers[each].broker_epoch if each in isr else NO_EPOCH for each in range(bounds.brokers))
     change = IsrChange(Answer.NONE, replica.leader_epoch, leadership.partition_epoch, isr, epochs)
-    replica = evolve(replica, leadership=evolve(leadership, pending=pending, candidate=None), changes=replica.changes + (change,))
+    replica = evolve(
+        replica, leadership=evolve(leadership, pending=pending, candidate=None), changes=replica.changes + (change,)
+    )
+    if commits_move_high_watermark(protocol):
+        return partition.with_replica(leader, replica)
     return with_leader(partition, leader, replica, protocol, bounds)
 
 
@@ -73,15 +105,19 @@ def propose_expansion(
     """A leader asks the controller to take a follower that has caught up into the ISR.
 
     Actor: the leader.
-    Enabled: it presumes leadership and has no other proposal open; the follower is assigned, not in the ISR, has caught up and is not
-        known to be fenced or shutting down.
+    Enabled: it presumes leadership and has no other proposal open; the follower is assigned, not in the ISR, has caught
+        up and is not known to be fenced or shutting down.
     Effect: the request is on its way; from now on the high watermark waits for the follower, too.
     Source: kafka.cluster.Partition#maybeExpandIsr, #expandIsr (2.7 to 3.0), #prepareIsrExpand (3.1 to 3.8); KIP-497.
     """
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not (replica.leadership.candidate == follower if protocol.reads_follower_twice else may_join(replica, follower, protocol)):
+    if not (
+        replica.leadership.candidate == follower
+        if protocol.reads_follower_twice
+        else may_join(replica, follower, protocol)
+    ):
         return None
     if not seems_eligible(partition, replica, follower, protocol):
         passed_over = evolve(replica, leadership=evolve(replica.leadership, candidate=None))
@@ -95,7 +131,8 @@ def find_in_sync(partition: Partition, leader: int, follower: int, protocol: Par
 
     Actor: the leader.
     Enabled: as `propose_expansion`.
-    Effect: the follower is the one to propose. Until then the leader neither appends nor commits, but it does take note of fetches.
+    Effect: the follower is the one to propose. Until then the leader neither appends nor commits, but it does take note
+        of fetches.
     Source: kafka.cluster.Partition#maybeExpandIsr before KAFKA-15221 (3.5).
     """
     if leader == follower or not partition.leads(leader):
@@ -116,9 +153,11 @@ def propose_shrink(
     """A leader asks the controller to take a follower that lags out of the ISR.
 
     Actor: the leader.
-    Enabled: it presumes leadership and has no other proposal open; the follower is in the ISR and not known to have all of the log.
+    Enabled: it presumes leadership and has no other proposal open; the follower is in the ISR and not known to have all
+        of the log.
     Effect: the request is on its way; the high watermark waits for the follower until the answer.
-    Abstracts: replica.lag.time.max.ms; a follower that lags may be found so at any moment, as often as the budget allows.
+    Abstracts: replica.lag.time.max.ms; a follower that lags may be found so at any moment, as often as the budget
+        allows.
     Source: kafka.cluster.Partition#maybeShrinkIsr, #shrinkIsr (2.7 to 3.0), #prepareIsrShrink (3.1 to 3.8).
     """
     if not partition.leads(leader):
@@ -133,9 +172,11 @@ def propose_shrink(
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
     """What the controller says to a leader that asks for another ISR.
 
-    The whole ISR has to be eligible, not only who joins it; a member that has not fetched from this leader has no broker epoch to compare.
-    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3; 3.5.1) with
-        #ineligibleReplicasForIsr (3.5.1); kafka.controller.KafkaController#processAlterIsr (2.7.0), #tryProcessAlterPartition (3.5.1).
+    The whole ISR has to be eligible, not only who joins it; a member that has not fetched from this leader has no
+    broker epoch to compare.
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3;
+        3.5.1) with #ineligibleReplicasForIsr (3.5.1); kafka.controller.KafkaController#processAlterIsr (2.7.0),
+        #tryProcessAlterPartition (3.5.1).
     """
     quorum = partition.quorum
     if change.leader_epoch != partition.leader_epoch or quorum.leader != leader:
@@ -150,7 +191,11 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
         registration, fetched_in = quorum.registrations[member], change.broker_epochs[member]
         if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE:
             return Answer.INELIGIBLE
-        if protocol.controller_checks_broker_epoch and fetched_in != NO_EPOCH and fetched_in != registration.broker_epoch:
+        if (
+            protocol.controller_checks_broker_epoch
+            and fetched_in != NO_EPOCH
+            and fetched_in != registration.broker_epoch
+        ):
             return Answer.INELIGIBLE
     return Answer.SUCCESS
 
@@ -164,14 +209,16 @@ def is_done_already(partition: Partition, change: IsrChange, protocol: Partition
 
 
 @action(actor="controller", leader=brokers)
-def alter_partition(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def alter_partition(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """The controller handles a leader's request for another ISR.
 
     Actor: the controller.
     Enabled: the request is on its way, whether or not the leader still runs.
-    Effect: it is refused for an old leader epoch, an old partition epoch, or a member that is fenced, shutting down or another incarnation;
-        or the ISR is what was asked for, in a new partition epoch, and in a new leader epoch where a smaller ISR takes one. The answer is
-        on its way.
+    Effect: it is refused for an old leader epoch, an old partition epoch, or a member that is fenced, shutting down or
+        another incarnation; or the ISR is what was asked for, in a new partition epoch, and in a new leader epoch where
+        a smaller ISR takes one. The answer is on its way.
     Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (2.8 to 3.1), #alterPartition (3.2 to 3.8).
     """
     changes = partition.replicas[leader].changes
@@ -186,21 +233,30 @@ def alter_partition(partition: Partition, leader: int, protocol: PartitionProtoc
     elif answer is Answer.SUCCESS:
         after = with_isr(partition, change.isr, protocol, bounds)
         epoch, leader_epoch = after.quorum.partition_epoch, after.leader_epoch
-    answered = evolve(change, answer=answer, partition_epoch=epoch, leader_epoch=leader_epoch, broker_epochs=(NO_EPOCH,) * bounds.brokers)
+    answered = evolve(
+        change,
+        answer=answer,
+        partition_epoch=epoch,
+        leader_epoch=leader_epoch,
+        broker_epochs=(NO_EPOCH,) * bounds.brokers,
+    )
     changes = replaced(changes, number, answered)
     return after.with_replica(leader, evolve(after.replicas[leader], changes=changes))
 
 
 @action(actor="leader", leader=brokers)
-def receive_isr_answer(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def receive_isr_answer(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A broker handles the controller's answer to its request for another ISR.
 
     Actor: the leader, if it still is.
     Enabled: the answer is on its way, and the broker runs.
-    Effect: an answer from another leader epoch, or older than what it knows, is dropped. Success commits the ISR, and the high watermark
-        may move. INELIGIBLE_REPLICA takes the proposal back; after any other refusal the proposal stays open until the metadata tell more.
-    Source: kafka.cluster.Partition#handleAlterIsrResponse (2.7 to 3.0), #handleAlterPartitionUpdate and #handleAlterPartitionError
-        (3.2 to 3.8).
+    Effect: an answer from another leader epoch, older than what it knows, or to what it has given up, is dropped.
+        Success commits the ISR, and the high watermark may move. INELIGIBLE_REPLICA takes the proposal back; after any
+        other refusal the proposal stays open until newer metadata arrive.
+    Source: kafka.cluster.Partition#handleAlterIsrResponse (2.7 to 3.0), #handleAlterPartitionUpdate and
+        #handleAlterPartitionError (3.2 to 3.8).
     """
     replica = partition.replicas[leader]
     number = next((number for number, change in enumerate(replica.changes) if change.answer is not Answer.NONE), None)
@@ -211,6 +267,8 @@ def receive_isr_answer(partition: Partition, leader: int, protocol: PartitionPro
     leadership = replica.leadership
     after = partition.with_replica(leader, replica)
     if leadership is None or change.leader_epoch != replica.leader_epoch:
+        return after
+    if is_superseded(leadership, change, protocol):
         return after
     if change.answer is Answer.SUCCESS:
         if change.partition_epoch < leadership.partition_epoch:
@@ -225,14 +283,16 @@ def receive_isr_answer(partition: Partition, leader: int, protocol: PartitionPro
 
 @action(actor="network", needs=lambda bounds: bounds.alter_failures, leader=brokers)
 def lose_isr_answer(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
-    """A leader does not learn in time what became of its request for another ISR: a timeout, or a controller that is none any more.
+    """A leader does not learn in time what became of its request for another ISR: a timeout, or a controller that is
+    none any more.
 
     Actor: the network.
     Enabled: the leader has a request open.
-    Effect: it keeps the proposal and asks again. If the request was not yet handled, that is the request still on its way; if it was
-        granted, the new one is refused for its partition epoch, unless the controller sees that nothing is left to change. A
-        protocol that takes the proposal back forgets that the request may yet be granted.
-    Source: kafka.server.DefaultAlterPartitionManager#sendRequest, kafka.cluster.Partition#handleAlterPartitionError (3.5).
+    Effect: it keeps the proposal and asks again. If the request was not yet handled, that is the request still on its
+        way; if it was granted, the new one is refused for its partition epoch, unless the controller sees that nothing
+        is left to change. A protocol that takes the proposal back forgets that the request may yet be granted.
+    Source: kafka.server.DefaultAlterPartitionManager#sendRequest, kafka.cluster.Partition#handleAlterPartitionError
+        (3.5).
     """
     replica = partition.replicas[leader]
     if not replica.changes or replica.leadership is None or replica.leadership.pending is None:
@@ -258,7 +318,8 @@ def ask_deposed_controller(partition: Partition, leader: int, protocol: Partitio
 
     Actor: the deposed controller.
     Enabled: the request is on its way, from a leader epoch after the first.
-    Effect: NOT_CONTROLLER makes the leader ask again, so that nothing changes; FENCED_LEADER_EPOCH ends the request for good.
+    Effect: NOT_CONTROLLER makes the leader ask again, so that nothing changes; FENCED_LEADER_EPOCH ends the request for
+        good.
     Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3.0; KAFKA-14154).
     """
     replica = partition.replicas[leader]
@@ -268,4 +329,6 @@ def ask_deposed_controller(partition: Partition, leader: int, protocol: Partitio
     if change.answer is not Answer.NONE or change.leader_epoch == 0:
         return None
     after = evolve(partition, used=partition.spent("alter_failures"))
-    return after.with_replica(leader, evolve(replica, changes=replaced(replica.changes, 0, evolve(change, answer=Answer.STALE))))
+    return after.with_replica(
+        leader, evolve(replica, changes=replaced(replica.changes, 0, evolve(change, answer=Answer.STALE)))
+    )

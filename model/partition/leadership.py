@@ -1,8 +1,9 @@
-"""What brokers make of a new leader epoch: becoming leader, becoming follower, stopping; and of a newer ISR in the epoch they know.
+"""What brokers make of a new leader epoch: becoming leader, becoming follower, stopping; and of a newer ISR in the
+epoch they know.
 
-Elections are published in order but may be learned late, and one may be learned before or without another: by LeaderAndIsr requests that
-are delayed, overtaken or repeated, or by several records of the metadata log read at once. A broker ignores what is older than what it
-knows. A broker that starts learns the newest only.
+Elections are published in order but may be learned late, and one may be learned before or without another: by
+LeaderAndIsr requests that are delayed, overtaken or repeated, or by several records of the metadata log read at once. A
+broker ignores what is older than what it knows. A broker that starts learns the newest only.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from model.language.declarations import action
 from model.language.domain import evolve
 from model.log import NO_EPOCH, brokers, epochs
 from model.partition.bounds import PartitionBounds
-from model.partition.fetching import late
+from model.partition.fetching import late, must_cut_first, without_fetch
 from model.partition.high_watermark import with_leader
 from model.partition.logs import restarted_at, truncated, with_epoch_of_election
 from model.partition.messages import Election
@@ -44,8 +45,8 @@ def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
 def skips_truncation(replica: Replica, leader: int, epoch: int, protocol: PartitionProtocol) -> bool:
     """Whether a follower goes on as it was although the epoch is new, because the leader is not.
 
-    Source: kafka.cluster.Partition#makeFollower, whose answer decides what ReplicaManager#makeFollowers truncates (0.10.2; 2.1 with
-    KAFKA-7164).
+    Source: kafka.cluster.Partition#makeFollower, whose answer decides what ReplicaManager#makeFollowers truncates
+    (0.10.2; 2.1 with KAFKA-7164).
     """
     if protocol.truncation_skip is TruncationSkip.NEVER or replica.leader != leader:
         return False
@@ -55,20 +56,21 @@ def skips_truncation(replica: Replica, leader: int, epoch: int, protocol: Partit
 def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: PartitionProtocol) -> Replica:
     """The replica that follows a leader in a new epoch.
 
-    It cuts its log at its high watermark, or has to ask where, or cuts it when a fetch tells. Source: kafka.server.ReplicaManager
-    #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
+    It cuts its log at its high watermark, or has to ask where, or cuts it when a fetch response says so. Source:
+    kafka.server.ReplicaManager #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
     """
     skips = leader is None or skips_truncation(replica, leader, epoch, protocol)
     if not skips and protocol.truncation_rules.cuts_at_high_watermark:
         replica = truncated(replica, min(replica.high_watermark, replica.log_end_offset), protocol)
+    fetch = late(replica.fetch, protocol)
     return evolve(
         replica,
         leader=leader,
         leader_epoch=epoch,
         leadership=None,
-        truncating=replica.truncating if skips else protocol.truncation_rules.asks,
+        truncating=replica.truncating if skips else must_cut_first(replica, fetch, protocol),
         followers=remembered_followers(replica, Change.FOLLOWS, protocol),
-        fetch=late(replica.fetch, protocol),
+        fetch=fetch,
     )
 
 
@@ -84,7 +86,8 @@ def remembered_followers(replica: Replica, change: Change, protocol: PartitionPr
     """What a broker still knows of followers after a change.
 
     Kafka forgets their offsets where leadership is new to the broker, not where the broker finds itself leader again.
-    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), Replica#resetReplicaState (3.3 to 3.8), #resetLastCaughtUpTime before.
+    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), Replica#resetReplicaState (3.3 to 3.8),
+    #resetLastCaughtUpTime before.
     """
     rule = protocol.reset_follower_state
     if rule is FollowerReset.NEVER or (change is Change.LEADS_AGAIN and rule is FollowerReset.NEW_LEADER):
@@ -94,7 +97,18 @@ def remembered_followers(replica: Replica, change: Change, protocol: PartitionPr
 
 def not_heard_since(followers: tuple[Follower, ...]) -> tuple[Follower, ...]:
     """What a leader knows of followers whose offsets it keeps, until they fetch again."""
-    return tuple(evolve(each, since_change=False, caught_up=False) for each in followers)
+    return tuple(evolve(each, since_change=False, caught_up=False, leader_end=None) for each in followers)
+
+
+def with_grace(followers: tuple[Follower, ...], isr: Set[int], bounds: PartitionBounds) -> tuple[Follower, ...]:
+    """What a leader knows of followers as its epoch begins: members of the ISR count as caught up from then on.
+
+    Before 3.3 a follower outside the ISR that has all of the log as of then counts, too, with its first fetch.
+    Source: kafka.cluster.Replica#resetLastCaughtUpTime (0.10.2 to 3.2), #resetReplicaState (3.3 to 3.8).
+    """
+    if not bounds.caught_up_times:
+        return followers
+    return tuple(evolve(known, caught_up=broker in isr) for broker, known in enumerate(followers))
 
 
 def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Follower, ...]:
@@ -105,10 +119,13 @@ def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Fol
     return tuple(known if broker in assignment else UNKNOWN_FOLLOWER for broker, known in enumerate(followers))
 
 
-def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol) -> Replica:
+def as_leader(
+    replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Replica:
     """The replica that leads a new epoch, which begins at its log's end.
 
-    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), kafka.cluster.Replica#convertHWToLocalOffsetMetadata (0.10.2 to 2.3.1).
+    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), kafka.cluster.Replica#convertHWToLocalOffsetMetadata
+        (0.10.2 to 2.3.1).
     """
     leads_again = replica.leader == broker
     if replica.high_watermark > replica.log_end_offset:  # the log has no record there to begin from
@@ -119,17 +136,19 @@ def as_leader(replica: Replica, broker: int, epoch: int, told: Election, protoco
         assignment=told.assignment,
         pending=None,
         partition_epoch=told.partition_epoch,
+        ahead_of_metadata=False,
         start_offset=replica.log_end_offset,
         waiting_from=replica.leadership.waiting_from if leads_again else replica.log_end_offset,
         candidate=None,
     )
+    followers = assigned(remembered_followers(replica, change, protocol), told.assignment)
     return evolve(
         with_epoch_of_election(replica, epoch, protocol),
         leader=broker,
         leader_epoch=epoch,
         leadership=leadership,
         truncating=False,
-        followers=assigned(remembered_followers(replica, change, protocol), told.assignment),
+        followers=with_grace(followers, told.isr, bounds),
         fetch=late(replica.fetch, protocol),
     )
 
@@ -141,10 +160,12 @@ def learn_leadership(
     """A broker learns of a leader epoch.
 
     Actor: the broker.
-    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the newest only. With
-        ZooKeeper a broker changes nothing, not even the epoch that it knows, unless the leader that it is to follow is alive.
+    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the
+        newest only. With ZooKeeper a broker changes nothing, not even the epoch that it knows, unless the leader that
+        it is to follow is alive.
     Effect: it leads, follows, or, where it is not assigned any more, deletes its replica.
-    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5), #applyDelta (3.0 to 3.7).
+    Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5),
+        #applyDelta (3.0 to 3.7).
     """
     told = learned(partition, broker, epoch)
     if told is None:
@@ -152,33 +173,45 @@ def learn_leadership(
     replica = partition.replicas[broker]
     if broker not in told.assignment:
         gone = as_follower(restarted_at(replica, 0), None, epoch, protocol)
-        return partition.with_replica(broker, evolve(gone, fetch=None))
+        return partition.with_replica(broker, without_fetch(gone, protocol))
     if told.leader == broker:
-        return with_leader(partition, broker, as_leader(replica, broker, epoch, told, protocol), protocol, bounds)
+        return with_leader(
+            partition, broker, as_leader(replica, broker, epoch, told, protocol, bounds), protocol, bounds
+        )
     if protocol.by_zookeeper and not partition.is_alive(told.leader):
         return None
     return partition.with_replica(broker, as_follower(replica, told.leader, epoch, protocol))
 
 
 @action(actor="leader", leader=brokers)
-def learn_isr(partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def learn_isr(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A leader learns of a newer ISR in its own leader epoch.
 
     Actor: the leader.
-    Enabled: brokers read the metadata log; the leader leads the current epoch, and the record's partition epoch is newer than its own.
-    Effect: that ISR is committed, and whatever it has proposed is superseded. In the releases of KAFKA-13790 its leader epoch counts as
-        begun anew at its log's end; the offsets that it knows of followers stay.
+    Enabled: brokers read the metadata log; the leader leads the current epoch, and the record's partition epoch is
+        newer than its own; or it is its own, which it knows from the controller's answer, and it has proposed another
+        ISR since.
+    Effect: that ISR is committed, and whatever it has proposed is superseded. In the releases of KAFKA-13790 its leader
+        epoch counts as begun anew at its log's end; the offsets that it knows of followers stay.
+    Abstracts: a leader that an election has deposed reads the changes of its own epoch before it, not after. Until 3.2
+        it took over versions that are older than its own, too.
     Source: kafka.cluster.Partition#makeLeader with an unchanged leader epoch (3.0; 3.3, KAFKA-13790).
     """
     if not partition.leads(leader):
         return None
     replica, quorum = partition.replicas[leader], partition.quorum
-    if replica.leader_epoch != partition.leader_epoch or replica.leadership.partition_epoch >= quorum.partition_epoch:
+    known = replica.leadership
+    if replica.leader_epoch != partition.leader_epoch or known.partition_epoch > quorum.partition_epoch:
         return None
-    leadership = evolve(replica.leadership, isr=quorum.isr, assignment=quorum.assignment, pending=None, candidate=None)
-    leadership = evolve(leadership, partition_epoch=quorum.partition_epoch)
+    if known.partition_epoch == quorum.partition_epoch and (known.pending is None or not known.ahead_of_metadata):
+        return None
+    leadership = evolve(known, isr=quorum.isr, assignment=quorum.assignment, pending=None, candidate=None)
+    leadership = evolve(leadership, partition_epoch=quorum.partition_epoch, ahead_of_metadata=False)
     followers = replica.followers
     if protocol.newer_isr_restarts_epoch:
-        leadership, followers = evolve(leadership, start_offset=replica.log_end_offset), not_heard_since(followers)
+        leadership = evolve(leadership, start_offset=replica.log_end_offset)
+        followers = with_grace(not_heard_since(followers), quorum.isr, bounds)
     replica = evolve(replica, leadership=leadership, followers=assigned(followers, quorum.assignment))
     return with_leader(partition, leader, replica, protocol, bounds)

@@ -1,7 +1,7 @@
 """A replica's log and its leader epoch cache: appending, truncating, and finding where two logs part.
 
-The cache says of each leader epoch where it begins. Most entries follow from the records; the exception is the entry that a new leader
-makes before it has written anything (KAFKA-7415).
+The cache says of each leader epoch where it begins. Most entries follow from the records; the exception is the entry
+that a new leader makes before it has written anything (KAFKA-7415).
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ EpochEnd = tuple[int, int]  # a leader epoch, and the offset behind its last rec
 def latest_epoch(replica: Replica) -> int:
     """The newest epoch in the cache, or -1.
 
-    Source: kafka.server.epoch.LeaderEpochFileCache#latestEpoch (0.11 to 3.4), since then in org.apache.kafka.storage.internals.epoch.
+    Source: kafka.server.epoch.LeaderEpochFileCache#latestEpoch (0.11 to 3.4), since then in
+        org.apache.kafka.storage.internals.epoch.
     """
     for epoch in reversed(range(len(replica.epoch_starts))):
         if replica.epoch_starts[epoch] is not None:
@@ -26,7 +27,9 @@ def latest_epoch(replica: Replica) -> int:
 
 
 def elections_are_noted(protocol: PartitionProtocol) -> bool:
-    """Whether the cache is KAFKA-7415's: elections are noted, what contradicts an epoch gives way, what is older than all has an end."""
+    """Whether the cache is KAFKA-7415's: elections are noted, what contradicts an epoch gives way, what is older than
+    all has an end.
+    """
     return protocol.epoch_entry_on_election
 
 
@@ -46,14 +49,20 @@ def with_epoch(replica: Replica, epoch: int, offset: int, protocol: PartitionPro
             return replica
     replaces = elections_are_noted(protocol)
     starts = tuple(
-        offset if each == epoch else None if replaces and (each > epoch or (start is not None and start >= offset)) else start
+        offset
+        if each == epoch
+        else None
+        if replaces and (each > epoch or (start is not None and start >= offset))
+        else start
         for each, start in enumerate(replica.epoch_starts)
     )
     return evolve(replica, epoch_starts=starts)
 
 
 def with_epoch_of_election(replica: Replica, epoch: int, protocol: PartitionProtocol) -> Replica:
-    """A new leader's replica, which notes where its epoch begins. Source: kafka.cluster.Partition#makeLeader (2.1, KAFKA-7415)."""
+    """A new leader's replica, which notes where its epoch begins. Source: kafka.cluster.Partition#makeLeader (2.1,
+    KAFKA-7415).
+    """
     return with_epoch(replica, epoch, replica.log_end_offset, protocol) if elections_are_noted(protocol) else replica
 
 
@@ -66,16 +75,22 @@ def appended(replica: Replica, record: Record, protocol: PartitionProtocol) -> R
 def truncated(replica: Replica, offset: int, protocol: PartitionProtocol) -> Replica:
     """The replica cut at an offset; its high watermark is not beyond its end, if the protocol has it so.
 
-    Source: kafka.log.Log#truncateTo (2.0.1, 2.3.1; 2.4.1), which until 2.6.0 left the cache alone where there was nothing to cut
-        (KAFKA-10706).
+    Source: kafka.log.Log#truncateTo (2.0.1, 2.3.1; 2.4.1), which until 2.6.0 left the cache alone where there was
+        nothing to cut (KAFKA-10706).
     """
     if offset < replica.log_end_offset:
-        high_watermark = min(replica.high_watermark, offset) if protocol.truncation_lowers_high_watermark else replica.high_watermark
+        high_watermark = (
+            min(replica.high_watermark, offset) if protocol.truncation_lowers_high_watermark else replica.high_watermark
+        )
         replica = evolve(replica, log=replica.log[:offset], high_watermark=high_watermark)
         if replica.log_start > offset:
             replica = evolve(replica, log_start=offset)
         return without_epochs_from(replica, offset)
-    return without_epochs_from(replica, offset) if protocol.epoch_cache_clean_at_end and offset == replica.log_end_offset else replica
+    return (
+        without_epochs_from(replica, offset)
+        if protocol.epoch_cache_clean_at_end and offset == replica.log_end_offset
+        else replica
+    )
 
 
 def without_epochs_from(replica: Replica, offset: int) -> Replica:
@@ -84,11 +99,16 @@ def without_epochs_from(replica: Replica, offset: int) -> Replica:
     Source: kafka.server.epoch.LeaderEpochFileCache#clearAndFlushLatest (2.0.0), #truncateFromEnd (2.0.1 to 3.7),
         #truncateFromEndAsyncFlush (3.8).
     """
-    return evolve(replica, epoch_starts=tuple(None if start is None or start >= offset else start for start in replica.epoch_starts))
+    return evolve(
+        replica,
+        epoch_starts=tuple(None if start is None or start >= offset else start for start in replica.epoch_starts),
+    )
 
 
 def restarted_at(replica: Replica, offset: int) -> Replica:
-    """The replica with an empty log that begins at an offset. Source: kafka.log.Log#truncateFullyAndStartAt (2.4.1; KAFKA-9491)."""
+    """The replica with an empty log that begins at an offset. Source: kafka.log.Log#truncateFullyAndStartAt (2.4.1;
+    KAFKA-9491).
+    """
     return evolve(
         replica,
         log=(DELETED,) * offset,
@@ -101,8 +121,9 @@ def restarted_at(replica: Replica, offset: int) -> Replica:
 def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> EpochEnd | None:
     """What a replica knows of where an epoch ends, or None where it cannot say.
 
-    With KIP-101: the start of the next larger epoch that it knows. With KIP-279: the largest epoch up to the one asked for, and its end.
-    If all that it knows are larger, from 2.0.1 the start of the first, because what came before is not in its log.
+    With KIP-101: the start of the next larger epoch that it knows. With KIP-279: the largest epoch up to the one asked
+    for, and its end. If all that it knows are larger, from 2.0.1 the start of the first, because what came before is
+    not in its log.
     Source: kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (0.11.0.2; 2.0.0; 2.0.1).
     """
     latest = latest_epoch(replica)
@@ -121,7 +142,8 @@ def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: Partit
     """Where a follower cuts its log given the leader's answer, and whether that is all: if not, it asks again.
 
     Without an answer it falls back to its high watermark. With KIP-101 the answer has no epoch.
-    Source: kafka.server.AbstractFetcherThread#getOffsetTruncationState (2.0.1); ReplicaFetcherThread#maybeTruncate (0.11.0.2).
+    Source: kafka.server.AbstractFetcherThread#getOffsetTruncationState (2.0.1); ReplicaFetcherThread#maybeTruncate
+        (0.11.0.2).
     """
     end = replica.log_end_offset
     if leader is None:
@@ -140,14 +162,19 @@ def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: Partit
 def without_records_below(replica: Replica, offset: int) -> Replica:
     """The replica whose log starts at an offset. Source: Log#maybeIncrementLogStartOffset (2.0.1)."""
     epochs = range(len(replica.epoch_starts))
-    first = max((each for each in epochs if (start := replica.epoch_starts[each]) is not None and start <= offset), default=NO_EPOCH)
+    first = max(
+        (each for each in epochs if (start := replica.epoch_starts[each]) is not None and start <= offset),
+        default=NO_EPOCH,
+    )
     starts = tuple(None if each < first else offset if each == first else replica.epoch_starts[each] for each in epochs)
     log = (DELETED,) * offset + replica.log[offset:]
     return evolve(replica, log=log, log_start=offset, epoch_starts=starts)
 
 
 def remembered(replica: Replica, protocol: PartitionProtocol) -> int:
-    """The high watermark that a broker would start with. Source: kafka.cluster.Partition#getOrCreateReplica (0.10.2)."""
+    """The high watermark that a broker would start with. Source: kafka.cluster.Partition#getOrCreateReplica
+    (0.10.2).
+    """
     if protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.DURABLE:
         return replica.high_watermark
     if protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.ZEROED:
@@ -156,7 +183,9 @@ def remembered(replica: Replica, protocol: PartitionProtocol) -> int:
 
 
 def stopped(replica: Replica, protocol: PartitionProtocol, process: Process, clean: bool = False) -> Replica:
-    """What is left of a broker that does not run any more: log, epoch cache and checkpoint, and its requests on their way."""
+    """What is left of a broker that does not run any more: log, epoch cache and checkpoint, and its requests on their
+    way.
+    """
     return evolve(
         replica,
         process=process,

@@ -1,4 +1,6 @@
-"""Who belongs in the ISR as its leader sees it, and what a committed change means: the same whichever way the ISR is changed."""
+"""Who belongs in the ISR as its leader sees it, and what a committed change means: the same whichever way the ISR is
+changed.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,8 @@ from model.partition.state import Partition, Quorum, Replica
 def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
     """Whether a leader may take a follower into the ISR, as far as its log goes.
 
-    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5). Kafka asks when a fetch arrives, so that what
-    was known before leadership changed does not count; hence `expand_requires_fetch_in_epoch`.
+    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5). Kafka asks when a fetch
+    arrives, so that what was known before leadership changed does not count; hence `expand_requires_fetch_in_epoch`.
     """
     known = replica.followers[follower]
     if known.log_end_offset is None or known.log_end_offset < replica.high_watermark:
@@ -32,7 +34,9 @@ def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> 
 def may_join(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
     """Whether a leader finds that a follower should be in the ISR."""
     leadership = replica.leadership
-    return follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
+    return (
+        follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
+    )
 
 
 def shrinkable(replica: Replica, leader: int, follower: int, protocol: PartitionProtocol) -> bool:
@@ -51,14 +55,43 @@ def is_outdated(partition_epoch: int, quorum: Quorum, protocol: PartitionProtoco
     return protocol.isr_cas and partition_epoch != quorum.partition_epoch
 
 
-def committed(partition: Partition, leader: int, isr: Set[int], partition_epoch: int, protocol: PartitionProtocol, bounds: PartitionBounds,
-              replica: Replica) -> Partition:  # fmt: skip
-    """The state once a leader knows that an ISR is the committed one. Source: kafka.cluster.Partition#handleAlterPartitionUpdate (3.5)."""
+def committed(
+    partition: Partition,
+    leader: int,
+    isr: Set[int],
+    partition_epoch: int,
+    protocol: PartitionProtocol,
+    bounds: PartitionBounds,
+    replica: Replica,
+) -> Partition:
+    """The state once a leader knows that an ISR is the committed one. Source:
+    kafka.cluster.Partition#handleAlterPartitionUpdate (3.5).
+    """
     leadership = evolve(replica.leadership, isr=isr, pending=None, partition_epoch=partition_epoch, candidate=None)
+    leadership = evolve(leadership, ahead_of_metadata=metadata_end_proposals(protocol))
     replica = evolve(replica, leadership=leadership)
-    if protocol.high_watermark_recheck_on_isr_commit:
+    if commits_move_high_watermark(protocol):
         return with_leader(partition, leader, replica, protocol, bounds)
     return partition.with_replica(leader, replica)
+
+
+def commits_move_high_watermark(protocol: PartitionProtocol) -> bool:
+    """Whether a leader looks at its high watermark once an ISR change is committed; otherwise it looks when it proposes
+    one, which is too early.
+
+    Source: kafka.cluster.Partition#maybeShrinkIsr (2.7 to 3.0), #submitAlterIsr (3.1, KAFKA-13091).
+    """
+    return protocol.high_watermark_recheck_on_isr_commit
+
+
+def metadata_end_proposals(protocol: PartitionProtocol) -> bool:
+    """Whether metadata that tell a leader the ISR that it knows already, from the controller's answer, end what it has
+    proposed since.
+
+    Source: kafka.cluster.Partition#makeLeader (3.0; 3.3 to 3.8), which takes over an equal partition epoch
+    (KAFKA-13790), and the committed ISR with it.
+    """
+    return protocol.metadata_end_proposals
 
 
 @action(actor="time", needs=lambda bounds: bounds.caught_up_times, leader=brokers, follower=brokers)

@@ -39,7 +39,8 @@ class Fetch:
         stage: how far it is.
         leader, leader_epoch: whom the follower asked, and in which leader epoch it was then.
         offset: from where it asked for records.
-        epoch: of a request, the epoch of the record before that offset, or -1; of a diverging answer, the leader's largest epoch up to it.
+        epoch: of a request, the epoch of the record before that offset, or -1; of a diverging answer, the leader's
+            largest epoch up to it.
         end_offset: of a diverging answer, where that epoch ends in the leader's log.
         high_watermark, log_start: the leader's.
         record: what was fetched, if anything.
@@ -74,14 +75,17 @@ class IsrChange:
     Attributes:
         leader_epoch, partition_epoch: what the leader knew; of an answer, the new partition epoch.
         isr: the ISR asked for.
-        broker_epochs: of each member, the incarnation that the leader means; -1 of one that has not fetched, and of who is no member.
+        broker_epochs: of each member, the incarnation that the leader means; -1 of one that has not fetched, and of who
+            is no member.
     """
 
     answer: Answer = within(OneOf(Answer))
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
-    broker_epochs: tuple[int, ...] = within(lambda bounds: ArrayOf(fetched_broker_epochs(bounds), bounds.brokers, label="b", by="brokers"))
+    broker_epochs: tuple[int, ...] = within(
+        lambda bounds: ArrayOf(fetched_broker_epochs(bounds), bounds.brokers, label="b", by="brokers")
+    )
 
     def __str__(self) -> str:
         isr = " ".join(f"b{broker}" for broker in sorted(self.isr))
@@ -91,7 +95,7 @@ class IsrChange:
 
 @attrs.frozen
 class Election:
-    """What brokers are told of a leader epoch: a LeaderAndIsr request, or the records of the metadata log."""
+    """What brokers learn of a leader epoch: a LeaderAndIsr request, or records of the metadata log."""
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
@@ -100,4 +104,6 @@ class Election:
 
     def __str__(self) -> str:
         leader = "none" if self.leader is None else f"b{self.leader}"
-        return f"leader {leader} ISR {{{' '.join(f'b{broker}' for broker in sorted(self.isr))}}} v{self.partition_epoch}"
+        return (
+            f"leader {leader} ISR {{{' '.join(f'b{broker}' for broker in sorted(self.isr))}}} v{self.partition_epoch}"
+        )

@@ -1,7 +1,8 @@
 """The rules of partition replication that changed over Kafka's history, one toggle each.
 
-Every toggle is read in the one function that it changes; `truncation` and `isr_path` in the property that says what they mean, which many
-ask; settings of a cluster (`acks`, `unclean_election`) wherever they matter. `releases` says what each release made of them.
+Every toggle is read in the one function that it changes; `truncation` and `isr_path` in the property that says what
+they mean, which many ask; settings of a cluster (`acks`, `unclean_election`) wherever they matter. `releases` says what
+each release made of them.
 
 Source: the commits and KIPs named with each toggle, in github.com/apache/kafka.
 """
@@ -33,7 +34,7 @@ class TruncationRules:
         cuts_at_high_watermark: a new follower cuts its log at its high watermark.
         asks: a new follower asks its leader where to cut before it fetches.
         answers_name_epochs: the answer is an epoch and its end, not an end alone.
-        fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can tell where to cut.
+        fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can find where to cut.
         only_of_records: that epoch is the last record's, not the newest that the follower knows.
         fetches_are_fenced: a fetch carries the follower's leader epoch.
     """
@@ -50,7 +51,9 @@ TRUNCATION_RULES = {
     Truncation.HIGH_WATERMARK: TruncationRules(cuts_at_high_watermark=True),
     Truncation.EPOCH_101: TruncationRules(asks=True, answers_name_epochs=False),
     Truncation.EPOCH_279: TruncationRules(asks=True),
-    Truncation.ON_FETCH_MISMATCH: TruncationRules(fetches_name_epochs=True, only_of_records=True, fetches_are_fenced=False),
+    Truncation.ON_FETCH_MISMATCH: TruncationRules(
+        fetches_name_epochs=True, only_of_records=True, fetches_are_fenced=False
+    ),
     Truncation.ON_FETCH: TruncationRules(fetches_name_epochs=True),
 }
 
@@ -80,8 +83,8 @@ class OutOfRangeBehind(Enum):
 class FetchResponseChecks(Enum):
     """What must still be so for a follower to act on a fetch response.
 
-    Nothing more once it has read where to truncate; that it still follows who sent the response; or that it does so in the leader epoch of
-    its request, too.
+    Nothing more once it has read where to truncate; that it still follows who sent the response; or that it does so in
+    the leader epoch of its request, too.
     """
 
     NONE = "none"
@@ -120,7 +123,9 @@ class FollowerReset(Enum):
 
 
 class LeaderChecks(Enum):
-    """Whom a leader does not propose: it asks nothing; who is fenced or shutting down; or whose broker epoch is not the one known, too."""
+    """Whom a leader does not propose: it asks nothing; who is fenced or shutting down; or whose broker epoch is not the
+    one known, too.
+    """
 
     NOTHING = "nothing"
     STANDING = "standing"
@@ -128,7 +133,9 @@ class LeaderChecks(Enum):
 
 
 class IsrPath(Enum):
-    """How a leader changes the ISR: by writing to ZooKeeper itself, or by asking the controller, one with ZooKeeper or one with KRaft."""
+    """How a leader changes the ISR: by writing to ZooKeeper itself, or by asking the controller, one with ZooKeeper or
+    one with KRaft.
+    """
 
     ZK_CAS = "zk-cas"
     ZK_ALTER_PARTITION = "zk-alter-partition"
@@ -140,11 +147,10 @@ class CasConflict(Enum):
 
     SKIP = "skip"
     REREAD = "reread"
-    REFRESH = "refresh"
 
 
 class HighWatermarkSet(Enum):
-    """Whom the high watermark waits for while an ISR change is on its way."""
+    """Which replicas the high watermark waits for while an ISR change is on its way."""
 
     COMMITTED = "committed"
     PROPOSED = "proposed"
@@ -182,7 +188,9 @@ class WaitsForNonIsr(Enum):
 
 
 class ShrinkStartsEpoch(Enum):
-    """Which removals from an ISR start a leader epoch: none, those by the controller, or those that a leader asks for, too."""
+    """Which removals from an ISR start a leader epoch: none, those by the controller, or those that a leader asks for,
+    too.
+    """
 
     NEVER = "never"
     BY_CONTROLLER = "by-controller"
@@ -190,7 +198,9 @@ class ShrinkStartsEpoch(Enum):
 
 
 class LastKnownLeader(Enum):
-    """Whether who led last is elected once ISR and ELR are empty: never, whether or not it is alive, or if it is active."""
+    """Whether who led last is elected once ISR and ELR are empty: never, whether or not it is alive, or if it is
+    active.
+    """
 
     NEVER = "never"
     UNCHECKED = "unchecked"
@@ -198,7 +208,7 @@ class LastKnownLeader(Enum):
 
 
 class Acks(Enum):
-    """When a producer is told that its record is written."""
+    """When a producer learns that its record is written."""
 
     NONE = "0"
     LEADER = "1"
@@ -207,7 +217,9 @@ class Acks(Enum):
 
 @attrs.frozen
 class PartitionProtocol:
-    """The rules, in the order of the groups truncation, fencing, durability, ISR expansion, ISR agreement, high watermark, KIP-966."""
+    """The rules, in the order of the groups truncation, fencing, durability, ISR expansion, ISR agreement, high
+    watermark, KIP-966.
+    """
 
     truncation: Truncation = toggle("where a new follower cuts its log: KAFKA-1211, KIP-101, KIP-279, KIP-320, KIP-595")
     epoch_entry_on_election: bool = toggle("a new leader notes its epoch before it writes: KAFKA-7415")
@@ -215,46 +227,76 @@ class PartitionProtocol:
     epoch_cache_clean_at_end: bool = toggle("cutting a log at its end forgets epochs without records: KAFKA-10706")
     out_of_range_policy: OutOfRange = toggle("what a follower ahead of its leader does: KAFKA-3410, KAFKA-7414")
     out_of_range_when_behind: OutOfRangeBehind = toggle("what it does once the leader has passed it: KAFKA-2143")
-    truncation_lowers_high_watermark: bool = toggle("a high watermark never stays beyond the end of the log: KAFKA-8457")
-    high_watermark_before_truncation: bool = toggle("a diverging answer raises the high watermark before the log is cut: KAFKA-14704")
-    fetch_response_checks: FetchResponseChecks = toggle("which late fetch responses a follower drops: KAFKA-13207, KAFKA-18991")
+    truncation_lowers_high_watermark: bool = toggle(
+        "a high watermark never stays beyond the end of the log: KAFKA-8457"
+    )
+    high_watermark_before_truncation: bool = toggle(
+        "a diverging answer raises the high watermark before the log is cut: KAFKA-14704"
+    )
+    fetch_response_checks: FetchResponseChecks = toggle(
+        "which late fetch responses a follower drops: KAFKA-13207, KAFKA-18991"
+    )
 
     fetch_sessions_keep_epochs: bool = toggle("incremental fetches carry the follower's leader epoch, too: KAFKA-9338")
     fence_fetch: bool = toggle("records go to followers in the leader's epoch only: KIP-320")
     fence_truncation: bool = toggle("only a leader in the follower's epoch says where to truncate: KIP-320")
     fence_high_watermark: bool = toggle("followers in another epoch do not count for the high watermark: KIP-320")
     fence_isr: bool = toggle("followers in another epoch do not count for the ISR: KIP-320")
-    fence_offset_lookups: bool = toggle("only a leader in the follower's epoch says where its log begins and ends: KIP-320")
+    fence_offset_lookups: bool = toggle(
+        "only a leader in the follower's epoch says where its log begins and ends: KIP-320"
+    )
     diverging_fetch_updates_leo: bool = toggle("a diverging fetch counts as caught up: KAFKA-13141")
 
     flush: Flush = toggle("what survives a power loss")
-    high_watermark_checkpoint: HighWatermarkCheckpoint = toggle("what is known of the high watermark after a restart: KAFKA-1647")
+    high_watermark_checkpoint: HighWatermarkCheckpoint = toggle(
+        "what is known of the high watermark after a restart: KAFKA-1647"
+    )
     high_watermark_checkpoint_covers: CheckpointCovers = toggle("which high watermarks a checkpoint keeps: KAFKA-1647")
 
-    expand_requires_epoch_start: bool = toggle("the ISR takes only who has all of earlier epochs: KAFKA-7128")
-    expand_requires_fetch_in_epoch: bool = toggle("the ISR takes only who has fetched since leadership was last changed")
+    expand_requires_epoch_start: bool = toggle(
+        "the ISR takes only replicas that have all records of earlier epochs: KAFKA-7128"
+    )
+    expand_requires_fetch_in_epoch: bool = toggle(
+        "the ISR takes only replicas that have fetched since leadership last changed"
+    )
     reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets")
     newer_isr_restarts_epoch: bool = toggle("a newer ISR counts as a new start of the leader epoch: KAFKA-13790")
-    leader_checks: LeaderChecks = toggle("what a leader has heard of a broker before it proposes it for the ISR: KIP-841, KIP-903")
-    controller_rejects_ineligible: bool = toggle("the controller accepts nobody who is fenced or shutting down: KIP-841")
-    controller_checks_broker_epoch: bool = toggle("the controller accepts nobody who was restarted meanwhile: KIP-903")
-    shrink_spares_caught_up: bool = toggle("who has all of the log stays in the ISR, however long ago that was: KAFKA-7152")
+    leader_checks: LeaderChecks = toggle(
+        "what a leader has heard of a broker before it proposes it for the ISR: KIP-841, KIP-903"
+    )
+    controller_rejects_ineligible: bool = toggle(
+        "the controller accepts no broker that is fenced or shutting down: KIP-841"
+    )
+    controller_checks_broker_epoch: bool = toggle("the controller accepts no broker that restarted meanwhile: KIP-903")
+    shrink_spares_caught_up: bool = toggle(
+        "a replica that has all of the log stays in the ISR, however long ago that was: KAFKA-7152"
+    )
     leader_snapshot_atomic: bool = toggle("a leader reads offset and broker epoch of a follower together: KAFKA-15221")
 
     isr_path: IsrPath = toggle("how the ISR is changed: KIP-497")
     isr_cas: bool = toggle("an ISR change names the version that it changes: KAFKA-428")
     cas_conflict: CasConflict = toggle("what a leader with an old version does: KAFKA-1382, KAFKA-2729")
-    high_watermark_set: HighWatermarkSet = toggle("whom the high watermark waits for: KIP-497")
+    high_watermark_set: HighWatermarkSet = toggle("which replicas the high watermark waits for: KIP-497")
     pending_policy: PendingPolicy = toggle("how many ISR changes may be on their way: KIP-497")
     on_alter_error: AlterError = toggle("which failures undo a proposal: KIP-497")
     inflight_cleared_by_leader_and_isr: bool = toggle("a LeaderAndIsr frees the way for a second request: KAFKA-12686")
+    metadata_end_proposals: bool = toggle(
+        "metadata that repeat the ISR that the leader knows end its open proposal: KAFKA-13790"
+    )
     duplicate_update_completes: bool = toggle("an answer without a newer version completes a change: KAFKA-12751")
-    repeated_change_succeeds: bool = toggle("the controller grants an ISR that it has already, whatever the partition epoch: KIP-497")
+    repeated_change_succeeds: bool = toggle(
+        "the controller grants an ISR that it has already, at any partition epoch: KIP-497"
+    )
     ahead_of_controller_error: AheadOfController = toggle("how a deposed controller fails a request: KAFKA-14154")
 
     high_watermark_recheck_on_isr_commit: bool = toggle("a committed ISR change moves the high watermark: KAFKA-13091")
-    high_watermark_waits_for_non_isr: WaitsForNonIsr = toggle("who outside the ISR holds it back: KAFKA-4485, KAFKA-15021")
-    list_offsets_guard: bool = toggle("a new leader tells no end offset before it is sure: KIP-207")
+    high_watermark_recheck_on_every_fetch: bool = toggle(
+        "a fetch moves the high watermark, also from the offset of the one before: KAFKA-8841"
+    )
+    high_watermark_waits_for_non_isr: WaitsForNonIsr = toggle(
+        "who outside the ISR holds it back: KAFKA-4485, KAFKA-15021"
+    )
+    list_offsets_guard: bool = toggle("a new leader gives no end offset before it is sure: KIP-207")
 
     effective_min_isr: bool = toggle("min.insync.replicas counts at most as many as there are replicas: KAFKA-15583")
     high_watermark_requires_min_isr: bool = toggle("no commit below min.insync.replicas: KAFKA-15583")
@@ -263,7 +305,9 @@ class PartitionProtocol:
     unclean_shutdown_removes_from_elr: bool = toggle("who was killed may not be elected: KIP-966, KAFKA-18635")
     last_known_leader: LastKnownLeader = toggle("who leads once ISR and ELR are empty: KIP-966, KAFKA-18922")
     registering_again_fences: bool = toggle("a broker that registers before it was fenced leaves the ISR: KAFKA-18062")
-    isr_shrink_bumps_leader_epoch: ShrinkStartsEpoch = toggle("an ISR that gets smaller starts a leader epoch: KAFKA-15021")
+    isr_shrink_bumps_leader_epoch: ShrinkStartsEpoch = toggle(
+        "an ISR that gets smaller starts a leader epoch: KAFKA-15021"
+    )
 
     acks: Acks = toggle("configuration: acks of producers")
     unclean_election: bool = toggle("configuration: unclean.leader.election.enable")
@@ -276,7 +320,9 @@ class PartitionProtocol:
 
     @property
     def by_zookeeper(self) -> bool:
-        """Whether the controller is one with ZooKeeper, so that brokers learn of leadership by LeaderAndIsr requests only."""
+        """Whether the controller is one with ZooKeeper, so that brokers learn of leadership by LeaderAndIsr requests
+        only.
+        """
         return self.isr_route is not IsrPath.ALTER_PARTITION
 
     @property

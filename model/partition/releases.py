@@ -1,11 +1,13 @@
 """What each release made of the rules: presets, oldest first.
 
-The last preset is the newest release with every flaw repaired that this model finds; a claim about one flaw starts from there and sets
-one rule back. Presets of releases are bundles of many flaws: what they violate is not always the flaw that one looks for.
+The last preset is the newest release with every flaw repaired that this model finds; a claim about one flaw starts from
+there and sets one rule back. Presets of releases are bundles of many flaws: what they violate is not always the flaw
+that one looks for.
 
-A preset speaks for its release and for those after it, up to the next preset: where releases in between differ, none of the rules does.
-`kafka-4.1` has the switches of KIP-966 on, as new clusters have them from 4.1; 4.2 and 4.3 change no rule. In 2.8.0 KRaft was early access.
-The newest ZooKeeper mode is that of 3.7 to 3.9.
+A preset speaks for its release and for those after it, up to the next preset: where releases in between differ, none of
+the rules does. `kafka-4.1` has the switches of KIP-966 on, as new clusters have them from 4.1; 4.2 and 4.3 change no
+rule. 3.9.1 is younger than 4.0.0, and has a mend that 4.0.0 lacks. In 2.8.0 KRaft was early access. The newest
+ZooKeeper mode is that of 3.9.1.
 
 Source: the named releases of github.com/apache/kafka.
 """
@@ -75,10 +77,12 @@ KAFKA_0_8_0 = PartitionProtocol(
     pending_policy=PendingPolicy.SINGLE_INFLIGHT,
     on_alter_error=AlterError.DEFINITE_ONLY,
     inflight_cleared_by_leader_and_isr=False,
+    metadata_end_proposals=False,
     duplicate_update_completes=True,
     repeated_change_succeeds=False,
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
     high_watermark_recheck_on_isr_commit=True,
+    high_watermark_recheck_on_every_fetch=True,
     high_watermark_waits_for_non_isr=WaitsForNonIsr.NO,
     list_offsets_guard=False,
     effective_min_isr=False,
@@ -121,7 +125,7 @@ KAFKA_2_1 = attrs.evolve(
     shrink_spares_caught_up=True,
 )
 KAFKA_2_2 = attrs.evolve(KAFKA_2_1, list_offsets_guard=True)
-KAFKA_2_4 = attrs.evolve(KAFKA_2_2, truncation_lowers_high_watermark=True)
+KAFKA_2_4 = attrs.evolve(KAFKA_2_2, truncation_lowers_high_watermark=True, high_watermark_recheck_on_every_fetch=False)
 KAFKA_2_5 = attrs.evolve(KAFKA_2_4, fetch_sessions_keep_epochs=True)
 KAFKA_2_7 = attrs.evolve(
     KAFKA_2_5,
@@ -144,12 +148,14 @@ WITH_KRAFT = {
     "isr_path": IsrPath.ALTER_PARTITION,
     "repeated_change_succeeds": False,
     "registering_again_fences": False,
+    "metadata_end_proposals": True,
 }
 WITH_ZOOKEEPER = {
     "isr_path": IsrPath.ZK_ALTER_PARTITION,
     "repeated_change_succeeds": True,
     "registering_again_fences": True,
     "newer_isr_restarts_epoch": False,
+    "metadata_end_proposals": False,
     "leader_checks": LeaderChecks.NOTHING,
     "controller_checks_broker_epoch": False,
     "ahead_of_controller_error": AheadOfController.NOT_CONTROLLER,
@@ -189,6 +195,7 @@ KAFKA_3_6 = attrs.evolve(
 )
 KAFKA_3_7 = attrs.evolve(KAFKA_3_6, effective_min_isr=True, high_watermark_requires_min_isr=True)
 KAFKA_3_8 = attrs.evolve(KAFKA_3_7, last_known_leader=LastKnownLeader.UNCHECKED)
+KAFKA_3_9_1 = attrs.evolve(KAFKA_3_8, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
 KAFKA_4_0_0 = attrs.evolve(KAFKA_3_8, registering_again_fences=True)
 KAFKA_4_0_1 = attrs.evolve(KAFKA_4_0_0, fetch_response_checks=FetchResponseChecks.LEADER_EPOCH)
 KAFKA_4_1 = attrs.evolve(
@@ -199,11 +206,13 @@ KAFKA_4_1 = attrs.evolve(
     last_known_leader=LastKnownLeader.ACTIVE,
 )
 
-REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH)
+REPAIRED = attrs.evolve(KAFKA_4_1, reset_follower_state=FollowerReset.NEW_EPOCH, metadata_end_proposals=False)
 
 
 def in_zookeeper_mode(protocol: PartitionProtocol) -> PartitionProtocol:
-    """The same release with ZooKeeper: its controller and what its brokers are sent, not what they do with each other."""
+    """The same release with ZooKeeper: its controller and what its brokers are sent, not what they do with each
+    other.
+    """
     return attrs.evolve(protocol, **WITH_ZOOKEEPER)
 
 
@@ -233,6 +242,8 @@ PRESETS_OF_RELEASES = {
     "kafka-3.7-zookeeper": ("3.7.0", "zookeeper", in_zookeeper_mode(KAFKA_3_7)),
     "kafka-3.7": ("3.7.0", "kraft", KAFKA_3_7),
     "kafka-3.8": ("3.8.0", "kraft", KAFKA_3_8),
+    "kafka-3.9.1-zookeeper": ("3.9.1", "zookeeper", in_zookeeper_mode(KAFKA_3_9_1)),
+    "kafka-3.9.1": ("3.9.1", "kraft", KAFKA_3_9_1),
     "kafka-4.0.0": ("4.0.0", "kraft", KAFKA_4_0_0),
     "kafka-4.0.1": ("4.0.1", "kraft", KAFKA_4_0_1),
     "kafka-4.1": ("4.1.0", "kraft", KAFKA_4_1),

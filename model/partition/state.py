@@ -1,10 +1,12 @@
-"""The state of the partition model: replicas, what is on its way between them, the controller's record, and what clients were told.
+"""The state of the partition model: replicas, what is on its way between them, the controller's record, and what
+clients learned.
 
-One partition, a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive. Epochs count from 0, and
--1 is "none". The run begins established: broker 0 leads in epoch 0, all know it, logs are empty.
+One partition, a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive. Epochs
+count from 0, and -1 is "none". The run begins established: broker 0 leads in epoch 0, all know it, logs are empty.
 
-Abstractions: a fetch carries one record at most; a follower has one fetch on its way, a leader one ISR change (a bound allows two);
-the controller acts at once and never fails; time is left out, so that whatever a timeout may do may happen at any moment.
+Abstractions: a fetch carries one record at most; a follower has one fetch on its way, a leader one ISR change (a bound
+allows two); the controller acts at once and never fails; time is left out, so that whatever a timeout may do may happen
+at any moment.
 """
 
 from __future__ import annotations
@@ -13,7 +15,19 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, evolve, records, replaced, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Maybe,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    evolve,
+    records,
+    replaced,
+    within,
+)
 from model.log import NO_EPOCH, Record, brokers
 from model.partition.bounds import (
     PartitionBounds,
@@ -27,7 +41,8 @@ from model.partition.bounds import (
 )
 from model.partition.messages import Election, Fetch, IsrChange
 
-DELETED = Record(0, 0)  # stands where retention deleted a record: who reads a log looks at offsets from `log_start` on only
+# stands where retention deleted a record: who reads a log looks at offsets from `log_start` on only
+DELETED = Record(0, 0)
 
 
 class Process(Enum):
@@ -55,6 +70,7 @@ class Follower:
         for_high_watermark, for_isr: whether it counts there; a fetch in another leader epoch may not.
         since_change: whether it came after the last change of leadership.
         caught_up: whether it has reached the leader's log end lately.
+        leader_end: where the leader's log ended at its last fetch: who has reached that has caught up as of then.
         broker_epoch: of the incarnation that fetched; -1 if none has.
     """
 
@@ -63,10 +79,13 @@ class Follower:
     for_isr: bool = within(BOOLEAN)
     since_change: bool = within(BOOLEAN)
     caught_up: bool = within(lambda bounds: OneOf((False, True) if bounds.caught_up_times else (False,)))
+    leader_end: int | None = within(
+        lambda bounds: Maybe(log_offsets(bounds)) if bounds.caught_up_times else OneOf((None,))
+    )
     broker_epoch: int = within(fetched_broker_epochs)
 
 
-UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, NO_EPOCH)
+UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, None, NO_EPOCH)
 
 
 @attrs.frozen
@@ -78,8 +97,11 @@ class Leadership:
         assignment: who hosts the partition, as far as it knows.
         pending: the ISR that it has proposed, until it learns what became of it.
         partition_epoch: the version of the ISR.
+        ahead_of_metadata: whether it knows that version from the controller's answer, and the metadata log has yet to
+            tell of it; noted where that makes a difference.
         start_offset: where its leader epoch began.
-        waiting_from: where its leadership began, over all epochs that it led without a break: who has written behind that waits here.
+        waiting_from: where its leadership began, over all epochs that it led without a break: producers that
+            wrote behind it wait here.
         candidate: a follower that it is about to propose, where that takes two looks.
     """
 
@@ -87,6 +109,7 @@ class Leadership:
     assignment: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
     pending: frozenset[int] | None = within(lambda bounds: Maybe(SetOf(brokers(bounds))))
     partition_epoch: int = within(partition_epochs)
+    ahead_of_metadata: bool = within(BOOLEAN)
     start_offset: int = within(log_offsets)
     waiting_from: int = within(log_offsets)
     candidate: int | None = within(lambda bounds: Maybe(brokers(bounds)))
@@ -118,14 +141,20 @@ class Replica:
     fetch: Fetch | None = within(lambda bounds: Maybe(records(Fetch)(bounds)))
     truncating: bool = within(BOOLEAN)
     high_watermark: int = within(log_offsets)
-    checkpoint: int = within(lambda bounds: Integers(0, bounds.log_length_max if bounds.checkpoints or bounds.controlled_shutdowns else 0))
+    checkpoint: int = within(
+        lambda bounds: Integers(0, bounds.log_length_max if bounds.checkpoints or bounds.controlled_shutdowns else 0)
+    )
     log_start: int = within(log_starts)
     log: tuple[Record, ...] = within(lambda bounds: SequenceOf(records(Record)(bounds), bounds.log_length_max))
     epoch_starts: tuple[int | None, ...] = within(
         lambda bounds: ArrayOf(Maybe(log_offsets(bounds)), bounds.leader_epoch_max + 1, label="e")
     )
-    followers: tuple[Follower, ...] = within(lambda bounds: ArrayOf(records(Follower)(bounds), bounds.brokers, label="b", by="brokers"))
-    changes: tuple[IsrChange, ...] = within(lambda bounds: SequenceOf(records(IsrChange)(bounds), bounds.isr_changes_in_flight))
+    followers: tuple[Follower, ...] = within(
+        lambda bounds: ArrayOf(records(Follower)(bounds), bounds.brokers, label="b", by="brokers")
+    )
+    changes: tuple[IsrChange, ...] = within(
+        lambda bounds: SequenceOf(records(IsrChange)(bounds), bounds.isr_changes_in_flight)
+    )
 
     @property
     def log_end_offset(self) -> int:
@@ -181,7 +210,7 @@ class Quorum:
 
 @attrs.frozen
 class Used:
-    """How much of each budget is used up."""
+    """How much of each budget is used up; and, always 0, what other bounds rule out: see `disturbing`."""
 
     leader_moves: int = times("leader_moves")
     spurious_fences: int = times("spurious_fences")
@@ -194,6 +223,12 @@ class Used:
     alter_failures: int = times("alter_failures")
     produce_timeouts: int = times("produce_timeouts")
     checkpoints: int = times("checkpoints")
+    down_at_once: int = times("down_at_once")
+    stops_per_broker: int = times("stops_per_broker")
+    stopping_brokers: int = times("stopping_brokers")
+    shutdowns_wait_for_isr: int = times("shutdowns_wait_for_isr")
+    failures_during_shutdown: int = times("failures_during_shutdown")
+    failures_without_leader: int = times("failures_without_leader")
 
 
 @attrs.frozen
@@ -214,10 +249,14 @@ class Clients:
     rejected: frozenset[int] = within(record_ids)
     commit_epoch: int = within(lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max, label="e"))
     consumed: tuple[int | None, ...] = within(
-        lambda bounds: ArrayOf(Maybe(Integers(0, bounds.records_max - 1, label="r")), bounds.log_length_max if bounds.consumer_reads else 0)
+        lambda bounds: ArrayOf(
+            Maybe(Integers(0, bounds.records_max - 1, label="r")), bounds.log_length_max if bounds.consumer_reads else 0
+        )
     )
     end_offset: int = within(lambda bounds: Integers(0, bounds.log_length_max if bounds.offset_queries else 0))
-    end_offset_epoch: int = within(lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max if bounds.offset_queries else NO_EPOCH))
+    end_offset_epoch: int = within(
+        lambda bounds: Integers(NO_EPOCH, bounds.leader_epoch_max if bounds.offset_queries else NO_EPOCH)
+    )
 
 
 @attrs.frozen
@@ -232,9 +271,13 @@ class Partition:
         clients, used: what was seen, and what budgets are left.
     """
 
-    replicas: tuple[Replica, ...] = within(lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers"))
+    replicas: tuple[Replica, ...] = within(
+        lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers")
+    )
     quorum: Quorum = within(Quorum)
-    elections: tuple[Election, ...] = within(lambda bounds: SequenceOf(records(Election)(bounds), bounds.leader_epoch_max + 1))
+    elections: tuple[Election, ...] = within(
+        lambda bounds: SequenceOf(records(Election)(bounds), bounds.leader_epoch_max + 1)
+    )
     next_record_id: int = within(lambda bounds: Integers(0, bounds.records_max))
     clients: Clients = within(Clients)
     used: Used = within(Used)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.language.declarations import action
 from model.language.domain import evolve
 from model.log import brokers
-from model.partition.fetching import is_expected
+from model.partition.fetching import is_expected, without_fetch
 from model.partition.logs import end_of_epoch, latest_epoch, restarted_at, stopped, truncated, truncation_point
 from model.partition.messages import Stage
 from model.partition.protocol import OutOfRange, OutOfRangeBehind, PartitionProtocol
@@ -17,13 +17,15 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
     """A follower whose offset was out of range asks where its leader's log begins and ends, and acts on that.
 
     Actor: the follower.
-    Enabled: its offset was out of range; its leader still leads. Who follows somebody else by now drops the answer. Where the look-up
-        carries the follower's leader epoch, a leader of another one refuses, and the follower fetches again.
-    Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and the protocol would
-        rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where the leader has passed it meanwhile, it
-        keeps its log, or drops all of it.
-    Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2), AbstractFetcherThread#fetchOffsetAndTruncate (2.1),
-        ReplicaFetcherThread#fetchOffsetFromLeader (2.1.0), RemoteLeaderEndPoint#fetchOffset (3.5.1).
+    Enabled: its offset was out of range; its leader still leads. Who follows somebody else by now drops the answer.
+        Where the look-up carries the follower's leader epoch, a leader of another one refuses, and the follower fetches
+        again.
+    Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and
+        the protocol would rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where
+        the leader has passed it meanwhile, it keeps its log, or drops all of it.
+    Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2),
+        AbstractFetcherThread#fetchOffsetAndTruncate (2.1), ReplicaFetcherThread#fetchOffsetFromLeader (2.1.0),
+        RemoteLeaderEndPoint#fetchOffset (3.5.1).
     """
     replica = partition.replicas[follower]
     if replica.fetch is None or replica.fetch.stage is not Stage.OUT_OF_RANGE or not replica.is_up:
@@ -31,7 +33,7 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
     if replica.leader is None or replica.leader == follower or not partition.leads(replica.leader):
         return None
     leader, late = partition.replicas[replica.leader], not is_expected(replica, replica.fetch)
-    replica = evolve(replica, fetch=None)
+    replica = without_fetch(replica, protocol)
     if late or (protocol.fence_offset_lookups and leader.leader_epoch != replica.leader_epoch):
         return partition.with_replica(follower, replica)
     if leader.log_end_offset < replica.log_end_offset:
@@ -48,8 +50,8 @@ def ask_where_to_truncate(partition: Partition, follower: int, protocol: Partiti
     """A follower asks its leader where its newest epoch ends there, and cuts its log accordingly.
 
     Actor: the follower.
-    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch. No fetch of it is on
-        its way to the same leader: one thread does both, and waits for the response.
+    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch. No
+        fetch of it is on its way to the same leader: one thread does both, and waits for the response.
     Effect: its log ends where the two part as far as one answer tells; it asks again if that is not known yet.
     Abstracts: the lookup's way there and back.
     Source: kafka.server.AbstractFetcherThread#doWork (0.11.0.2; 2.1), #maybeTruncate (0.11.0.2; 2.0.1),

@@ -13,16 +13,21 @@ from model.partition.protocol import CasConflict, PartitionProtocol
 from model.partition.state import Partition
 
 
-def written(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def written(
+    partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """The state once a leader has written another ISR to ZooKeeper, or has met a version that it did not know.
 
     The write is one step; the notification that it leaves for the controller refreshes caches that no election reads.
-    Source: kafka.cluster.Partition#updateIsr, kafka.utils.ReplicationUtils#updateLeaderAndIsr, #checkLeaderAndIsrZkData (0.10.2).
+    Source: kafka.cluster.Partition#updateIsr, kafka.utils.ReplicationUtils#updateLeaderAndIsr, #checkLeaderAndIsrZkData
+    (0.10.2).
     """
     replica, quorum = partition.replicas[leader], partition.quorum
     if is_outdated(replica.leadership.partition_epoch, quorum, protocol):
         return refreshed(partition, leader, isr, protocol, bounds)
-    return committed(recorded(partition, leader, isr), leader, isr, quorum.partition_epoch + 1, protocol, bounds, replica)
+    return committed(
+        recorded(partition, leader, isr), leader, isr, quorum.partition_epoch + 1, protocol, bounds, replica
+    )
 
 
 def recorded(partition: Partition, leader: int, isr: Set[int]) -> Partition:
@@ -31,22 +36,25 @@ def recorded(partition: Partition, leader: int, isr: Set[int]) -> Partition:
     return evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
 
 
-def refreshed(partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
-    """What a leader makes of a conditional write that failed: nothing, or it learns the version where that is safe.
+def refreshed(
+    partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """What a leader makes of a conditional write that failed: nothing, or it learns the version if that is safe.
 
-    Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382) takes a version whose data is what it wanted to write.
+    Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382) takes a version whose data is what
+        it wanted to write.
     """
     replica, quorum = partition.replicas[leader], partition.quorum
     same_epoch = quorum.leader == leader and replica.leader_epoch == partition.leader_epoch
-    if protocol.cas_conflict is CasConflict.SKIP or not same_epoch:
-        return None
-    if protocol.cas_conflict is CasConflict.REREAD and quorum.isr != isr:
+    if protocol.cas_conflict is CasConflict.SKIP or not same_epoch or quorum.isr != isr:
         return None
     return committed(partition, leader, quorum.isr, quorum.partition_epoch, protocol, bounds, replica)
 
 
 @action(actor="leader", leader=brokers, follower=brokers)
-def expand_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def expand_isr(
+    partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A leader writes to ZooKeeper that a follower that has caught up is in the ISR.
 
     Actor: the leader.
@@ -66,19 +74,21 @@ def expand_isr(partition: Partition, leader: int, follower: int, protocol: Parti
 def lose_written_isr(
     partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A leader's expansion is written to ZooKeeper, but the connection is lost before it is told so; its client writes again.
+    """A leader's expansion reaches ZooKeeper, but the connection is lost before the answer; its client writes again.
 
     Actor: the network.
     Enabled: as `expand_isr`, where the leader knows the version; the budget allows it.
-    Effect: the second write meets the version of the first. The leader finds there what it wanted and takes it over, or it goes on with
-        the ISR that it had: see `refreshed`.
+    Effect: the second write meets the version of the first. The leader finds there what it wanted and takes it over, or
+        it goes on with the ISR that it had: see `refreshed`.
     Abstracts: lost answers to a shrink, after which the leader waits for too many rather than for too few.
     Source: KAFKA-1382; kafka.utils.ZkUtils#conditionalUpdatePersistentPath (0.8.1; 0.8.2 with a checker).
     """
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if is_outdated(replica.leadership.partition_epoch, partition.quorum, protocol) or not may_join(replica, follower, protocol):
+    if is_outdated(replica.leadership.partition_epoch, partition.quorum, protocol) or not may_join(
+        replica, follower, protocol
+    ):
         return None
     isr = replica.leadership.isr | {follower}
     wrote = evolve(recorded(partition, leader, isr), used=partition.spent("alter_failures"))
@@ -87,7 +97,9 @@ def lose_written_isr(
 
 
 @action(actor="leader", needs=lambda bounds: bounds.isr_shrinks, leader=brokers, follower=brokers)
-def shrink_isr(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
+def shrink_isr(
+    partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A leader writes to ZooKeeper that a follower that lags is not in the ISR.
 
     Actor: the leader.

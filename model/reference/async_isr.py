@@ -1,6 +1,8 @@
-"""AsyncIsr: a leader and a controller agree on the ISR by messages (KIP-497), in the abstraction of the public module AsyncIsr.
+"""AsyncIsr: a leader and a controller agree on the ISR by messages (KIP-497), in the abstraction of the public module
+AsyncIsr.
 
-One fixed leader, broker 0; followers fetch in one step; requests and updates are kept for ever and may be read late and again.
+One fixed leader, broker 0; followers fetch in one step; requests and updates are kept for ever and may be read late and
+again.
 Source of all: github.com/hachikuji/kafka-specification, module AsyncIsr; the action's name there is given with each.
 """
 
@@ -52,7 +54,8 @@ class Leader:
 
     Attributes:
         isr, version: the newest ISR that it heard of.
-        pending_isr, pending_version: the members of all ISRs that it asked for since, and the version that it asked with, or -1.
+        pending_isr, pending_version: the members of all ISRs that it asked for since, and the version that it asked
+            with, or -1.
         offsets: each broker's log end offset.
     """
 
@@ -60,7 +63,9 @@ class Leader:
     version: int = within(versions)
     pending_isr: frozenset[int] = within(isrs)
     pending_version: int = within(lambda bounds: Integers(NO_VERSION, bounds.version_max))
-    offsets: tuple[int, ...] = within(lambda bounds: ArrayOf(Integers(0, bounds.offset_max), bounds.brokers, label="b", by="brokers"))
+    offsets: tuple[int, ...] = within(
+        lambda bounds: ArrayOf(Integers(0, bounds.offset_max), bounds.brokers, label="b", by="brokers")
+    )
 
     @property
     def maximal_isr(self) -> frozenset[int]:
@@ -94,7 +99,7 @@ class Agreement:
         return len(self.updates)
 
     def with_controller_isr(self, isr: frozenset[int]) -> Agreement:
-        """The controller has a new ISR under the next version, and tells the leader."""
+        """The controller has a new ISR under the next version, and sends it to the leader."""
         return evolve(self, isr=isr, updates=self.updates + (isr,))
 
     def asking_for(self, isr: frozenset[int]) -> Agreement:
@@ -122,7 +127,7 @@ def controller_shrinks_isr(state: Agreement, broker: int) -> Agreement | None:
 
     Actor: controller.
     Enabled: the follower is in the controller's ISR.
-    Effect: it is not, under a new version; an update tells the leader.
+    Effect: it is not, under a new version; an update goes to the leader.
     Source: ControllerShrinkIsr; KIP-497.
     """
     if broker == LEADER or broker not in state.isr:
@@ -136,7 +141,7 @@ def controller_accepts(state: Agreement, isr: frozenset[int]) -> Agreement | Non
 
     Actor: controller.
     Enabled: the leader asked for this ISR with the current version.
-    Effect: the ISR is in force under a new version; an update tells the leader.
+    Effect: the ISR is in force under a new version; an update goes to the leader.
     Source: ControllerHandleRequest; kafka.controller.KafkaController#alterIsrs (2.7); KIP-497.
     """
     if AlterIsr(isr, state.version) not in state.requests:
@@ -198,7 +203,10 @@ def leader_learns(state: Agreement, version: int) -> Agreement | None:
     if version <= state.leader.version or version > state.version:
         return None
     isr = state.updates[version - 1]
-    return evolve(state, leader=evolve(state.leader, isr=isr, version=version, pending_isr=frozenset(), pending_version=NO_VERSION))
+    return evolve(
+        state,
+        leader=evolve(state.leader, isr=isr, version=version, pending_isr=frozenset(), pending_version=NO_VERSION),
+    )
 
 
 @action(actor="broker", broker=brokers)

@@ -1,6 +1,7 @@
 """Steps of the controller and of a replica that takes up leadership: the same in every protocol of the family.
 
-Source of all: github.com/hachikuji/kafka-specification, module KafkaReplication; the action's name there is given with each.
+Source of all: github.com/hachikuji/kafka-specification, module KafkaReplication; the action's name there is given with
+each.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from model.reference.state import Cluster, LeaderAndIsr
 
 
 def announced(cluster: Cluster, leader: int | None, isr: frozenset[int]) -> Cluster:
-    """The quorum changes, the leader epoch goes up by one, and a LeaderAndIsr request tells of it."""
+    """The quorum changes, the leader epoch goes up by one, and a LeaderAndIsr request announces it."""
     request = LeaderAndIsr(leader, isr)
     return evolve(cluster, quorum=request, requests=cluster.requests + (request,))
 
@@ -38,7 +39,8 @@ def take_from_isr(cluster: Cluster, broker: int) -> Cluster | None:
 
     Actor: controller.
     Enabled: the broker is in the true ISR, or is the true leader.
-    Effect: it is no longer in the ISR, except that a leader who is the last member stays; no leader if it led; a new leader epoch.
+    Effect: it is no longer in the ISR, except that a leader who is the last member stays; no leader if it led; a new
+        leader epoch.
     Abstracts: the failure itself; the broker may go on as a zombie.
     Source: ControllerShrinkIsr; kafka.controller.KafkaController#removeReplicaFromIsr (0.11).
     """
@@ -57,7 +59,8 @@ def become_leader(cluster: Cluster, leader: int, epoch: int) -> Cluster | None:
 
     Actor: the replica.
     Enabled: the request of that epoch names it, and the epoch is newer than the replica's.
-    Effect: it presumes leadership with the request's ISR; its high watermark stays, which is usually behind the true one.
+    Effect: it presumes leadership with the request's ISR; its high watermark stays, which is usually behind the true
+        one.
     Source: BecomeLeader; kafka.cluster.Partition#makeLeader (0.11).
     """
     replica = cluster.replicas[leader]

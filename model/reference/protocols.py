@@ -1,4 +1,6 @@
-"""The protocols of the family: each is a list of steps, and the differences between the lists are what the KIPs changed."""
+"""The protocols of the family: each is a list of steps, and the differences between the lists are what the KIPs
+changed.
+"""
 
 from __future__ import annotations
 
@@ -49,12 +51,17 @@ def define(protocol: ReferenceProtocol) -> Definition:
             async_isr.followers,
             "invariants.reference:AGREEMENT",
         )
-    return Definition(ReferenceBounds, Cluster, initial_states, STEPS[protocol.variant], all_brokers, "invariants.reference:CLUSTER")
+    return Definition(
+        ReferenceBounds, Cluster, initial_states, STEPS[protocol.variant], all_brokers, "invariants.reference:CLUSTER"
+    )
 
 
 REFERENCE = Model(
     "reference",
-    "The public TLA+ family: truncation to the high watermark, KIP-101, KIP-279, KIP-320 and its first try, and AsyncIsr.",
+    (
+        "The public TLA+ family: truncation to the high watermark, KIP-101, KIP-279, KIP-320 and its first try, and "
+        "AsyncIsr."
+    ),
     ReferenceProtocol,
     define,
 )

@@ -1,8 +1,9 @@
 """The state of the reference family: one partition, its replicas, and the controller's view of them.
 
-The abstraction is that of the public module KafkaReplication: LeaderAndIsr requests are kept for ever and may be read late, in any
-order and again; quorum state (ZooKeeper's, or the controller's) changes atomically; fetching is one step; brokers do not crash.
-Offsets count from 0; log end offset and high watermark are exclusive. Epochs count from 0, and -1 is "none seen yet".
+The abstraction is that of the public module KafkaReplication: LeaderAndIsr requests are kept for ever and may be read
+late, in any order and again; quorum state (ZooKeeper's, or the controller's) changes atomically; fetching is one step;
+brokers do not crash. Offsets count from 0; log end offset and high watermark are exclusive. Epochs count from 0, and -1
+is "none seen yet".
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ class Replica:
 
 @attrs.frozen
 class LeaderAndIsr:
-    """What a controller tells the replicas; its leader epoch is its position among all requests ever sent."""
+    """What a controller sends to the replicas; its leader epoch is its position among all requests ever sent."""
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
@@ -98,8 +99,12 @@ class Cluster:
 
     quorum: LeaderAndIsr = within(LeaderAndIsr)
     next_record_id: int = within(lambda bounds: Integers(0, bounds.records_max))
-    requests: tuple[LeaderAndIsr, ...] = within(lambda bounds: SequenceOf(records(LeaderAndIsr)(bounds), bounds.leader_epoch_max + 1))
-    replicas: tuple[Replica, ...] = within(lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers"))
+    requests: tuple[LeaderAndIsr, ...] = within(
+        lambda bounds: SequenceOf(records(LeaderAndIsr)(bounds), bounds.leader_epoch_max + 1)
+    )
+    replicas: tuple[Replica, ...] = within(
+        lambda bounds: ArrayOf(records(Replica)(bounds), bounds.brokers, label="b", by="brokers")
+    )
 
     @property
     def leader_epoch(self) -> int:
@@ -127,14 +132,20 @@ class Cluster:
 
     def is_true_leader(self, broker: int) -> bool:
         """Whether the broker leads by its own belief and by the quorum's, in the current leader epoch."""
-        return self.quorum.leader == broker and self.presumes_leadership(broker) and self.replicas[broker].leader_epoch == self.leader_epoch
+        return (
+            self.quorum.leader == broker
+            and self.presumes_leadership(broker)
+            and self.replicas[broker].leader_epoch == self.leader_epoch
+        )
 
 
 def initial_states(bounds: ReferenceBounds) -> list[Cluster]:
     """Empty logs, no leader yet, and every replica in the ISR."""
     everyone = frozenset(range(bounds.brokers))
     idle = Replica(leader=None, leader_epoch=NO_EPOCH, high_watermark=0, isr=frozenset(), log=())
-    return [Cluster(quorum=LeaderAndIsr(None, everyone), next_record_id=0, requests=(), replicas=(idle,) * bounds.brokers)]
+    return [
+        Cluster(quorum=LeaderAndIsr(None, everyone), next_record_id=0, requests=(), replicas=(idle,) * bounds.brokers)
+    ]
 
 
 def all_brokers(bounds: ReferenceBounds) -> dict[str, range]:

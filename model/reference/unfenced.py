@@ -1,7 +1,8 @@
-"""Replication without fencing, as Kafka had it before KIP-320: nobody compares leader epochs when fetching.
+"""Replication without fencing, as Kafka had it before KIP-320: fetches do not compare leader epochs.
 
-Truncation on becoming a follower is what KIP-101 and KIP-279 changed. Source of all: github.com/hachikuji/kafka-specification,
-modules KafkaReplication, KafkaTruncateToHighWatermark, Kip101 and Kip279; the action's name there is given with each.
+Truncation on becoming a follower is what KIP-101 and KIP-279 changed. Source of all:
+github.com/hachikuji/kafka-specification, modules KafkaReplication, KafkaTruncateToHighWatermark, Kip101 and Kip279; the
+action's name there is given with each.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def shrink_isr(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
     Actor: the leader.
     Enabled: it is the true leader; the follower is in its ISR and does not follow it up to its log end offset.
     Effect: the follower leaves the ISR, in the quorum and at the leader.
-    Abstracts: replica.lag.time.max.ms; any lagging follower may go at any moment. ZooKeeper's compare-and-set always succeeds.
+    Abstracts: replica.lag.time.max.ms; any lagging follower may go at any moment. ZooKeeper's compare-and-set always
+        succeeds.
     Source: LeaderShrinkIsr; kafka.cluster.Partition#maybeShrinkIsr (0.11).
     """
     replica = cluster.replicas[leader]
@@ -62,7 +64,7 @@ def advance_high_watermark(cluster: Cluster, leader: int) -> Cluster | None:
     Actor: the leader.
     Enabled: it presumes leadership; every member of its ISR follows it and has that offset.
     Effect: its high watermark goes up by one.
-    Abstracts: the fetches that would tell it; they could all have come.
+    Abstracts: the fetches that would carry it; they could all have come.
     Source: LeaderIncHighWatermark; kafka.cluster.Partition#maybeIncrementLeaderHW (0.11).
     """
     replica = cluster.replicas[leader]
@@ -79,8 +81,10 @@ def fetch(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
     """A follower fetches the next record from the leader that it believes in.
 
     Actor: the follower.
-    Enabled: the leader presumes leadership, the follower follows it, and the leader has a record at the follower's log end offset.
-    Effect: the record is appended; the follower's high watermark is the leader's, but not beyond its own log end offset.
+    Enabled: the leader presumes leadership, the follower follows it, and the leader has a record at the follower's log
+        end offset.
+    Effect: the record is appended; the follower's high watermark is the leader's, but not beyond its own log end
+        offset.
     Source: FollowerReplicate; kafka.server.ReplicaFetcherThread#processPartitionData (0.11).
     """
     if leader == follower or not cluster.presumes_leadership(leader) or not cluster.follows(follower, leader):
@@ -89,17 +93,23 @@ def fetch(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
 
 
 def fetched(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
-    """The follower has the leader's record at its log end offset, and the high watermark that came with it; None if there is none."""
+    """The follower has the leader's record at its log end offset, and the high watermark that came with it; None if
+    there is none.
+    """
     replica, source = cluster.replicas[follower], cluster.replicas[leader]
     end = replica.log_end_offset
     if not source.has_offset(end):
         return None
     high_watermark = min(source.high_watermark, end + 1)
-    return cluster.with_replica(follower, evolve(replica, log=replica.log + (source.log[end],), high_watermark=high_watermark))
+    return cluster.with_replica(
+        follower, evolve(replica, log=replica.log + (source.log[end],), high_watermark=high_watermark)
+    )
 
 
 def new_leader_of(cluster: Cluster, broker: int, epoch: int) -> int | None:
-    """The other broker that the broker is to follow by the request of that epoch; None if there is no such request or it is not newer."""
+    """The other broker that the broker is to follow by the request of that epoch; None if there is no such request or
+    it is not newer.
+    """
     if epoch <= cluster.replicas[broker].leader_epoch or epoch > cluster.leader_epoch:
         return None
     leader = cluster.requests[epoch].leader
@@ -107,7 +117,9 @@ def new_leader_of(cluster: Cluster, broker: int, epoch: int) -> int | None:
 
 
 def followed(cluster: Cluster, broker: int, epoch: int, truncate_to: int) -> Cluster | None:
-    """The broker follows by the request of that epoch, its log cut at an offset; None where the log does not reach so far."""
+    """The broker follows by the request of that epoch, its log cut at an offset; None where the log does not reach so
+    far.
+    """
     replica, request = cluster.replicas[broker], cluster.requests[epoch]
     if truncate_to > replica.log_end_offset:
         return None
@@ -138,12 +150,14 @@ def become_follower_truncating_to_high_watermark(cluster: Cluster, broker: int, 
 
 @action(actor="broker", broker=brokers, epoch=epochs)
 def become_follower_truncating_by_kip_101(cluster: Cluster, broker: int, epoch: int) -> Cluster | None:
-    """A replica reads a request that makes it follow another, and asks that one where the epoch of its last record ends.
+    """A replica reads a request that makes it follow another, and asks that one where the epoch of its last record
+    ends.
 
     Actor: the replica.
-    Enabled: the request of that epoch names another leader, the epoch is newer than the replica's, and the answer is not beyond its log.
-    Effect: it follows with the request's ISR; records from the answered offset on are gone. Where the leader's log is empty or knows
-        no larger epoch, it falls back on its own high watermark.
+    Enabled: the request of that epoch names another leader, the epoch is newer than the replica's, and the answer is
+        not beyond its log.
+    Effect: it follows with the request's ISR; records from the answered offset on are gone. Where the leader's log is
+        empty or knows no larger epoch, it falls back on its own high watermark.
     Abstracts: the answer is read from the leader's log at this moment, whether or not that broker already leads.
     Source: BecomeFollowerTruncateKip101; kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (0.11); KIP-101.
     """
@@ -158,7 +172,9 @@ def become_follower_truncating_by_kip_101(cluster: Cluster, broker: int, epoch: 
 
 
 def end_offset_for(leader: Replica, epoch: int) -> int | None:
-    """Where an epoch ends in a leader's log by KIP-101: at its end for the last epoch, else where a larger one starts; None if unknown."""
+    """Where an epoch ends in a leader's log by KIP-101: at its end for the last epoch, else where a larger one starts;
+    None if unknown.
+    """
     if leader.log_end_offset == 0:
         return None
     if leader.log[-1].leader_epoch == epoch:
@@ -184,7 +200,8 @@ def become_follower_truncating_by_kip_279(cluster: Cluster, broker: int, epoch: 
     Actor: the replica.
     Enabled: the request of that epoch names another leader, and the epoch is newer than the replica's.
     Effect: it follows with the request's ISR; records behind the last match are gone.
-    Abstracts: the rounds of OffsetsForLeaderEpoch; the leader's log is read at this moment, whether or not that broker already leads.
+    Abstracts: the rounds of OffsetsForLeaderEpoch; the leader's log is read at this moment, whether or not that broker
+        already leads.
     Source: BecomeFollowerTruncateKip279; kafka.server.AbstractFetcherThread#getOffsetTruncationState (2.0); KIP-279.
     """
     leader = new_leader_of(cluster, broker, epoch)

@@ -16,8 +16,9 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
 from spark.driver.session import ClusterError, reason_of
 from spark.levels import Level, Levels
-from spark.worker.level import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Admitted, Expanded, Search, admit_task, expand_task, read_report
+from spark.worker.level import Admitted, Expanded
 from spark.worker.shard import next_digest
+from spark.worker.tasks import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Search, admit_task, expand_task, read_report
 
 SECONDS_BETWEEN_REPORTS = 1.0
 
@@ -30,8 +31,8 @@ class Cluster:
     """
 
     def __init__(
-        self, spark: SparkSession, name: str, make_system: Callable[[], System], symmetry: bool, options: dict[str, Any],
-        engine: PartitionWorker, levels: Levels, partitions: int | None,
+        self, spark: SparkSession, name: str, make_system: Callable[[], System], symmetry: bool,
+        options: dict[str, Any], engine: PartitionWorker, levels: Levels, partitions: int | None,
     ) -> None:  # fmt: skip
         self._spark = spark
         self._name = name
@@ -54,13 +55,15 @@ class Cluster:
             self._partitions = max(1, self._spark.sparkContext.defaultParallelism)
         return self._partitions
 
-    def run(self, levels: Sequence[Level], known: Sequence[str], tell: Callable[[str], None]) -> tuple[list[Expanded], list[Admitted], str]:
+    def run(
+        self, levels: Sequence[Level], known: Sequence[str], tell: Callable[[str], None]
+    ) -> tuple[list[Expanded], list[Admitted], str]:
         """Expand the last level and write the parts of the next one.
 
         Args:
             levels: all levels so far.
             known: properties that need no checking.
-            tell: is told now and then how far it is.
+            tell: is called now and then with how far it is.
 
         Returns:
             What the tasks report, and what Spark says of shuffle and spill, in words.
@@ -98,11 +101,21 @@ class Cluster:
         """Send what every task needs, once, and note which parts each partition has."""
         if self._shared is None:
             prints = self._engine.fingerprint(self._options)
-            search = Search(self._group, self._make_system, self._symmetry, self._options, prints, self._engine.trees(), self._levels)
+            search = Search(
+                self._group,
+                self._make_system,
+                self._symmetry,
+                self._options,
+                prints,
+                self._engine.trees(),
+                self._levels,
+            )
             self._shared = self._spark.sparkContext.broadcast(search)
             self._digests = [""] * self.partitions
         for level in levels[self._depth + 1 :]:
-            self._digests = [next_digest(digest, level.parts, p, self.partitions) for p, digest in enumerate(self._digests)]
+            self._digests = [
+                next_digest(digest, level.parts, p, self.partitions) for p, digest in enumerate(self._digests)
+            ]
             self._depth = level.depth
 
     def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
@@ -110,28 +123,40 @@ class Cluster:
         sources = [(number, part) for number, part in enumerate(level.parts) if part]
         try:
             homes = self._homes_of_partitions()
-            self._describe(f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit")
+            self._describe(
+                f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit"
+            )
             rows = (
                 self._spark.range(0, len(sources), 1, len(sources))
                 .mapInArrow(expand_task(self._shared, sources, self.partitions, list(known)), BLOCKS_IN_SPARK)
                 .repartitionById(self.partitions, "owner")
                 .transform(lambda blocks: _at_home(blocks, homes))
-                .mapInArrow(admit_task(self._shared, level.depth + 1, list(self._digests), list(known)), REPORTS_IN_SPARK)
+                .mapInArrow(
+                    admit_task(self._shared, level.depth + 1, list(self._digests), list(known)), REPORTS_IN_SPARK
+                )
                 .collect()
             )
         except Exception as error:
             advice = f"levels up to {level.depth} are whole in {self._levels.uri}: go on with --resume"
+            if self._levels.temporary:
+                advice = "nothing is kept of this search: name a --checkpoint folder, from which --resume goes on"
             raise ClusterError(f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  {advice}") from error
         return [row.report for row in rows]
 
     def _describe(self, what: str) -> None:
-        """Say in Spark's web pages what the next jobs are for; these cut it after some seventy letters, so the search's name comes last."""
+        """Say in Spark's web pages what the next jobs are for; these cut it after some seventy letters, so the search's
+        name comes last.
+        """
         self._spark.sparkContext.setJobGroup(self._group, f"{what} ({self._name})", interruptOnCancel=True)
 
     def _homes_of_partitions(self) -> DataFrame | None:
-        """A cached table with a row per partition: where Spark has put a row is where the partition's shard is. None on one machine."""
+        """A cached table with a row per partition: where Spark has put a row is where the partition's shard is. None on
+        one machine.
+        """
         if self._homes is None and not self._spark.sparkContext.master.startswith("local"):
-            self._describe(f"before level {self._depth + 1}: choose where each of {self.partitions} partitions is at home")
+            self._describe(
+                f"before level {self._depth + 1}: choose where each of {self.partitions} partitions is at home"
+            )
             numbers = self._spark.range(0, self.partitions, 1, self.partitions).selectExpr("CAST(id AS INT) AS home")
             self._homes = numbers.repartitionById(self.partitions, "home").persist()
             self._homes.count()
@@ -163,7 +188,7 @@ class Cluster:
 def _at_home(blocks: DataFrame, homes: DataFrame | None) -> DataFrame:
     """The same blocks, in tasks that run where they ran before, so that they find their partition's shard.
 
-    Spark prefers to run a task where what it reads is cached. So the cached table of homes is joined, which is partitioned as the blocks
-    are and costs no exchange.
+    Spark prefers to run a task where what it reads is cached. So the cached table of homes is joined, which is
+    partitioned as the blocks are and costs no exchange.
     """
     return blocks if homes is None else blocks.join(homes.hint("shuffle_hash"), blocks.owner == homes.home).drop("home")

@@ -1,9 +1,10 @@
 """Breadth-first search on a Spark cluster, level by level: one job with one exchange per level, and a commit after it.
 
-The visited set is a shard per partition on an executor's disk, rebuilt from committed levels where it is missing, rather than a join
-with all levels: a level then costs what it has itself. With 9,985,570 states, `local[2]` and a machine of its own, a plain `left_anti` join
-with Parquet took 77 s where this took 15 s; its last levels, of a few rows, took 2.8 to 2.9 s, and these 0.3 to 0.4 s.
-`docs/spark.md` has more figures, and the other choices that were tried.
+The visited set is a shard per partition on an executor's disk, rebuilt from committed levels where it is missing,
+rather than a join with all levels: a level then costs what it has itself. With 9,985,570 states, `local[2]` and a
+machine of its own, a plain `left_anti` join with Parquet took 77 s where this took 15 s; its last levels, of a few
+rows, took 2.8 to 2.9 s, and these 0.3 to 0.4 s. `docs/spark.md` has more figures, and the other choices that were
+tried.
 """
 
 from __future__ import annotations
@@ -20,9 +21,8 @@ from pyspark.sql import SparkSession
 
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
-from explorer.search.counts import Counts, by_bound
+from explorer.search.counts import Counts, by_bound, by_bound_alone
 from explorer.search.durable import CheckpointError
-from explorer.search.symmetry import refuse_unless_sound
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from spark.driver.cluster import Cluster
@@ -32,7 +32,6 @@ from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, wr
 
 ROWS_WORTH_A_JOB = 50_000
 ROWS_IN_THE_DRIVER = 1 << 22
-LEVELS_TRIED = 12
 
 
 def explore(
@@ -49,15 +48,18 @@ def explore(
     partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Explore every state that the system reaches, level by level, on a Spark cluster, and check every invariant on each.
+    """Explore every state that the system reaches, level by level, on a Spark cluster, and check every invariant on
+    each.
 
-    Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`,
-    for any number of executors and partitions.
-    The traces themselves are the same for the same number of partitions. Prospects are not judged: they speak of the graph of all states.
+    Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`, for any number of
+    executors and partitions. The traces themselves are the same for the same number of partitions. Prospects are not
+    judged: they speak of the graph of all states.
 
     Args:
-        make_system: makes the system; it is called on every machine, so it must be picklable, and give the same everywhere.
-        budget: when to stop early; `max_states` ends the search at the end of the level that goes beyond it. `memory` is Spark's business.
+        make_system: makes the system; it is called on every machine, so it must be picklable, and give the same
+            everywhere.
+        budget: when to stop early; `max_states` ends the search at the end of the level that goes beyond it. `memory`
+            is Spark's business.
         spark: the session.
         name: what to call the search in manifests and in Spark's web pages.
         checkpoint: the folder for levels, a path or URI that driver and executors all reach; a temporary one if None.
@@ -73,9 +75,13 @@ def explore(
     if checkpoint is not None:
         return _Search(make_system, budget, spark, checkpoint, options, resume=resume).run()
     if not spark.sparkContext.master.startswith("local"):
-        raise CheckpointError(f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach")
+        raise CheckpointError(
+            f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach"
+        )
     with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
-        return _Search(make_system, budget, spark, folder, options, resume=False).run()
+        search = _Search(make_system, budget, spark, folder, options, resume=False)
+        search.store.temporary = True
+        return search.run()
 
 
 @attrs.frozen
@@ -119,14 +125,24 @@ class _Search:
         self.prints = self.engine.fingerprint(known)
         self.store = Levels(folder)
         self.traces = Traces(self.engine, self.store)
-        self.cluster = Cluster(spark, options.name, make_system, options.symmetry, known, self.engine, self.store, options.partitions)
+        self.cluster = Cluster(
+            spark, options.name, make_system, options.symmetry, known, self.engine, self.store, options.partitions
+        )
         try:
-            header = {"spec": options.name, "fingerprint": self.prints, "symmetry": options.symmetry, "layout": _layout(self.engine)}
+            header = {
+                "spec": options.name,
+                "fingerprint": self.prints,
+                "symmetry": options.symmetry,
+                "layout": _layout(self.engine),
+            }
             self._go_on() if resume else self.store.begin(header)
         except BaseException:
             self.store.release()
             raise
-        self.restored, self.rows_restored = sum(level.states for level in self.levels), sum(level.rows for level in self.levels)
+        self.restored, self.rows_restored = (
+            sum(level.states for level in self.levels),
+            sum(level.rows for level in self.levels),
+        )
 
     def _go_on(self) -> None:
         """Take over the levels that are there."""
@@ -220,7 +236,6 @@ class _Search:
         )
         if not level.rows:
             return False
-        self._try_symmetry(depth, [words for report in admitted for words in report.samples])
         violated = _first([(report.partition, report.violated) for report in admitted])
         self._add_violations([Found(name, depth, *at) for name, at in violated.items()], [*self.levels, level])
         level = attrs.evolve(level, found=self.found)
@@ -238,12 +253,6 @@ class _Search:
         if self.options.check_deadlock and at_rest and not any(found.property == DEADLOCK for found in self.found):
             self._add_violations([Found(DEADLOCK, depth, *at_rest[DEADLOCK])], self.levels)
 
-    def _try_symmetry(self, depth: int, samples: list[list[int]]) -> None:
-        """Refuse to go on if actions or invariants tell interchangeable names apart in one of the first states of the first levels."""
-        permutations = self.engine.permutations
-        if len(permutations) > 1 and depth < LEVELS_TRIED:
-            refuse_unless_sound(self.system, permutations, [self.engine.layout.unpack(words) for words in (samples[0], samples[-1])])
-
     def _add_violations(self, found: list[Found], levels: list[Level]) -> None:
         """Tell violations in the order of their traces."""
         told = self.traces.in_order(found, levels)
@@ -254,7 +263,11 @@ class _Search:
 
     def _tell(self, now: str = "", level_ended: bool = False) -> None:
         """Tell how far it is: what the cluster does now, if it does, and what the last level took."""
-        level, stored, distinct = self.levels[-1], sum(each.rows for each in self.levels), sum(each.states for each in self.levels)
+        level, stored, distinct = (
+            self.levels[-1],
+            sum(each.rows for each in self.levels),
+            sum(each.states for each in self.levels),
+        )
         self.options.on_progress(
             Progress(
                 depth=level.depth,
@@ -288,6 +301,7 @@ class _Search:
             generated=self.counts.generated,
             enabled=dict(enabled),
             bounds_cut=by_bound(self.counts.cut_steps),
+            cut_alone=by_bound_alone(self.counts.cut_steps),
             deadlocks=self.counts.at_rest,
             stopped_at_bound=self.counts.stopped_at_bound,
             stored_states=sum(level.rows for level in self.levels),
@@ -309,7 +323,7 @@ def _first(found: list[tuple[int, dict[str, int]]]) -> dict[str, tuple[int, int]
 
 
 def _layout(engine: PartitionWorker) -> list[dict[str, Any]]:
-    """The layout, for whoever reads the manifest."""
+    """The layout, for readers of the manifest."""
     return [
         {"path": leaf.path, "word": leaf.word, "shift": leaf.shift, "width": leaf.width, "domain": str(leaf.domain)}
         for leaf in engine.layout.root.leaves()

@@ -30,13 +30,15 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32",
 }
 # What only a new Spark application can be given; each can be overridden by spark-submit --conf or spark-defaults.conf.
+LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 DEFAULTS = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}",
+    "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING}",
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
 }
-# What every application is given, that of spark-submit too: Python's workers import nothing from the folder in which they happen to run.
+# What every application is given, that of spark-submit too: Python's workers import nothing from the folder in which
+# they happen to run.
 ALWAYS = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
 CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are
@@ -47,22 +49,25 @@ class ClusterError(Exception):
 
 
 def session(master: str | None = None, name: str = "highwater", **more: str) -> SparkSession:
-    """The running Spark session, or a new one; with settings of its own, so that nobody else's are changed.
+    """The running Spark session, or a new one; with settings of its own, so that other sessions keep theirs.
 
     Args:
-        master: where to run, such as `local[2]` or `spark://host:7077`; where spark-submit or spark-defaults.conf say, or else
-            `local[*]`, if None.
+        master: where to run, such as `local[2]` or `spark://host:7077`; where spark-submit or spark-defaults.conf say,
+            or else `local[*]`, if None.
         more: settings for a new application.
 
     Raises:
         ClusterError: there is no Java, no Spark, or the master cannot be reached.
     """
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)  # it prints what is raised, too, with all of Java's frames
+    # it prints what is raised, too, with all of Java's frames
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     found = SparkSession.getActiveSession()
     if found is None:
         found = _start(master, name, more)
     elif master is not None and found.sparkContext.master != master:
-        raise ClusterError(f"a Spark session runs on {found.sparkContext.master} already; stop it, or leave --master {master} out")
+        raise ClusterError(
+            f"a Spark session runs on {found.sparkContext.master} already; stop it, or leave --master {master} out"
+        )
     own = found.newSession()
     for key, value in SETTINGS.items():
         own.conf.set(key, value)
@@ -70,14 +75,16 @@ def session(master: str | None = None, name: str = "highwater", **more: str) -> 
 
 
 def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
-    submitted = "PYSPARK_GATEWAY_PORT" in os.environ  # spark-submit has started a Java machine already, and knows the master
+    # spark-submit has started a Java machine already, and knows the master
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     settings = ALWAYS | more
     if not submitted:
         refuse_without_java()
         master = master or os.environ.get("SPARK_MASTER") or "local[*]"
         refuse_unless_reached(master)
         settings = DEFAULTS | settings
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # on the executors, too, highwater is in this environment
+        # on the executors, too, highwater is in this environment
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if master.startswith("local"):  # works on machines that do not know their own name
             settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
@@ -96,7 +103,7 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
 
 
 def _launch(conf: SparkConf) -> Any:
-    """A Java machine whose standard error is this process's, but for what says nothing to anybody."""
+    """A Java machine that writes its errors to this process's standard error, without lines that help nobody."""
     read, write = os.pipe()
     threading.Thread(target=_pass_on, args=(read,), daemon=True).start()
     started: list[subprocess.Popen[bytes]] = []
@@ -140,7 +147,7 @@ def refuse_without_java() -> None:
         shown = ""
     version = re.search(r'version "(\d+)', shown)
     if version is None:
-        where = f"JAVA_HOME is {home}, where there is no working bin/java" if home else "there is no java on the PATH"
+        where = f"JAVA_HOME is {home}, which has no working bin/java" if home else "there is no java on the PATH"
         raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {where}; {install}")
     if int(version[1]) < OLDEST_JAVA:
         raise ClusterError(f"Spark needs Java {OLDEST_JAVA} or newer, and {java} is Java {version[1]}; {install}")
@@ -153,7 +160,9 @@ def refuse_unless_reached(master: str) -> None:
         ClusterError: the URL is none, or none of its masters can be connected to.
     """
     if not master.startswith(MASTERS):
-        raise ClusterError(f"{master} is no Spark master; allowed are local[N], spark://host:port, yarn and k8s://host:port")
+        raise ClusterError(
+            f"{master} is no Spark master; allowed are local[N], spark://host:port, yarn and k8s://host:port"
+        )
     if not master.startswith("spark://"):
         return
     reasons = []

@@ -1,10 +1,11 @@
 """The explored states as a DataFrame with a column for every field, decoded by Spark's own expressions.
 
-A scalar becomes a number, a truth value or a name; None becomes NULL; sets and tuples become arrays, sets in the order of their members;
-records become structs. Spark reads only the words, and decodes only the columns that a query names.
+A scalar becomes a number, a truth value or a name; None becomes NULL; sets and tuples become arrays, sets in the order
+of their members; records become structs. Spark reads only the words, and decodes only the columns that a query names.
 
-With symmetry, a row stands for `orbit` states, itself and those that differ by an exchange of names: count states as `sum(orbit)`, and
-ask for what holds of a state by any other names, too. `depth` is how many actions a state is away from the initial ones.
+With symmetry, a row stands for `orbit` states, itself and those that differ by an exchange of names: count states as
+`sum(orbit)`, and ask for what holds of a state by any other names, too. `depth` is how many actions a state is away
+from the initial ones.
 """
 
 from __future__ import annotations
@@ -44,9 +45,14 @@ def decoded(slot: Any) -> str:
         case Leaf():
             return _scalar(slot.domain, f"CAST(shiftrightunsigned(w{slot.word}, {slot.shift}) & {slot.mask} AS INT)")
         case Fields():
-            return f"named_struct({', '.join(f'{_text(name)}, {decoded(inner)}' for name, inner in slot.slots.items())})"
+            return (
+                f"named_struct({', '.join(f'{_text(name)}, {decoded(inner)}' for name, inner in slot.slots.items())})"
+            )
         case Members():
-            members = [(decoded(bit), literal(slot.domain.of, member)) for member, bit in zip(slot.members, slot.bits, strict=True)]
+            members = [
+                (decoded(bit), literal(slot.domain.of, member))
+                for member, bit in zip(slot.members, slot.bits, strict=True)
+            ]
             if None not in slot.members:
                 return f"array_compact(array({', '.join(f'IF({bit}, {member}, NULL)' for bit, member in members)}))"
             pairs = ", ".join(f"named_struct('bit', {bit}, 'member', {member})" for bit, member in members)
@@ -88,7 +94,8 @@ def literal(domain: Any, value: Any) -> str:
         case Maybe(of=of):
             return literal(of, value)
         case Struct(fields=fields):
-            return f"named_struct({', '.join(f'{_text(name)}, {literal(of, getattr(value, name))}' for name, of in fields.items())})"
+            named = (f"{_text(name)}, {literal(of, getattr(value, name))}" for name, of in fields.items())
+            return f"named_struct({', '.join(named)})"
         case SetOf(of=of):
             return f"array({', '.join(literal(of, member) for member in of.values() if member in value)})"
         case SequenceOf(of=of) | ArrayOf(of=of):
@@ -102,7 +109,11 @@ def plain(domain: Any, value: Any) -> Any:
         return None
     match domain:
         case OneOf(members=members):
-            return value if members == (False, True) or all(type(member) is int for member in members) else domain.show(value)
+            return (
+                value
+                if members == (False, True) or all(type(member) is int for member in members)
+                else domain.show(value)
+            )
         case Maybe(of=of):
             return plain(of, value)
         case Struct(fields=fields):

@@ -1,74 +1,28 @@
-"""From one level to the next, in two steps with one exchange between them, as Arrow batches that a Python worker maps.
-
-`expand_task` reads a part of the level, walks the trees and sends blocks of records, equal ones mostly once, to the partitions that own
-them. `admit_task` admits what its partition has not visited, checks the properties, and writes the next level's part. Both are pure
-functions of committed parts: what Spark runs again, after an executor was lost or a fetch failed, gives the same blocks and rows in the
-same order, under file names of its own, of which the driver commits those that arrived.
-
-Counts travel with the data, as rows of the blocks' stream, because each of those arrives exactly once. Spark's accumulators would count a
-task that expands twice if it ran twice: Spark promises exact ones only for the last stage of a job.
-
-A block is a binary column of packed records rather than a row per successor with a LongType column per word, which is what levels are
-stored as. Spark copies a row at a time on both sides of the exchange, and a block once. With 9,985,570 states of KIP-320 the search that
-exchanges such rows takes 1.8 times as long and shuffles 1.3 times as much (`bench/on_spark.py`, which does both).
-
-Each worker process keeps an engine whose trees begin as the driver's and grow on their own.
+"""From one level to the next, wherever the rows are: expanding a part gives blocks of records, sorted by owner, and
+admitting blocks gives the next level's part.
 """
 
 from __future__ import annotations
 
-import json
-import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts
-from explorer.search.durable import CheckpointError
-from explorer.search.fingerprint import Fingerprint, differences, in_one_line
-from explorer.system import ModelError, System
 from spark.levels import Levels, Part
-from spark.worker.shard import Shard
 
-BLOCKS = pa.schema([("owner", pa.int32()), ("source", pa.int32()), ("number", pa.int32()), ("block", pa.binary())])
-BLOCKS_IN_SPARK = "owner int, source int, number int, block binary"
-REPORTS = pa.schema([("report", pa.string())])
-REPORTS_IN_SPARK = "report string"
-REPORT = -1  # as the number of a block: what it holds is the report of the task that expanded
 LARGEST_BLOCK = 1 << 20
-LARGEST_BATCH = 1 << 24
-
-
-@attrs.frozen
-class Search:
-    """What every task needs to know of a search.
-
-    Attributes:
-        name: one search's, so that worker processes know whether the engine that they keep is of this one.
-        make_system: makes the system, on any machine that has the package.
-        prints: what must be equal on every machine; see `explorer.search.fingerprint`.
-        trees: what the driver has learned.
-    """
-
-    name: str
-    make_system: Callable[[], System]
-    symmetry: bool
-    options: dict[str, Any]
-    prints: Fingerprint
-    trees: dict[str, Any]
-    levels: Levels
 
 
 @attrs.frozen
 class Block:
-    """Records for one owner, with where they come from: the part that was expanded, and their number among its blocks."""
+    """Records for one owner, with where they come from: the part that was expanded, and their number among its
+    blocks.
+    """
 
     owner: int
     source: int
@@ -101,7 +55,6 @@ class Admitted:
         part: the file with the new rows, if there are any.
         states: how many states the new rows stand for.
         violated: by property, the first of the new rows that violates it.
-        samples: the words of the first and the last new row.
         visited: bytes of the visited set.
         caught_up: rows that the visited set was behind and read from storage.
     """
@@ -110,17 +63,15 @@ class Admitted:
     part: Part | None
     states: int
     violated: dict[str, int]
-    samples: list[list[int]]
     paths: int
     visited: int
     caught_up: int
     seconds: float
 
 
-# What a level does to rows, wherever they are
-
-
-def expand_part(engine: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]) -> Iterator[Block | Expanded]:
+def expand_part(
+    engine: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]
+) -> Iterator[Block | Expanded]:
     """The blocks of a part, then what was counted."""
     started, paths, number = time.perf_counter(), engine.paths, 0
     most = LARGEST_BLOCK // 4
@@ -130,15 +81,24 @@ def expand_part(engine: PartitionWorker, rows: np.ndarray, source: int, owners: 
             yield Block(owner, source, number, records[first : first + most - most % width])
             number += 1
     counts, at_rest = engine.take_counts()
-    yield Expanded(source, counts, at_rest, engine.broken(rows, known), engine.paths - paths, time.perf_counter() - started)
+    yield Expanded(
+        source, counts, at_rest, engine.broken(rows, known), engine.paths - paths, time.perf_counter() - started
+    )
 
 
 def admit_blocks(
-    engine: PartitionWorker, visited: Visited, blocks: Iterable[Block], levels: Levels, depth: int, partition: int, known: Sequence[str],
-) -> Admitted:  # fmt: skip
+    engine: PartitionWorker,
+    visited: Visited,
+    blocks: Iterable[Block],
+    levels: Levels,
+    depth: int,
+    partition: int,
+    known: Sequence[str],
+) -> Admitted:
     """Admit the new among the records, check them, and write them as a part of the level at that depth.
 
-    The order in which rows are admitted decides parents and positions, so blocks are taken in an order that is always the same.
+    The order in which rows are admitted decides parents and positions, so blocks are taken in an order that is always
+    the same.
     """
     started, paths, begin = time.perf_counter(), engine.paths, visited.end
     ordered = sorted(blocks, key=lambda block: (block.source, block.number))
@@ -154,143 +114,13 @@ def admit_blocks(
 
 
 def write_rows(
-    engine: PartitionWorker, rows: np.ndarray, parents: np.ndarray, actions: np.ndarray, levels: Levels, depth: int, partition: int,
-    known: Sequence[str],
+    engine: PartitionWorker, rows: np.ndarray, parents: np.ndarray, actions: np.ndarray, levels: Levels, depth: int,
+    partition: int, known: Sequence[str],
 ) -> Admitted:  # fmt: skip
     """Check new rows, and write them as a part of the level at that depth."""
     if not len(rows):
-        return Admitted(partition, None, 0, {}, [], 0, 0, 0, 0.0)
+        return Admitted(partition, None, 0, {}, 0, 0, 0, 0.0)
     words, orbits = engine.columns_of(rows), engine.orbits(rows)
     violated = engine.violated(rows, known)
-    samples = [[int(column[row]) for column in words] for row in (0, -1)]
     part = levels.write_part(depth, f"part-{partition:05d}", words, parents, actions, orbits)
-    return Admitted(partition, part, int(orbits.sum()), violated, samples, 0, 0, 0, 0.0)
-
-
-# The same as tasks of Spark
-
-
-def expand_task(
-    shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A task that expands those of the parts whose positions it is given."""
-
-    def blocks(source: int, part: Part) -> Iterator[tuple[int, int, int, Any]]:
-        try:
-            search, engine = shared.value, engine_of(shared.value)
-            rows = engine.rows_of(search.levels.words_of(part, engine.layout.words))
-            for found in expand_part(engine, rows, source, owners, known):
-                if isinstance(found, Expanded):
-                    yield source % owners, source, REPORT, _as_json(found).encode()
-                else:
-                    yield found.owner, source, found.number, memoryview(found.records).cast("B")
-        except ModelError as error:
-            yield source % owners, source, REPORT, _as_json(error).encode()
-
-    def expand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting, size = [], 0
-        for position in (position for batch in batches for position in batch.column(0).to_pylist()):
-            for block in blocks(*sources[position]):
-                waiting.append(block)
-                size += len(block[3])
-                if size > LARGEST_BATCH:
-                    yield _batch(waiting)
-                    waiting, size = [], 0
-        if waiting:
-            yield _batch(waiting)
-
-    return expand
-
-
-def admit_task(
-    shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A task that admits the blocks of the partition that it is."""
-
-    def admit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        partition = TaskContext.get().partitionId()
-        blocks: list[Block] = []
-        for batch in batches:
-            for owner, source, number, block in zip(*(column for column in batch.columns), strict=True):
-                if number.as_py() == REPORT:
-                    yield _report(block.as_py().decode())
-                else:
-                    records = np.array(np.frombuffer(block.as_buffer(), np.uint32))
-                    blocks.append(Block(owner.as_py(), source.as_py(), number.as_py(), records))
-        try:
-            yield _report(_as_json(_admit(shared.value, blocks, depth, partition, digests, known)))
-        except (ModelError, OverflowError) as error:  # all else is worth another attempt
-            yield _report(_as_json(error))
-
-    return admit
-
-
-def _admit(search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]) -> Admitted:
-    engine = engine_of(search)
-    shard = Shard(_shards() / search.name / f"{partition:05d}", engine.units)
-    try:
-        caught_up = shard.catch_up(engine, search.levels, depth, digests[partition], partition, len(digests))
-        admitted = admit_blocks(engine, shard, blocks, search.levels, depth, partition, known)
-        shard.note(digests[partition], admitted.part)
-        return attrs.evolve(admitted, caught_up=caught_up)
-    finally:
-        shard.close()
-
-
-_kept: tuple[str, PartitionWorker] | None = None
-
-
-def engine_of(search: Search) -> PartitionWorker:
-    """This process's engine for a search.
-
-    Raises:
-        ModelError: this machine makes another system of the same specification.
-    """
-    global _kept
-    if _kept is None or _kept[0] != search.name:
-        engine = PartitionWorker(search.make_system(), search.symmetry)
-        if different := differences(search.prints, engine.fingerprint(search.options)):
-            here = f"the executor {os.uname().nodename}"
-            raise ModelError(f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}")
-        engine.take_trees(search.trees)
-        _kept = (search.name, engine)
-    return _kept[1]
-
-
-def _shards() -> Path:
-    """The folder for shards: where Spark keeps this executor's shuffle files, and removes them."""
-    return Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0]) / "highwater-shards"
-
-
-def _batch(blocks: Sequence[tuple[int, int, int, Any]]) -> pa.RecordBatch:
-    columns = list(zip(*blocks, strict=True))
-    return pa.record_batch([pa.array(column, of.type) for column, of in zip(columns, BLOCKS, strict=True)], schema=BLOCKS)
-
-
-def _report(text: str) -> pa.RecordBatch:
-    return pa.record_batch([[text]], schema=REPORTS)
-
-
-def _as_json(report: Expanded | Admitted | Exception) -> str:
-    if isinstance(report, Exception):
-        return json.dumps({"error" if isinstance(report, ModelError) else "failure": str(report)})
-    if isinstance(report, Admitted):
-        return json.dumps({"admitted": attrs.asdict(report)})
-    return json.dumps({"expanded": {**attrs.asdict(report, recurse=False), "counts": report.counts.as_data()}})
-
-
-def read_report(text: str) -> Expanded | Admitted:
-    """A report as it arrives at the driver.
-
-    Raises:
-        ModelError: the model failed there.
-        CheckpointError: a partition has too many states.
-    """
-    ((kind, data),) = json.loads(text).items()
-    if kind in ("error", "failure"):
-        raise ModelError(data) if kind == "error" else CheckpointError(data)
-    if kind == "admitted":
-        return Admitted(**{**data, "part": Part(**data["part"]) if data["part"] else None})
-    return Expanded(**{**data, "counts": Counts.from_data(data["counts"])})
+    return Admitted(partition, part, int(orbits.sum()), violated, 0, 0, 0, 0.0)

@@ -1,12 +1,14 @@
-"""The visited set of one partition as files on an executor's disk: a cache of the partition's rows in the committed levels.
+"""The visited set of one partition as files on an executor's disk: a cache of the partition's rows in the committed
+levels.
 
-A shard notes, for every level, which committed parts it has taken in: a digest of their names. A task that finds its shard behind, ahead,
-or with parts that were not committed (a failed attempt, another executor's turn) goes back to the last level on which both agree and reads
-the rest from storage. A shard that was being changed when its process was killed forgets what it had not noted. So whatever happens to it
-costs time only.
+A shard notes, for every level, which committed parts it has taken in: a digest of their names. A task that finds its
+shard behind, ahead, or with parts that were not committed (a failed attempt, another executor's turn) goes back to the
+last level on which both agree and reads the rest from storage. A shard that was being changed when its process was
+killed forgets what it had not noted. So its loss costs time only.
 
-The files live in a folder of the executor that Spark removes. They are memory-mapped, since consecutive tasks of a partition run in
-different processes, and found by the machine's boot id, since after a crash of the machine their contents are unknown.
+The files live in a folder of the executor that Spark removes. They are memory-mapped, since consecutive tasks of a
+partition run in different processes, and found by the machine's boot id, since after a crash of the machine their
+contents are unknown.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ from spark.levels import Levels, Part
 
 
 def names_for(parts: Sequence[Part | None], partition: int, partitions: int) -> list[Part]:
-    """The parts of a level in which a partition has rows: its own, or all if the level was explored with another number of partitions."""
+    """The parts of a level in which a partition has rows: its own, or all if the level was explored with another number
+    of partitions.
+    """
     own = parts[partition : partition + 1] if len(parts) == partitions else parts
     return [part for part in own if part]
 
@@ -50,7 +54,11 @@ class Shard(Visited):
     """The visited set of one partition, held by one process at a time."""
 
     def __init__(self, folder: Path, units: tuple[int, ...]) -> None:
-        folder = folder / Path("/proc/sys/kernel/random/boot_id").read_text().strip() if os.path.exists("/proc/sys/kernel") else folder
+        folder = (
+            folder / Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+            if os.path.exists("/proc/sys/kernel")
+            else folder
+        )
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._lock = open(folder / "lock", "w")  # noqa: SIM115 - held until `close`
@@ -64,7 +72,9 @@ class Shard(Visited):
         self.rows = self.table = np.zeros(0, np.uint32)
         self._lock.close()
 
-    def catch_up(self, engine: PartitionWorker, levels: Levels, depth: int, last: str, partition: int, partitions: int) -> int:
+    def catch_up(
+        self, engine: PartitionWorker, levels: Levels, depth: int, last: str, partition: int, partitions: int
+    ) -> int:
         """Agree with the committed levels before `depth`, whose digest is `last`.
 
         Returns:
@@ -90,7 +100,9 @@ class Shard(Visited):
         return self.end - end
 
     def note(self, before: str, part: Part | None) -> None:
-        """Remember that one more level was taken in as a whole; should its part not be committed, the digests will tell."""
+        """Remember that one more level was taken in as a whole; should its part not be committed, the digests will
+        tell.
+        """
         self._noted.append((next_digest(before, [part], 0, 1), self.end))
         self._write_note(clean=True)
 

@@ -1,4 +1,6 @@
-"""What the harness sees of brokers, held against the model's fields: equal where it should be, and each field can differ."""
+"""What the harness sees of brokers, held against the model's fields: equal where it should be, and each field can
+differ.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,9 @@ from model.partition.state import Partition
 Claim = Callable[..., Spec]
 
 LEADER: dict[str, Any] = {
-    "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [[0, 0]], "leader": 0, "leaderEpoch": 0,
-    "partitionEpoch": 0, "isr": [0, 1], "maximalIsr": [0, 1], "proposed": None, "replicas": [0, 1], "epochStart": 0,
-    "followers": {"1": [-1, False, -1]}, "requests": [], "fetch": None,
+    "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [[0, 0]], "leader": 0,
+    "leaderEpoch": 0, "partitionEpoch": 0, "isr": [0, 1], "maximalIsr": [0, 1], "proposed": None, "replicas": [0, 1],
+    "epochStart": 0, "followers": {"1": [-1, False, -1]}, "requests": [], "fetch": None,
 }  # fmt: skip
 FOLLOWER: dict[str, Any] = {
     "up": True, "checkpoint": 0, "hw": 0, "leo": 0, "start": 0, "log": [], "epochs": [], "leader": 0, "leaderEpoch": 0,
@@ -60,7 +62,9 @@ def test_an_initial_state_is_what_real_brokers_show(compared: Callable[[dict[str
         ("0", "followers", {"1": [-1, False, 0]}, "b0.follower b1 broker epoch"),
     ],
 )
-def test_each_field_can_differ(compared: Callable[[dict[str, Any]], list[str]], broker: str, key: str, value: Any, field: str) -> None:
+def test_each_field_can_differ(
+    compared: Callable[[dict[str, Any]], list[str]], broker: str, key: str, value: Any, field: str
+) -> None:
     seen = {"0": copy.deepcopy(LEADER), "1": copy.deepcopy(FOLLOWER)}
     seen[broker][key] = value
     assert compared(seen) == [field]
@@ -73,11 +77,28 @@ def test_a_fetch_on_its_way_is_compared(claim: Claim) -> None:
     state = spec.system().initial[0]
     fetch = Fetch(Stage.NOTHING_NEW, 0, 0, 0, -1, 0, 0, 0, None)
     state = state.with_replica(1, attrs.evolve(state.replicas[1], fetch=fetch))
-    real = {"stage": "nothing new", "leader": 0, "leaderEpoch": 0, "offset": 0, "epoch": -1, "highWatermark": 0, "logStart": 0}
+    real = {
+        "stage": "nothing new",
+        "leader": 0,
+        "leaderEpoch": 0,
+        "offset": 0,
+        "epoch": -1,
+        "highWatermark": 0,
+        "logStart": 0,
+    }
     assert not differences(state, {"1": {**FOLLOWER, "fetch": real}}, spec.protocol, spec.bounds)
-    for key, value in (("stage", "request"), ("leader", 1), ("leaderEpoch", 1), ("offset", 1), ("highWatermark", 1), ("logStart", 1)):
+    for key, value in (
+        ("stage", "request"),
+        ("leader", 1),
+        ("leaderEpoch", 1),
+        ("offset", 1),
+        ("highWatermark", 1),
+        ("logStart", 1),
+    ):
         other = {**FOLLOWER, "fetch": {**real, key: value}}
-        assert [each.field for each in differences(state, {"1": other}, spec.protocol, spec.bounds)] == ["b1.fetch"], key
+        assert [each.field for each in differences(state, {"1": other}, spec.protocol, spec.bounds)] == ["b1.fetch"], (
+            key
+        )
 
 
 def test_both_sides_have_all_fields_of_a_broker(claim: Claim) -> None:

@@ -1,4 +1,6 @@
-"""Kafka's own classes beside the model: they agree where the rules are the release's, and part where a rule is set wrong."""
+"""Kafka's own classes beside the model: they agree where the rules are the release's, and part where a rule is set
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +43,9 @@ def test_a_leader_that_forgets_offsets_in_each_epoch_is_not_what_kafka_is(claim:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("release", "preset"), [("3.5.1", "kafka-3.5"), ("3.9.1", "kafka-3.7"), ("4.1.1", "kafka-4.1")])
+@pytest.mark.parametrize(
+    ("release", "preset"), [("3.5.1", "kafka-3.5"), ("3.9.1", "kafka-3.7"), ("4.1.1", "kafka-4.1")]
+)
 def test_one_harness_serves_releases_from_3_5_on(claim: Claim, release: str, preset: str) -> None:
     with harness_of(release) as harness:
         assert Session(harness).conform(claim(preset, leader_epoch_max=2, leader_moves=2), Wanted()).agrees
@@ -78,7 +82,16 @@ def test_the_command_writes_what_it_found(tmp_path: Path, monkeypatch: pytest.Mo
     assert ran.exit_code == 1, ran.output
     assert "divergence 1" in ran.output
     data = json.loads(report.read_text())
-    assert {"kafka", "preset", "paths_reachable", "paths_executed", "steps", "steps_per_second", "divergences", "unmapped"} <= data.keys()
+    assert {
+        "kafka",
+        "preset",
+        "paths_reachable",
+        "paths_executed",
+        "steps",
+        "steps_per_second",
+        "divergences",
+        "unmapped",
+    } <= data.keys()
     assert data["kafka"] == NEWEST
     assert 0 < data["paths_executed"] < data["paths_reachable"]
     assert data["divergences"][0]["calls"][0]["do"] == "learn"

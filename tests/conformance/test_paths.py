@@ -18,8 +18,12 @@ from model.partition.definition import PARTITION
 Claim = Callable[..., Spec]
 
 
-@pytest.mark.parametrize("bounds", [{"leader_moves": 1}, {"brokers": 3, "isr_shrinks": 1}, {"fetch_steps": 3, "lossy_crashes": 1}])
-def test_the_planned_runs_take_every_reachable_path_in_steps_of_the_plain_model(claim: Claim, bounds: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    "bounds", [{"leader_moves": 1}, {"brokers": 3, "isr_shrinks": 1}, {"fetch_steps": 3, "lossy_crashes": 1}]
+)
+def test_the_planned_runs_take_every_reachable_path_in_steps_of_the_plain_model(
+    claim: Claim, bounds: dict[str, int]
+) -> None:
     spec = claim(**bounds)
     system = spec.system()
     paths = Paths(system, MAPPED, REFUSABLE, Budget())

@@ -25,7 +25,10 @@ def system_of() -> Callable[..., System]:
     """Puts a system together from initial states (all of one class), actions and properties."""
 
     def build(
-        initial: Iterable[Any], actions: Iterable[Quantified] = (), properties: Iterable[Quantified] = (), bounds: Any = None
+        initial: Iterable[Any],
+        actions: Iterable[Quantified] = (),
+        properties: Iterable[Quantified] = (),
+        bounds: Any = None,
     ) -> System:
         initial = tuple(initial)
         instances = [instance for each in properties for instance in each.instances(bounds)]

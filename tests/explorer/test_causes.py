@@ -18,7 +18,20 @@ from explorer.system import Cut, ModelError, System, judge_end, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.language.declarations import action, invariant, step_property
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, domain_of, evolve, records, replaced, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Limit,
+    Maybe,
+    SequenceOf,
+    SetOf,
+    domain_of,
+    evolve,
+    records,
+    replaced,
+    within,
+)
 
 WHO = Integers(0, 2, label="p", names="people")
 NUMBER = Integers(0, Limit(3, "number"))
@@ -232,7 +245,8 @@ def test_what_is_passed_on_unread_is_followed_to_who_wrote_it() -> None:
     trace = run(*steps)
     (instance,) = [i for i in SYSTEM.invariants if i.of is nobody_has_three and dict(i.shown) == P2]
     found = causes(SYSTEM, trace, instance)
-    assert found.reads[5]["p0.note"] == (1,)  # that there is a note was decided by the first, what it says by the second
+    # that there is a note was decided by the first, what it says by the second
+    assert found.reads[5]["p0.note"] == (1,)
     assert found.reads[5]["p0.note.number"] == (4,)
     assert list(found.distance) == [1, 2, 3, 4, 5, 6, 7]
 
@@ -267,7 +281,11 @@ def test_a_deadlock_looks_at_what_disables_every_action(system_of: Callable[...,
 @action(actor="somebody", which=Integers(0, 2))
 def turn_a_copy(switches: Switches, which: int) -> Switches | None:
     """Views refuse to be pickled, so that only plain Python can explore this."""
-    return None if switches.on[which] else pickle.loads(pickle.dumps(evolve(switches, on=replaced(switches.on, which, True))))
+    return (
+        None
+        if switches.on[which]
+        else pickle.loads(pickle.dumps(evolve(switches, on=replaced(switches.on, which, True))))
+    )
 
 
 def test_what_cannot_be_traced_is_told(system_of: Callable[..., System]) -> None:

@@ -33,7 +33,9 @@ BOUNDS = {"brokers": 3, "log_length_max": 2, "records_max": 2, "leader_epoch_max
 
 
 def system(variant: str = "kip-320", check: tuple[str, ...] = ("strong_isr",), **bounds: int) -> System:
-    protocol, definition, sizes, properties = resolve_model(MODELS["reference"], {"variant": variant}, {**BOUNDS, **bounds}, check)
+    protocol, definition, sizes, properties = resolve_model(
+        MODELS["reference"], {"variant": variant}, {**BOUNDS, **bounds}, check
+    )
     return build_system(definition, protocol, sizes, properties)
 
 
@@ -53,7 +55,9 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("symmetry", [False, True])
 @pytest.mark.parametrize("workers", [1, 2])
 @pytest.mark.parametrize("variant", ["kip-320", "kip-101"])
-def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(tmp_path: Path, variant: str, workers: int, symmetry: bool) -> None:
+def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, variant: str, workers: int, symmetry: bool
+) -> None:
     """Also where a violation, and with it a trace through levels of the run before, lies behind the cut."""
     how = {"workers": workers, "symmetry": symmetry}
     explored = system(variant)
@@ -66,7 +70,9 @@ def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(tmp_path: Path, v
 @pytest.mark.parametrize("most", [1, 100, 5000])
 def test_a_search_that_ran_out_of_states_goes_on_with_more(tmp_path: Path, most: int) -> None:
     breadth_first.explore(system(), Budget(max_states=most), checkpoint=tmp_path)
-    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(
+        breadth_first.explore(system())
+    )
 
 
 def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
@@ -78,32 +84,44 @@ def test_an_interrupted_search_keeps_its_whole_levels(tmp_path: Path) -> None:
     assert outcome.reason == "interrupted"
     kept = json.loads((tmp_path / MANIFEST).read_text())["data"]["snapshot"]["level_ends"]
     assert len(kept) >= 9
-    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(
+        breadth_first.explore(system())
+    )
 
 
 RUN = """
 import sys
 from pathlib import Path
 sys.path.insert(0, {tests!r})
-from explorer.search import local, snapshots
+from explorer.search import breadth_first, snapshots
 snapshots.SECONDS_BETWEEN_SNAPSHOTS = 0.0
 snapshots.MOST_OF_THE_TIME = 1e9
 from test_checkpoint import system, told
 folder = Path(sys.argv[1])
 from explorer.search.checkpoint import MANIFEST
 print("begin", flush=True)
-outcome = local.explore(system(leader_epoch_max=2), checkpoint=folder, resume=(folder / MANIFEST).exists(), symmetry=False)
-print(outcome.distinct_states, outcome.generated, outcome.depth, outcome.bounds_cut, outcome.stopped_at_bound, outcome.levels, flush=True)
+resume = (folder / MANIFEST).exists()
+outcome = breadth_first.explore(system(leader_epoch_max=2), checkpoint=folder, resume=resume, symmetry=False)
+print(outcome.distinct_states, outcome.generated, outcome.depth, end=" ")
+print(outcome.bounds_cut, outcome.stopped_at_bound, outcome.levels, flush=True)
 """
 
 
 @pytest.mark.slow
 def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Path) -> None:
-    expected = breadth_first.explore(system(leader_epoch_max=2), symmetry=False)  # first, so that machine code is made and kept
+    # first, so that machine code is made and kept
+    expected = breadth_first.explore(system(leader_epoch_max=2), symmetry=False)
     code = RUN.format(tests=str(Path(__file__).parent))
     command = [sys.executable, "-c", code, str(tmp_path)]
     rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.1, 0.4) + 0.2 * attempt, attempts=60)
-    found = (expected.distinct_states, expected.generated, expected.depth, expected.bounds_cut, expected.stopped_at_bound, expected.levels)
+    found = (
+        expected.distinct_states,
+        expected.generated,
+        expected.depth,
+        expected.bounds_cut,
+        expected.stopped_at_bound,
+        expected.levels,
+    )
     assert rest == " ".join(map(str, found))
 
 
@@ -125,7 +143,9 @@ def parts(folder: Path) -> list[Path]:
 
 def test_every_level_has_its_part(folder: Path) -> None:
     assert len(parts(folder)) == 9
-    assert told(breadth_first.explore(system(), checkpoint=folder, resume=True)) == told(breadth_first.explore(system()))
+    assert told(breadth_first.explore(system(), checkpoint=folder, resume=True)) == told(
+        breadth_first.explore(system())
+    )
 
 
 def test_a_part_that_is_missing_cut_short_or_changed_is_refused(folder: Path) -> None:
@@ -151,15 +171,21 @@ def test_a_manifest_with_a_changed_count_is_refused(folder: Path) -> None:
 def test_a_checkpoint_of_another_search_is_refused_with_what_differs(folder: Path) -> None:
     other = f"{folder}: is a checkpoint of another search: "
     assert refusal(folder, system(records_max=7)) == f"{other}bounds.records_max is 2 there and 7 here"
-    assert refusal(folder, system("kip-320-first-try")) == f"{other}protocol.variant is kip-320 there and kip-320-first-try here"
     assert (
-        refusal(folder, system(check=("weak_isr",))) == f"{other}the property strong_isr is there only; the property weak_isr is here only"
+        refusal(folder, system("kip-320-first-try"))
+        == f"{other}protocol.variant is kip-320 there and kip-320-first-try here"
+    )
+    assert (
+        refusal(folder, system(check=("weak_isr",)))
+        == f"{other}the property strong_isr is there only; the property weak_isr is here only"
     )
     assert f"{other}the option symmetry is on, 6 permutations there and off here" in refusal(folder, symmetry=False)
     assert refusal(folder, check_deadlock=True) == f"{other}the option check_deadlock is False there and True here"
 
 
-def test_a_checkpoint_is_refused_after_the_models_code_has_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_is_refused_after_the_models_code_has_changed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     read = Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"#" if path.name == "fenced.py" else b""))
     assert "another search: the module model.reference.fenced differs" in refusal(folder)
@@ -212,7 +238,9 @@ class Stopwatch:
 
 @pytest.fixture
 def restless(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tiny batches, tables and blocks, and a report every few rows, so that searches stop at every kind of place within levels."""
+    """Tiny batches, tables and blocks, and a report every few rows, so that searches stop at every kind of place within
+    levels.
+    """
     for module, name, value in (
         (store, "BATCH", 4),
         (store, "FIRST_TABLE", 16),
@@ -243,7 +271,9 @@ def test_a_search_interrupted_inside_levels_goes_on_from_there(
         inside += manifest(tmp_path)["snapshot"]["inside"] is not None
         assert outcome.restored <= outcome.distinct_states
     assert inside >= 2
-    assert told(breadth_first.explore(explored, checkpoint=tmp_path, resume=True, workers=then, symmetry=symmetry)) == told(expected)
+    assert told(
+        breadth_first.explore(explored, checkpoint=tmp_path, resume=True, workers=then, symmetry=symmetry)
+    ) == told(expected)
 
 
 def manifest(folder: Path) -> dict[str, Any]:
@@ -277,7 +307,9 @@ def test_a_search_that_is_to_go_no_deeper_counts_whole_levels_only(tmp_path: Pat
     depth = len(snapshot["level_ends"]) - 2
     cut = breadth_first.explore(system(), Budget(max_depth=depth), checkpoint=tmp_path, resume=True)
     assert told(cut) == told(breadth_first.explore(system(), Budget(max_depth=depth)))
-    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(breadth_first.explore(system()))
+    assert told(breadth_first.explore(system(), checkpoint=tmp_path, resume=True)) == told(
+        breadth_first.explore(system())
+    )
 
 
 @pytest.mark.usefixtures("restless", "eager")
@@ -312,7 +344,9 @@ time.sleep(600)
 @pytest.fixture
 def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that writes to the folder."""
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begin\n"
         yield process
@@ -320,7 +354,9 @@ def holder(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("resume", [False, True])
-def test_a_second_search_is_refused_with_who_writes_there(tmp_path: Path, holder: subprocess.Popen[str], resume: bool) -> None:
+def test_a_second_search_is_refused_with_who_writes_there(
+    tmp_path: Path, holder: subprocess.Popen[str], resume: bool
+) -> None:
     (tmp_path / MANIFEST).write_text("{}")
     said = refusal(tmp_path, resume=resume)
     assert f"{tmp_path}: is in use by process {holder.pid} on {os.uname().nodename} since 20" in said
@@ -384,7 +420,9 @@ def names(folder: Path) -> set[str]:
 
 
 def test_a_search_of_a_moment_leaves_a_snapshot(tmp_path: Path) -> None:
-    """Also one that has seen every state, and one that found a violation, from which the other properties can be asked."""
+    """Also one that has seen every state, and one that found a violation, from which the other properties can
+    be asked.
+    """
     for variant in ("kip-320", "kip-101"):
         explored, folder = system(variant), tmp_path / variant
         expected = breadth_first.explore(explored, checkpoint=folder)

@@ -133,9 +133,11 @@ def test_a_search_that_did_not_see_every_state_says_nothing() -> None:
 
 def test_what_never_ran_stands_where_it_says() -> None:
     system = System(
-        domain=domain_of(Counter, None), initial=(Counter(0),), actions=tuple(count.instances(None)),
+        domain=domain_of(Counter, None),
+        initial=(Counter(0),),
+        actions=tuple(count.instances(None)),
         invariants=tuple(large_ones_are_even.instances(None)),
-    )  # fmt: skip
+    )
     outcome = explore(system, workers=1)
     assert outcome.verdict is Verdict.HOLDS
     missed = outcome.unreached[0]
@@ -156,7 +158,9 @@ def test_threads_miss_the_same(workers: int) -> None:
         invariants=tuple(instance for each in invariants for instance in each.instances(None)),
         step_properties=tuple(instance for each in steps for instance in each.instances(None)),
     )
-    assert [u.line for u in explore(system, workers=workers).unreached] == [u.line for u in explore(system, workers=1).unreached]
+    assert [u.line for u in explore(system, workers=workers).unreached] == [
+        u.line for u in explore(system, workers=1).unreached
+    ]
 
 
 def test_what_the_garbage_collector_calls_is_none_of_the_models() -> None:

@@ -1,4 +1,6 @@
-"""Kernels called without numba: what goes in and comes out, and machine code that is kept, damaged, of another day, or not to be had."""
+"""Kernels called without numba: what goes in and comes out, and machine code that is kept, damaged, of another day, or
+not to be had.
+"""
 
 from __future__ import annotations
 
@@ -196,7 +198,8 @@ def foreign(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "harm", ["foreign file", "foreign folder", "writable file", "group's file", "writable folder", "link", "linked folder"]
+    "harm",
+    ["foreign file", "foreign folder", "writable file", "group's file", "writable folder", "link", "linked folder"],
 )
 def test_what_others_may_have_put_there_is_not_executed(
     folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, harm: str
@@ -224,7 +227,9 @@ def test_what_others_may_have_put_there_is_not_executed(
     assert Door("probes", "last")(np.arange(9)) == 8
     assert compiled == ["last", "last"], "it was loaded"
     if "folder" in harm:
-        assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()) == before, "it was written to"
+        assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()) == before, (
+            "it was written to"
+        )
     elif not (harm == "foreign file" and os.geteuid()):
         Door("probes", "last")(np.arange(9))
         assert len(compiled) == 2, "what was made again is kept"
@@ -242,7 +247,9 @@ def test_a_generous_umask_gives_others_nothing(folder: Path, compiled: list[str]
     assert compiled == ["last"]
 
 
-def test_beside_the_sources_their_owner_may_keep_code_too(folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beside_the_sources_their_owner_may_keep_code_too(
+    folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = Path(code_cache.__file__)
     if os.geteuid() != 0 or source.stat().st_uid not in (0, 4242):
         pytest.skip("only root can give files away")
@@ -255,13 +262,17 @@ def test_beside_the_sources_their_owner_may_keep_code_too(folder: Path, compiled
     monkeypatch.setattr(
         os,
         "stat",
-        lambda path, **more: os.stat_result((*real(path)[:4], 4242, *real(path)[5:])) if path == str(source) else real(path, **more),
+        lambda path, **more: (
+            os.stat_result((*real(path)[:4], 4242, *real(path)[5:])) if path == str(source) else real(path, **more)
+        ),
     )
     Door("probes", "last")(np.arange(9))
     assert compiled == ["last"]
 
 
-def test_where_one_folder_cannot_be_written_the_next_one_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]) -> None:
+def test_where_one_folder_cannot_be_written_the_next_one_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiled: list[str]
+) -> None:
     in_the_way, own = tmp_path / "file", tmp_path / "own"
     in_the_way.touch()
     monkeypatch.setattr(code_cache, "folders", lambda: [in_the_way, own])
@@ -303,19 +314,25 @@ def test_sources_in_an_archive_are_the_same_sources(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "highwater.zip", "w") as archive:
         for file in (ROOT / "explorer").rglob("*.py"):
             archive.write(file, file.relative_to(ROOT))
-    code = f"import sys; sys.path.insert(0, {str(tmp_path / 'highwater.zip')!r})\nfrom explorer.kernels import kept\n"
-    code += "print(kept.__file__, kept._made_of())"
-    shown = subprocess.run([sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
-    assert shown == [str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "kept.py"), code_cache._made_of()]
+    code = f"""
+import sys
+sys.path.insert(0, {str(tmp_path / "highwater.zip")!r})
+from explorer.kernels import code_cache
+print(code_cache.__file__, code_cache._made_of())
+"""
+    shown = subprocess.run(
+        [sys.executable, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert shown == [str(tmp_path / "highwater.zip" / "explorer" / "kernels" / "code_cache.py"), code_cache._made_of()]
 
 
 def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) -> None:
     code = f"""
 import sys, pathlib, numpy as np
-from explorer.kernels import doors, kept
-kept.folders = lambda: [pathlib.Path({str(folder)!r})]
+from explorer.kernels import code_cache, entry_points
+code_cache.folders = lambda: [pathlib.Path({str(folder)!r})]
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
-doors.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
+entry_points.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
 print(sorted(table[table > 0] & 7), "numba" in sys.modules)
 """
 
@@ -335,14 +352,25 @@ print(sorted(table[table > 0] & 7), "numba" in sys.modules)
 
 def test_a_check_whose_kernels_are_kept_imports_no_numba(tmp_path: Path) -> None:
     (tmp_path / "small.toml").write_text(SPEC, encoding="utf-8")
-    code = f"import sys; sys.argv = ['highwater', 'check', {str(tmp_path / 'small.toml')!r}]\nfrom highwater.cli.main import main\n"
-    code += "try: main()\nexcept SystemExit as end: print(end.code, 'numba' in sys.modules)"
+    code = f"""
+import sys
+sys.argv = ["highwater", "check", {str(tmp_path / "small.toml")!r}]
+from highwater.cli.main import main
+try:
+    main()
+except SystemExit as end:
+    print(end.code, "numba" in sys.modules)
+"""
     for _ in range(2):
-        shown = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        shown = subprocess.run(
+            [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+        ).stdout
     assert shown.splitlines()[-1] == "0 False"
 
 
-def test_where_no_object_code_is_to_be_had_numba_is_asked_each_time(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_no_object_code_is_to_be_had_numba_is_asked_each_time(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def changed(of: Any, arguments: Any) -> Any:
         raise AttributeError("numba has changed")
 
@@ -363,7 +391,9 @@ def test_loops_may_become_functions_of_the_c_library() -> None:
     assert not others.any()
 
 
-def test_code_that_needs_python_is_not_linked_but_left_to_numba(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_code_that_needs_python_is_not_linked_but_left_to_numba(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     with pytest.warns(RuntimeWarning, match="shows is compiled anew by every process: RuntimeError"):
         Door("probes", "shows")(np.array([42]))
     assert capfd.readouterr().out == "42\n"

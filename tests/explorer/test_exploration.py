@@ -17,7 +17,19 @@ from explorer.search.engine import Engine
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from model.language.declarations import Action, Invariant, Witness, action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf, bound, domain_of, evolve, replaced, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    bound,
+    domain_of,
+    evolve,
+    replaced,
+    within,
+)
 
 Explore = Callable[..., Outcome]
 SystemOf = Callable[..., System]
@@ -106,7 +118,9 @@ def test_max_depth_is_how_many_actions_deep_the_search_goes(explore: Explore, sy
 
 
 @pytest.mark.parametrize("depth", [5, 6, 7])
-def test_a_violation_at_max_depth_is_found_and_one_behind_it_is_not(explore: Explore, system_of: SystemOf, depth: int) -> None:
+def test_a_violation_at_max_depth_is_found_and_one_behind_it_is_not(
+    explore: Explore, system_of: SystemOf, depth: int
+) -> None:
     outcome = explore(system_of([Clock(12)], [tick], [it_is_never_six]), Budget(max_depth=depth))
     assert outcome.verdict is (Verdict.VIOLATED if depth >= 6 else Verdict.HOLDS_TO_DEPTH)
     assert outcome.depth == min(depth, 6)
@@ -136,7 +150,9 @@ def test_a_budget_may_be_smaller_than_the_initial_states(explore: Explore, syste
     assert outcome.levels == (5,)
 
 
-def test_the_first_violation_of_a_property_names_its_arguments_and_its_witness(explore: Explore, system_of: SystemOf) -> None:
+def test_the_first_violation_of_a_property_names_its_arguments_and_its_witness(
+    explore: Explore, system_of: SystemOf
+) -> None:
     (violation,) = explore(system_of([Clock(12)], [tick], [the_hour_is_not])).violations
     assert violation.property == "the_hour_is_not"
     assert violation.arguments == {"hour": "h3"}
@@ -150,7 +166,9 @@ def test_a_violation_without_a_witness_says_nothing_more(explore: Explore, syste
     assert (violation.arguments, violation.witness, violation.facts) == ({}, "", {})
 
 
-def test_the_search_ends_at_the_first_level_with_a_violation_unless_it_is_told_to_keep_going(explore: Explore, system_of: SystemOf) -> None:
+def test_the_search_ends_at_the_first_level_with_a_violation_unless_it_is_told_to_keep_going(
+    explore: Explore, system_of: SystemOf
+) -> None:
     system = system_of([Clock(12)], [tick], [it_is_never_six, the_hour_is_not])
     stopped, kept_going = explore(system), explore(system, keep_going=True)
     assert (properties(stopped), stopped.levels, stopped.generated) == (["the_hour_is_not"], (1,) * 4, 3)
@@ -306,7 +324,9 @@ def test_a_limit_cuts_the_step_and_stops_the_counter(explore: Explore, system_of
         (Most(0, 0), {"length": 1, "value": 1}),
     ],
 )
-def test_a_step_that_two_bounds_cut_counts_for_both(explore: Explore, system_of: SystemOf, bounds: Most, cut: dict[str, int]) -> None:
+def test_a_step_that_two_bounds_cut_counts_for_both(
+    explore: Explore, system_of: SystemOf, bounds: Most, cut: dict[str, int]
+) -> None:
     outcome = explore(system_of([ZERO], [count_and_note], bounds=bounds))
     assert outcome.levels == (1,) * (min(bounds.value, bounds.length) + 1)
     assert outcome.bounds_cut == cut
@@ -378,7 +398,11 @@ def leave(state: Processes, process: int) -> Processes | None:
 
 @action(actor="process", process=PROCESS)
 def see_and_take_the_lock(state: Processes, process: int) -> Processes | None:
-    return None if see_the_lock_free(state, process) is None else evolve(state, at=replaced(state.at, process, "critical"), locked=True)
+    return (
+        None
+        if see_the_lock_free(state, process) is None
+        else evolve(state, at=replaced(state.at, process, "critical"), locked=True)
+    )
 
 
 @invariant()
@@ -440,12 +464,17 @@ class Dials:
 
 
 Turned = attrs.make_class(
-    "Turned", {name: within(lambda bounds, name=name: Integers(0, getattr(bounds, name))) for name in "abcdefgh"}, frozen=True, slots=True
+    "Turned",
+    {name: within(lambda bounds, name=name: Integers(0, getattr(bounds, name))) for name in "abcdefgh"},
+    frozen=True,
+    slots=True,
 )
 
 
 @pytest.mark.parametrize("combinations", [63, 64, 65, 128, 129])
-def test_every_set_of_bounds_that_cuts_a_step_is_counted(explore: Explore, system_of: SystemOf, combinations: int) -> None:
+def test_every_set_of_bounds_that_cuts_a_step_is_counted(
+    explore: Explore, system_of: SystemOf, combinations: int
+) -> None:
     """However many sets there are, and also if a first look at one state finds them all."""
 
     @action(actor="turner", dials=Integers(1, combinations))
@@ -453,7 +482,9 @@ def test_every_set_of_bounds_that_cuts_a_step_is_counted(explore: Explore, syste
         return Turned(*(int(dials >> i & 1) for i in range(8)))
 
     outcome = explore(system_of([Turned(*[0] * 8)], [turn], bounds=Dials(*[0] * 8)))
-    expected = Counter(name for dials in range(1, combinations + 1) for i, name in enumerate("abcdefgh") if dials >> i & 1)
+    expected = Counter(
+        name for dials in range(1, combinations + 1) for i, name in enumerate("abcdefgh") if dials >> i & 1
+    )
     assert outcome.bounds_cut == dict(expected)
     assert (outcome.levels, outcome.stopped_at_bound) == ((1,), 1)
 
@@ -508,8 +539,16 @@ def hours_can_be_divided(clock: Clock) -> bool:
         ([overwind], [], ["overwind()", "outside its domain", "Clock.hour: 13 is above 12, and no bound limits it"]),
         ([chime], [], ["chime()", "outside its domain", "'ding' is not a Clock"]),
         ([explode], [], ["explode() raised ZeroDivisionError", "in the state Clock(hour 4)"]),
-        ([tick], [the_sky_is_blue], ["the_sky_is_blue()", "returned None: a property returns True, False or a Witness"]),
-        ([tick], [hours_can_be_divided], ["hours_can_be_divided() raised ZeroDivisionError", "in the state Clock(hour 4)"]),
+        (
+            [tick],
+            [the_sky_is_blue],
+            ["the_sky_is_blue()", "returned None: a property returns True, False or a Witness"],
+        ),
+        (
+            [tick],
+            [hours_can_be_divided],
+            ["hours_can_be_divided() raised ZeroDivisionError", "in the state Clock(hour 4)"],
+        ),
     ],
 )
 def test_a_wrong_function_is_an_error_that_names_it(
@@ -621,7 +660,9 @@ def test_an_interrupt_ends_with_what_was_learned_so_far(explore: Explore, odomet
     assert len(told_of) == calls
 
 
-def test_an_interrupt_within_a_level_keeps_its_part(explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_within_a_level_keeps_its_part(
+    explore: Explore, odometer: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(progress, "ROWS_BETWEEN_REPORTS", 300)
     monkeypatch.setattr(plain_python, "STATES_BETWEEN_REPORTS", 300)
 
@@ -637,7 +678,9 @@ def test_an_interrupt_within_a_level_keeps_its_part(explore: Explore, odometer: 
     assert outcome.distinct_states < 64**3
 
 
-def test_an_interrupt_in_the_last_report_of_a_budget_that_ran_out_ends_like_any_other(explore: Explore, odometer: System) -> None:
+def test_an_interrupt_in_the_last_report_of_a_budget_that_ran_out_ends_like_any_other(
+    explore: Explore, odometer: System
+) -> None:
     def interrupt(progress: Progress) -> None:
         if progress.stored_states == 1000:
             raise KeyboardInterrupt
@@ -691,6 +734,23 @@ def test_an_engine_gives_its_memory_back_without_the_collector(odometer: System,
         gc.enable()
 
 
+def test_a_search_gives_its_memory_back_without_the_collector(
+    odometer: System, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stores = []
+    real = breadth_first.Engine
+    monkeypatch.setattr(
+        breadth_first, "Engine", lambda *a, **k: [engine := real(*a, **k), stores.append(weakref.ref(engine.store))][0]
+    )
+    gc.collect()
+    gc.disable()
+    try:
+        breadth_first.explore(odometer, Budget(max_depth=3))
+        assert [store() for store in stores] == [None]
+    finally:
+        gc.enable()
+
+
 def test_enough_memory_changes_nothing(odometer: System) -> None:
     outcome = breadth_first.explore(odometer, Budget(memory=process_memory() + 100_000_000))
     assert outcome.levels == tuple(simplices())
@@ -726,6 +786,9 @@ def test_dead_ends_beyond_a_budget_of_states_are_nobodys_business(system_of: Sys
 
     system = system_of([Odometer((0, 0, 0))], [grow])
     budget = Budget(max_states=most)
-    ours, theirs = breadth_first.explore(system, budget, check_deadlock=True), plain_python.explore(system, budget, check_deadlock=True)
+    ours, theirs = (
+        breadth_first.explore(system, budget, check_deadlock=True),
+        plain_python.explore(system, budget, check_deadlock=True),
+    )
     assert (ours.verdict, ours.reason, ours.levels) == (theirs.verdict, theirs.reason, theirs.levels)
     assert ours.violations == theirs.violations

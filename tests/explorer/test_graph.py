@@ -98,7 +98,11 @@ def test_random_systems_have_the_graph_that_the_search_counts(system: System) ->
     assert violated == {violation.property for violation in outcome.violations}
 
 
-@given(st.integers(1, 12).flatmap(lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))))))
+@given(
+    st.integers(1, 12).flatmap(
+        lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1))))
+    )
+)
 def test_the_diameter_is_the_longest_of_all_shortest_paths(drawn: tuple[int, list[tuple[int, int]]]) -> None:
     nodes, edges = drawn
     graph = networkx.MultiDiGraph()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 
-from explorer.compiler.effects import COPY_FIELD
+from explorer.compiler.decision_trees import UNKNOWN
+from explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
 from explorer.kernels import entry_points, intrinsics, recent, rows, trees
 from explorer.kernels.arrays import EffectArrays
 
@@ -51,6 +53,40 @@ def test_a_swap_happens_only_where_the_expected_value_stands() -> None:
     assert (swapped(array, 7, 9), array.tolist()) == (7, [7, 9, 7])
 
 
+@njit(nogil=True)
+def asks(branches: Any) -> None:
+    """Ask for the first branch until the second one is set."""
+    while intrinsics.load(branches, np.uint64(1)) == np.uint64(0):
+        trees.ask_for(branches, np.uint64(0))
+
+
+@njit(nogil=True)
+def answers_lost(branches: Any, rounds: int) -> int:
+    """Forget the first branch, and answer some moments later, again and again: how often the answer does not stay."""
+    lost = 0
+    for answer in range(rounds):
+        branches[0] = np.uint64(UNKNOWN)
+        for _ in range(answer % 64):
+            intrinsics.load(branches, np.uint64(0))
+        branches[0] = np.uint64(FIRST_EFFECT + answer)
+        for _ in range(64):
+            lost += intrinsics.load(branches, np.uint64(0)) != np.uint64(FIRST_EFFECT + answer)
+    branches[1] = np.uint64(1)
+    return lost
+
+
+def test_asking_for_a_branch_never_takes_away_what_was_learned_meanwhile() -> None:
+    branches = np.array([UNKNOWN, 1], np.uint64)
+    asks(branches)  # compiled before the two threads begin
+    answers_lost(branches, 0)
+    branches[1] = 0
+    thread = threading.Thread(target=asks, args=(branches,))
+    thread.start()
+    lost = answers_lost(branches, 4_000_000)
+    thread.join()
+    assert lost == 0
+
+
 @njit
 def round_trip(space: Any, words: Any, units: Any) -> bool:
     for row in range(len(words)):
@@ -73,8 +109,14 @@ def test_states_are_packed_into_rows_without_the_unused_half_word(units: int) ->
 
 
 @settings(deadline=None)
-@given(states=st.lists(st.tuples(WORD, st.integers(0, 2**32 - 1)), unique=True, max_size=60), spare=st.integers(1, 20), other=WORD)
-def test_the_visited_set_finds_what_was_entered_and_nothing_else(states: list[tuple[int, int]], spare: int, other: int) -> None:
+@given(
+    states=st.lists(st.tuples(WORD, st.integers(0, 2**32 - 1)), unique=True, max_size=60),
+    spare=st.integers(1, 20),
+    other=WORD,
+)
+def test_the_visited_set_finds_what_was_entered_and_nothing_else(
+    states: list[tuple[int, int]], spare: int, other: int
+) -> None:
     """A set of whole states, in a table that may be nearly full; rows that move are found in their new place."""
     units = (0,) * 3
     space = np.zeros(3 * (len(states) + 1), np.uint32)
@@ -103,8 +145,12 @@ def entered(row: int, hashed: int, other: int, slots: int) -> tuple[int, int, bo
 
 
 @given(data=st.data(), slots=st.integers(16, 2**32), hashed=WORD, other=WORD)
-def test_an_entry_of_the_visited_set_holds_a_row_and_as_much_of_a_hash_as_fits(data: Any, slots: int, hashed: int, other: int) -> None:
-    """The tag is the lower half of the hash without the bits that row numbers need, so it rules rows out but never the right one."""
+def test_an_entry_of_the_visited_set_holds_a_row_and_as_much_of_a_hash_as_fits(
+    data: Any, slots: int, hashed: int, other: int
+) -> None:
+    """The tag is the lower half of the hash without the bits that row numbers need, so it rules rows out but never the
+    right one.
+    """
     row = data.draw(st.integers(0, min(slots + 2**16, 2**31) - 2))
     entry, found, same, also = entered(row, np.uint64(hashed), np.uint64(other), slots)
     row_bits = min(32, (slots + 2**16).bit_length())
@@ -119,7 +165,9 @@ def applied(words: Any, effects: Any, made: Any) -> None:
 
 
 @given(words=st.tuples(WORD, WORD), keep=st.tuples(WORD, WORD), shift=st.integers(0, 56), to=st.integers(0, 56))
-def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tuple[int, int], shift: int, to: int) -> None:
+def test_an_effect_keeps_puts_and_copies_bits(
+    words: tuple[int, int], keep: tuple[int, int], shift: int, to: int
+) -> None:
     target = 0xFF << to
     kept = (keep[0], keep[1] & ~target)
     put = (~kept[0] & 0x0F0F, 0)
@@ -133,7 +181,9 @@ def test_an_effect_keeps_puts_and_copies_bits(words: tuple[int, int], keep: tupl
 
 def test_a_copy_may_be_a_whole_word() -> None:
     copy = sum(part << place * COPY_FIELD for place, part in enumerate((0, 0, 64, 1, 0)))
-    arrays = EffectArrays(np.array([[2**64 - 1, 0, 0, 0, 1]], np.uint64), np.array([copy], np.uint64), np.zeros(1, np.uint32))
+    arrays = EffectArrays(
+        np.array([[2**64 - 1, 0, 0, 0, 1]], np.uint64), np.array([copy], np.uint64), np.zeros(1, np.uint32)
+    )
     made = np.zeros((1, 2), np.uint64)
     applied(np.array([[2**64 - 3, 5]], np.uint64), arrays, made)
     assert made[0].tolist() == [2**64 - 3] * 2
@@ -156,9 +206,15 @@ def dropped(met: Any, states: Any, units: Any) -> int:
 
 
 @settings(deadline=None)
-@given(batches=st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=30), min_size=1, max_size=6))
+@given(
+    batches=st.lists(
+        st.lists(st.tuples(st.integers(0, 9), st.integers(0, 2)), min_size=1, max_size=30), min_size=1, max_size=6
+    )
+)
 def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[int, int]]]) -> None:
-    """What is kept is in order, with its hashes; what is dropped was remembered, or kept before; what came last is dropped."""
+    """What is kept is in order, with its hashes; what is dropped was remembered, or kept before; what came last is
+    dropped.
+    """
     units, first = (0,) * 4, (3, 1)
     met = Met(np.zeros((30, 2), np.uint64), np.zeros(30, np.uint64), np.full((8, 2), first, np.uint64))
     known = {first}

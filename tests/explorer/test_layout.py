@@ -13,7 +13,19 @@ from hypothesis import strategies as st
 
 from explorer.compiler.layout import MOST_WORDS, WORD_BITS, Layout
 from explorer.system import ModelError
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct, domain_of, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Limit,
+    Maybe,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    Struct,
+    domain_of,
+    within,
+)
 
 
 class Colour(Enum):
@@ -36,7 +48,9 @@ class Box:
 
 
 def struct_of(**fields: Any) -> Struct:
-    return domain_of(attrs.make_class("State", {name: within(domain) for name, domain in fields.items()}, frozen=True), None)
+    return domain_of(
+        attrs.make_class("State", {name: within(domain) for name, domain in fields.items()}, frozen=True), None
+    )
 
 
 LEAVES = st.one_of(
@@ -54,7 +68,9 @@ DOMAINS = st.recursive(
     ),
     max_leaves=3,
 )
-STRUCTS = st.lists(DOMAINS, min_size=1, max_size=4).map(lambda domains: struct_of(**{f"f{i}": domain for i, domain in enumerate(domains)}))
+STRUCTS = st.lists(DOMAINS, min_size=1, max_size=4).map(
+    lambda domains: struct_of(**{f"f{i}": domain for i, domain in enumerate(domains)})
+)
 
 
 def a_value(draw: Any, domain: Any) -> Any:
@@ -159,17 +175,25 @@ def test_what_is_absent_is_zero() -> None:
 
 
 def test_a_domain_with_one_value_takes_no_bits() -> None:
-    layout = Layout(struct_of(only=Integers(7, 7), name=OneOf(("ann",)), none=SequenceOf(BOOLEAN, 0), empty=ArrayOf(BOOLEAN, 0)))
+    layout = Layout(
+        struct_of(only=Integers(7, 7), name=OneOf(("ann",)), none=SequenceOf(BOOLEAN, 0), empty=ArrayOf(BOOLEAN, 0))
+    )
     assert (layout.words, layout.bits) == (1, 0)
     state = layout.domain.cls(7, "ann", (), ())
     assert layout.unpack(layout.pack(state)) == state
 
 
 def test_scalars_take_as_many_bits_as_they_need_and_no_word_is_left_while_there_is_room() -> None:
-    layout = Layout(struct_of(marks=SetOf(Integers(0, 59)), big=Integers(0, 31), small=Integers(0, 15), more=Maybe(Integers(0, 2))))
+    layout = Layout(
+        struct_of(marks=SetOf(Integers(0, 59)), big=Integers(0, 31), small=Integers(0, 15), more=Maybe(Integers(0, 2)))
+    )
     assert layout.bits == 60 + 5 + 4 + 2
     assert layout.words == 2
-    assert {leaf.path: leaf.word for leaf in layout.root.leaves() if " in " not in leaf.path} == {"big": 1, "small": 0, "more": 1}
+    assert {leaf.path: leaf.word for leaf in layout.root.leaves() if " in " not in leaf.path} == {
+        "big": 1,
+        "small": 0,
+        "more": 1,
+    }
 
 
 def test_a_state_may_take_all_words() -> None:

@@ -1,4 +1,6 @@
-"""Levels cut into parts by the hash of their states, each expanded by an engine that knows nothing of the others, are whole levels."""
+"""Levels cut into parts by the hash of their states, each expanded by an engine that knows nothing of the others, are
+whole levels.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from tests.small_models import tiny_system
 
 
 def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[list[int], Counts, dict[str, int]]:
-    """A search by as many engines as owners: states per level, counts, and the depth at which each property is first violated."""
+    """A search by as many engines as owners: states per level, counts, and the depth at which each property is first
+    violated.
+    """
     engines = [PartitionWorker(system, symmetry) for _ in range(owners)]
     visited = [Visited(engine.units) for engine in engines]
     first = engines[0].representative_rows(system.initial)
@@ -49,10 +53,16 @@ def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[li
 
 @pytest.mark.parametrize(
     ("model", "name"),
-    [("reference", "kip-101"), ("reference", "async-isr"), pytest.param("partition", "kafka-2.1", marks=pytest.mark.slow)],
+    [
+        ("reference", "kip-101"),
+        ("reference", "async-isr"),
+        pytest.param("partition", "kafka-2.1", marks=pytest.mark.slow),
+    ],
 )
 @pytest.mark.parametrize(("symmetry", "owners", "warm"), [(True, 1, False), (True, 3, True), (False, 4, False)])
-def test_any_number_of_owners_count_what_the_local_engine_counts(model: str, name: str, symmetry: bool, owners: int, warm: bool) -> None:
+def test_any_number_of_owners_count_what_the_local_engine_counts(
+    model: str, name: str, symmetry: bool, owners: int, warm: bool
+) -> None:
     system = tiny_system(model, name)
     levels, counts, violated = explore(system, symmetry, owners, warm)
     expected = breadth_first.explore(system, symmetry=symmetry, keep_going=True)
@@ -62,7 +72,11 @@ def test_any_number_of_owners_count_what_the_local_engine_counts(model: str, nam
     assert (tuple(levels), counts.generated, enabled) == (expected.levels, expected.generated, expected.enabled)
     assert (counts.at_rest, counts.stopped_at_bound) == (expected.deadlocks, expected.stopped_at_bound)
     assert violated == {violation.property: violation.trace_length for violation in expected.violations}
-    cut = {key: sum(n for bounds, n in counts.cut_steps.items() if key in bounds) for bounds in counts.cut_steps for key in bounds}
+    cut = {
+        key: sum(n for bounds, n in counts.cut_steps.items() if key in bounds)
+        for bounds in counts.cut_steps
+        for key in bounds
+    }
     assert cut == expected.bounds_cut
 
 

@@ -1,4 +1,6 @@
-"""Properties of what stays possible, on a ball that rolls through a little landscape. Every engine must find exactly these."""
+"""Properties of what stays possible, on a ball that rolls through a little landscape. Every engine must find exactly
+these.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from explorer.verdict import Budget, Verdict
 from model.language.declarations import Action, Prospect, Witness, action, invariant, prospect
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, SetOf, domain_of, evolve, replaced, within
 
-# From 0 the ball may climb to 4, or fall from 2 into a hole at 7, where it can only shake; 4 is the goal, from which it rolls back to 0.
+# From 0 the ball may climb to 4, or fall from 2 into a hole at 7, where it can only shake; 4 is the goal, from which it
+# rolls back to 0.
 ROADS = {0: 1, 1: 2, 2: 3, 3: 4, 4: 0}
 
 
@@ -85,7 +88,9 @@ def test_a_prospect_that_no_state_lacks_holds(explore: Callable[..., Any], syste
     assert (outcome.verdict, outcome.distinct_states) == (Verdict.HOLDS, 5)
 
 
-def test_the_trace_ends_in_the_first_state_without_hope(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+def test_the_trace_ends_in_the_first_state_without_hope(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
     outcome = explore(system_of([START], [roll, fall, shake], [can_reach_the_goal], Land()))
     (violation,) = outcome.violations
     assert outcome.verdict is Verdict.VIOLATED
@@ -98,13 +103,22 @@ def test_only_the_named_actions_give_hope(explore: Callable[..., Any], system_of
     assert outcome.violations[0].trace_length == 0
 
 
-def test_a_step_that_a_bound_cuts_gives_the_benefit_of_the_doubt(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+def test_a_step_that_a_bound_cuts_gives_the_benefit_of_the_doubt(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
     actions = [roll, fall, shake, lift]
-    assert explore(system_of([START], actions, [can_reach_the_goal_with_a_crane], Land(last=9))).verdict is Verdict.HOLDS
-    assert explore(system_of([START], actions, [can_reach_the_goal_with_a_crane], Land(last=10))).verdict is Verdict.VIOLATED
+    assert (
+        explore(system_of([START], actions, [can_reach_the_goal_with_a_crane], Land(last=9))).verdict is Verdict.HOLDS
+    )
+    assert (
+        explore(system_of([START], actions, [can_reach_the_goal_with_a_crane], Land(last=10))).verdict
+        is Verdict.VIOLATED
+    )
 
 
-def test_of_all_parameters_the_one_that_is_lost_first_is_told(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+def test_of_all_parameters_the_one_that_is_lost_first_is_told(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
     (violation,) = explore(system_of([START], [roll, fall, shake], [can_reach], Land())).violations
     assert (violation.arguments, violation.trace_length) == ({"place": "0"}, 3)
 
@@ -127,7 +141,9 @@ def test_a_search_that_ended_early_does_not_judge_prospects(
     assert outcome.violations == ()
 
 
-def test_a_search_that_goes_on_from_a_checkpoint_judges_all_states(system_of: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_search_that_goes_on_from_a_checkpoint_judges_all_states(
+    system_of: Callable[..., Any], tmp_path: Path
+) -> None:
     system = system_of([START], [roll, fall, shake], [can_reach_the_goal, can_reach], Land())
     breadth_first.explore(system, Budget(max_depth=4), checkpoint=tmp_path)
     resumed = breadth_first.explore(system, checkpoint=tmp_path, resume=True)
@@ -182,7 +198,9 @@ def can_be_off(switches: Switches, switch: int) -> bool:
 
 
 def test_a_prospect_about_one_name_is_judged_without_exchanging_it(system_of: Callable[..., Any]) -> None:
-    """Whether s0 can be off says nothing of s1: a state in which only s0 is stuck and one in which only s1 is must both be kept."""
+    """Whether s0 can be off says nothing of s1: a state in which only s0 is stuck and one in which only s1 is must both
+    be kept.
+    """
     plain = system_of([Switches(frozenset(), frozenset())], [toggle, wear_out], [can_be_off])
     symmetric = attrs.evolve(plain, interchangeable={"switches": (0, 1, 2)})
     ours, theirs = breadth_first.explore(symmetric), plain_python.explore(plain)
@@ -243,16 +261,23 @@ FLAGS = [Flags(False, (True, False)), Flags(False, (False, True))]
     [([Lock(None)], take, can_have_a_turn, Verdict.HOLDS), (FLAGS, flip, can_let_go, Verdict.VIOLATED)],
 )
 def test_exchanging_names_neither_makes_nor_hides_a_loss(
-    explore: Callable[..., Any], system_of: Callable[..., Any], initial: list[Any], step: Any, hope: Any, verdict: Verdict
+    explore: Callable[..., Any],
+    system_of: Callable[..., Any],
+    initial: list[Any],
+    step: Any,
+    hope: Any,
+    verdict: Verdict,
 ) -> None:
-    """Each client gets its turn, though never while another one stands for it; a holder never lets go, though the other one does."""
+    """Each client gets its turn, though never while another one stands for it; a holder never lets go, though the other
+    one does.
+    """
     system = attrs.evolve(system_of(initial, [step], [hope]), interchangeable={"clients": (0, 1)})
     assert explore(system).verdict is verdict
 
 
 def test_a_prospect_with_an_undeclared_name_is_refused(system_of: Callable[..., Any]) -> None:
     system = attrs.evolve(system_of(FLAGS, [flip], [can_let_go_undeclared]), interchangeable={"clients": (0, 1)})
-    with pytest.raises(ModelError, match="can_let_go_undeclared tells 0 and 1 apart"):
+    with pytest.raises(ModelError, match="can_let_go_undeclared tells clients 0 and 1 apart"):
         breadth_first.explore(system)
 
 

@@ -1,7 +1,8 @@
 """Random transition systems: the compiled search and the plain one must find the same, down to each trace.
 
-A *term* is a function of a state and a parameter with the domain of its values: a small expression language, interpreted by closures.
-Terms are built from *places* (parts of the state, however deep), and never leave their domain except where a `Limit` cuts the step.
+A *term* is a function of a state and a parameter with the domain of its values: a small expression language,
+interpreted by closures. Terms are built from *places* (parts of the state, however deep), and never leave their domain
+except where a `Limit` cuts the step.
 """
 
 from __future__ import annotations
@@ -201,13 +202,22 @@ def assignable(source: Any, target: Any) -> bool:
 
 
 def fitted(domain: Integers, text: str, get: Callable[[Any, Any], int]) -> Term:
-    """A whole number made to fit: below is clamped, above is left to the limit that cuts it, or wraps around where there is none."""
+    """A whole number made to fit: below is clamped, above is left to the limit that cuts it, or wraps around where
+    there is none.
+    """
     if isinstance(domain.high, Limit):
         return Term(domain, text, lambda s, p: max(domain.low, get(s, p)))
     return Term(domain, f"wrap({text})", lambda s, p: domain.low + (get(s, p) - domain.low) % domain.size)
 
 
-COMPARISONS = {"==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+COMPARISONS = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 SET_OPERATORS = {"|": operator.or_, "&": operator.and_, "-": operator.sub, "^": operator.xor}
 SET_METHODS = {"|": "union", "&": "intersection", "-": "difference", "^": "symmetric_difference"}
 
@@ -257,7 +267,9 @@ class Grammar:
         sources = self.sources(domain)
         kind = self.draw(st.integers(0, 5))
         if kind == 0 or depth == 0:
-            return self.pick(sources) if sources and self.draw(st.integers(0, 3)) else constant(domain, self.value(domain))
+            return (
+                self.pick(sources) if sources and self.draw(st.integers(0, 3)) else constant(domain, self.value(domain))
+            )
         if kind == 1 and sources:
             return self.pick(sources)
         made = self.built(domain, depth - 1)
@@ -285,7 +297,11 @@ class Grammar:
                 values, most = [self.value(of.of) for _ in range(3)], of.max_length
                 if isinstance(most, Limit) and self.chance():
                     return Term(of, f"{place.text} + ({values}[p],)", lambda s, p: place.get(s, p) + (values[p],))
-                return Term(of, f"(({values}[p],) + {place.text})[:{most}]", lambda s, p: ((values[p],) + place.get(s, p))[:most])
+                return Term(
+                    of,
+                    f"(({values}[p],) + {place.text})[:{most}]",
+                    lambda s, p: ((values[p],) + place.get(s, p))[:most],
+                )
             case ArrayOf():
                 index = self.draw(st.integers(0, of.length - 1))
                 return self.with_element(place, index, self.moved(element(place, index)))
@@ -294,7 +310,11 @@ class Grammar:
 
     def conditional(self, domain: Any, yes: Term, depth: int) -> Term:
         test, no = self.guard(depth), self.term(domain, depth)
-        return Term(domain, f"({yes.text} if {test.text} else {no.text})", lambda s, p: yes.get(s, p) if test.get(s, p) else no.get(s, p))
+        return Term(
+            domain,
+            f"({yes.text} if {test.text} else {no.text})",
+            lambda s, p: yes.get(s, p) if test.get(s, p) else no.get(s, p),
+        )
 
     def built(self, domain: Any, depth: int) -> Term:
         match domain:
@@ -325,7 +345,9 @@ class Grammar:
                 whole, function = self.pick(summed), self.pick((sum, max, min))
                 if function is sum:
                     return fitted(domain, f"sum({whole.text})", lambda s, p: sum(whole.get(s, p)))
-                return fitted(domain, f"{function.__name__}({whole.text})", lambda s, p: function(whole.get(s, p), default=0))
+                return fitted(
+                    domain, f"{function.__name__}({whole.text})", lambda s, p: function(whole.get(s, p), default=0)
+                )
             case 4 if points := [place for place in self.places if place.domain == POINT]:
                 point = self.pick(points)
                 return fitted(domain, f"{point.text}.height", lambda s, p: point.get(s, p).height)
@@ -398,14 +420,20 @@ class Grammar:
                 return Term(domain, f"({a.text}[1:] + {a.text}[:1])", lambda s, p: a.get(s, p)[1:] + a.get(s, p)[:1])
             case 2:
                 terms = [self.term(domain.of, depth) for _ in range(domain.length)]
-                return Term(domain, f"({', '.join(t.text for t in terms)})", lambda s, p: tuple(t.get(s, p) for t in terms))
+                return Term(
+                    domain, f"({', '.join(t.text for t in terms)})", lambda s, p: tuple(t.get(s, p) for t in terms)
+                )
         return self.with_element(a, self.draw(st.integers(0, domain.length - 1)), self.term(domain.of, depth))
 
     def record(self, domain: Struct, depth: int) -> Term:
         if self.chance():
             terms = {name: self.term(of, depth) for name, of in domain.fields.items()}
             text = ", ".join(term.text for term in terms.values())
-            return Term(domain, f"{domain.cls.__name__}({text})", lambda s, p: domain.cls(**{n: t.get(s, p) for n, t in terms.items()}))
+            return Term(
+                domain,
+                f"{domain.cls.__name__}({text})",
+                lambda s, p: domain.cls(**{n: t.get(s, p) for n, t in terms.items()}),
+            )
         names = self.draw(st.lists(st.sampled_from(sorted(domain.fields)), min_size=1, max_size=2, unique=True))
         return self.evolved(self.term(domain, depth), {name: self.term(domain.fields[name], depth) for name in names})
 
@@ -433,15 +461,22 @@ class Grammar:
             case OneOf(members=members), 0 | 1 if members == (False, True):
                 return place
             case Integers(), 0 | 1 | 2:
-                sign, other = self.pick(COMPARISONS), self.pick([*self.among(Integers), constant(FREE, self.draw(st.integers(0, 2)))])
+                sign, other = (
+                    self.pick(COMPARISONS),
+                    self.pick([*self.among(Integers), constant(FREE, self.draw(st.integers(0, 2)))]),
+                )
                 return compared(place, sign, other)
             case Maybe(), 0:
                 return Term(BOOLEAN, f"({place.text} is None)", lambda s, p: place.get(s, p) is None)
             case SetOf() | SequenceOf() | ArrayOf(), 0:
                 member = self.term(place.domain.of, 0)
-                return Term(BOOLEAN, f"({member.text} in {place.text})", lambda s, p: member.get(s, p) in place.get(s, p))
+                return Term(
+                    BOOLEAN, f"({member.text} in {place.text})", lambda s, p: member.get(s, p) in place.get(s, p)
+                )
             case SetOf() | SequenceOf() | ArrayOf(), 1:
-                other = self.pick([e for e in self.places if assignable(e.domain, place.domain.of)] or [constant(FREE, 0)])
+                other = self.pick(
+                    [e for e in self.places if assignable(e.domain, place.domain.of)] or [constant(FREE, 0)]
+                )
                 test = self.pick((any, all))
                 return Term(
                     BOOLEAN,
@@ -467,7 +502,9 @@ def an_action(grammar: Grammar, struct: Struct, number: int) -> Action:
     changes = {}
     for name in names:
         goes_on = grammar.draw(st.integers(0, 3))
-        changes[name] = grammar.moved(part(whole, name, struct.fields[name])) if goes_on else grammar.term(struct.fields[name])
+        changes[name] = (
+            grammar.moved(part(whole, name, struct.fields[name])) if goes_on else grammar.term(struct.fields[name])
+        )
     update = grammar.evolved(whole, changes)
 
     def step(state: Any, p: int) -> Any:
@@ -505,12 +542,19 @@ def a_step_property(grammar: Grammar, number: int) -> StepProperty:
     compare = grammar.pick((operator.eq, operator.ne))
 
     def claim(before: Any, after: Any, p: int) -> Any:
-        if before_guard.get(before, p) or after_guard.get(after, p) or compare(place.get(before, p), other.get(after, p)):
+        if (
+            before_guard.get(before, p)
+            or after_guard.get(after, p)
+            or compare(place.get(before, p), other.get(after, p))
+        ):
             return True
         return Witness("{old} at {p}", old=place.get(before, p), p=p)
 
     claim.__name__ = f"step_claim{number}"
-    note(f"step_claim{number}: before {before_guard.text} or after {after_guard.text} or {place.text} {compare.__name__} {other.text}'")
+    note(
+        f"step_claim{number}: before {before_guard.text} or after {after_guard.text} or {place.text} "
+        f"{compare.__name__} {other.text}'"
+    )
     return StepProperty(claim, {"p": Integers(0, 1)})
 
 
@@ -530,7 +574,9 @@ def a_prospect(grammar: Grammar, actions: list[Action], number: int) -> Prospect
 def systems(draw: Any) -> System:
     scalars = draw(st.lists(st.sampled_from(SCALARS), min_size=1, max_size=3))
     chosen = scalars + draw(st.lists(st.sampled_from(COMPOSITES), min_size=1, max_size=4))
-    cls = attrs.make_class("State", {f"f{i}": within(domain) for i, domain in enumerate(chosen)}, frozen=True, slots=True)
+    cls = attrs.make_class(
+        "State", {f"f{i}": within(domain) for i, domain in enumerate(chosen)}, frozen=True, slots=True
+    )
     struct = domain_of(cls, None)
     assume(Layout(struct).words <= 3)
     grammar = Grammar(draw, struct)
@@ -562,7 +608,17 @@ def finite(system: System) -> tuple[Budget, int]:
 
 
 def agree(ours: Any, theirs: Any, *but: str) -> None:
-    compared = ("verdict", "reason", "levels", "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound", "violations")
+    compared = (
+        "verdict",
+        "reason",
+        "levels",
+        "generated",
+        "enabled",
+        "bounds_cut",
+        "deadlocks",
+        "stopped_at_bound",
+        "violations",
+    )
     for name in compared:
         if name not in but:
             assert getattr(ours, name) == getattr(theirs, name), name
@@ -570,7 +626,9 @@ def agree(ours: Any, theirs: Any, *but: str) -> None:
 
 @thorough_or_quick
 @given(systems(), st.booleans(), st.booleans(), st.sampled_from((0, 8, 1000)), st.integers(0, 20))
-def test_both_engines_find_the_same(system: System, keep_going: bool, check_deadlock: bool, audit: int, shallow: int) -> None:
+def test_both_engines_find_the_same(
+    system: System, keep_going: bool, check_deadlock: bool, audit: int, shallow: int
+) -> None:
     """With any number of audits, down to none."""
     budget, states = finite(system)
     if shallow < 3:
@@ -586,8 +644,12 @@ def test_both_engines_find_the_same(system: System, keep_going: bool, check_dead
 
 @thorough_or_quick
 @given(systems(), st.booleans(), st.sampled_from((1, 3, 256)), st.data())
-def test_both_engines_keep_the_same_states_when_these_run_out(system: System, keep_going: bool, batch: int, data: Any) -> None:
-    """Only what they counted on the way may differ, and the steps they saw: the packed engine expands a batch of states at a time."""
+def test_both_engines_keep_the_same_states_when_these_run_out(
+    system: System, keep_going: bool, batch: int, data: Any
+) -> None:
+    """Only what they counted on the way may differ, and the steps they saw: the packed engine expands a batch of states
+    at a time.
+    """
     system = attrs.evolve(system, step_properties=())
     budget, states = finite(system)
     budget = attrs.evolve(budget, max_states=data.draw(st.integers(len(set(system.initial)), states + 1)))

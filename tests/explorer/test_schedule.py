@@ -77,12 +77,17 @@ def walk(system: System, choices: list[int]) -> Violation | None:
 
 
 def orders(system: System, violation: Violation) -> Iterator[list[Step]]:
-    """Every order that keeps each actor's own, ends in the same state, and violates the property there and not before."""
+    """Every order that keeps each actor's own, ends in the same state, and violates the property there and not
+    before.
+    """
     actions = [step.action for step in violation.trace[1:]]
     (invariant,) = system.invariants
     for order in itertools.permutations(range(len(actions))):
         own: dict[str, int] = {}
-        if any(number < own.get(actions[number].actor, -1) or own.update({actions[number].actor: number}) for number in order):
+        if any(
+            number < own.get(actions[number].actor, -1) or own.update({actions[number].actor: number})
+            for number in order
+        ):
             continue
         trace = [violation.trace[0]]
         for number in order:

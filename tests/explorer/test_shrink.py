@@ -13,7 +13,9 @@ from tests.explorer.test_simulate import field, slowly_at_the_end, stays_off_the
 
 
 @pytest.mark.parametrize("seed", [0, 1])
-@pytest.mark.parametrize("properties", [(stays_off_the_corner,), (slowly_at_the_end,), ()], ids=["invariant", "step property", "deadlock"])
+@pytest.mark.parametrize(
+    "properties", [(stays_off_the_corner,), (slowly_at_the_end,), ()], ids=["invariant", "step property", "deadlock"]
+)
 def test_with_enough_states_a_shrunk_trace_is_a_shortest_one(properties: tuple, seed: int) -> None:
     system = field(*properties)
     found = simulate(system, walks=5000, depth=150, seed=seed, check_deadlock=not properties).violation
@@ -25,7 +27,9 @@ def test_with_enough_states_a_shrunk_trace_is_a_shortest_one(properties: tuple, 
     assert shrunk.violation.trace_length <= found.trace_length
 
 
-@pytest.mark.parametrize("properties", [(stays_off_the_corner,), (slowly_at_the_end,), ()], ids=["invariant", "step property", "deadlock"])
+@pytest.mark.parametrize(
+    "properties", [(stays_off_the_corner,), (slowly_at_the_end,), ()], ids=["invariant", "step property", "deadlock"]
+)
 def test_with_few_states_no_step_can_be_left_out(properties: tuple) -> None:
     system = field(*properties)
     found = simulate(system, walks=5000, depth=150, seed=3, check_deadlock=not properties).violation
@@ -36,7 +40,12 @@ def test_with_few_states_no_step_can_be_left_out(properties: tuple) -> None:
     assert shrunk.stretch >= 2
     assert len(trace) <= len(found.trace)
     for left_out in range(1, len(trace)):
-        assert not violates(system, found.property, [step.action for n, step in enumerate(trace) if n not in (0, left_out)], trace[0].state)
+        assert not violates(
+            system,
+            found.property,
+            [step.action for n, step in enumerate(trace) if n not in (0, left_out)],
+            trace[0].state,
+        )
     assert violates(system, found.property, [step.action for step in trace[1:]], trace[0].state)
 
 

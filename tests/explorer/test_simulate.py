@@ -58,8 +58,12 @@ def field(*properties: object) -> System:
         domain=domain_of(Spot, None),
         initial=(Spot(0, 0), Spot(1, 0)),
         actions=tuple(instance for each in (right, up, never) for instance in each.instances(None)),
-        invariants=tuple(instance for each in properties if each is not slowly_at_the_end for instance in each.instances(None)),
-        step_properties=tuple(instance for each in properties if each is slowly_at_the_end for instance in each.instances(None)),
+        invariants=tuple(
+            instance for each in properties if each is not slowly_at_the_end for instance in each.instances(None)
+        ),
+        step_properties=tuple(
+            instance for each in properties if each is slowly_at_the_end for instance in each.instances(None)
+        ),
     )
 
 
@@ -67,11 +71,24 @@ def told(found: Simulation) -> dict[str, object]:
     """What must not depend on how walks were run."""
     return {
         name: getattr(found, name)
-        for name in ("walks", "steps", "walk", "taken", "enabled", "bounds_cut", "at_depth", "at_rest", "at_bound", "unweighted")
+        for name in (
+            "walks",
+            "steps",
+            "walk",
+            "taken",
+            "enabled",
+            "bounds_cut",
+            "at_depth",
+            "at_rest",
+            "at_bound",
+            "unweighted",
+        )
     } | {"trace": found.violation and [(str(step.action), step.state) for step in found.violation.trace]}
 
 
-@pytest.mark.parametrize("properties", [(), (stays_off_the_corner,), (slowly_at_the_end,), (stays_off_the_corner, slowly_at_the_end)])
+@pytest.mark.parametrize(
+    "properties", [(), (stays_off_the_corner,), (slowly_at_the_end,), (stays_off_the_corner, slowly_at_the_end)]
+)
 def test_walks_are_the_same_for_any_number_of_threads(properties: tuple) -> None:
     system = field(*properties)
     options = {"walks": 3000, "depth": 60, "seed": 5}
@@ -155,8 +172,12 @@ def test_walks_in_random_systems_take_real_steps_and_meet_what_the_oracle_finds(
         assert step.action is not None
         assert successor(step.action, before.state, system.domain) == step.state
     if found.violation.property != DEADLOCK:
-        judged = [each for each in (*system.invariants, *system.step_properties) if each.of.name == found.violation.property]
-        assert not all(judge_end(system, each, trace[-2].state if len(trace) > 1 else None, trace[-1].state) for each in judged)
+        judged = [
+            each for each in (*system.invariants, *system.step_properties) if each.of.name == found.violation.property
+        ]
+        assert not all(
+            judge_end(system, each, trace[-2].state if len(trace) > 1 else None, trace[-1].state) for each in judged
+        )
     if whole.reason != "max-states":
         assert found.violation.property in {violation.property for violation in whole.violations} | {DEADLOCK}
 
@@ -172,8 +193,11 @@ def test_counts_of_walks_are_those_of_plain_python(system: System, seed: int) ->
     steps = [after for after in results if after is not None and not isinstance(after, Cut)]
     assert sum(found.enabled.values()) == 3 * len(steps)
     assert found.bounds_cut == {
-        bound: 3 * sum(bound in cut.bounds for cut in cuts) for bound in sorted({bound for cut in cuts for bound in cut.bounds})
+        bound: 3 * sum(bound in cut.bounds for cut in cuts)
+        for bound in sorted({bound for cut in cuts for bound in cut.bounds})
     }
     assert (found.at_depth, found.at_bound, found.at_rest) == (
-        3 * bool(steps), 3 * (not steps and bool(cuts)), 3 * (not steps and not cuts),
-    )  # fmt: skip
+        3 * bool(steps),
+        3 * (not steps and bool(cuts)),
+        3 * (not steps and not cuts),
+    )

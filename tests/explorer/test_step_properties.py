@@ -56,26 +56,36 @@ def never_overflows(tank: Tank) -> bool:
     return tank.level < 6
 
 
-def test_a_step_property_that_holds_is_found_to_hold(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+def test_a_step_property_that_holds_is_found_to_hold(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
     outcome = explore(system_of([Tank(0, False)], [fill, turn, drain], [changes_one_thing_at_a_time]))
     assert (outcome.verdict, outcome.distinct_states) == (Verdict.HOLDS, 20)
 
 
-def test_the_trace_ends_with_the_step_that_breaks_the_property(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+def test_the_trace_ends_with_the_step_that_breaks_the_property(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
     outcome = explore(system_of([Tank(0, False)], [fill, turn, drain], [never_falls_below_a_mark]))
     (violation,) = outcome.violations
     assert [str(step.action) for step in violation.trace[1:]] == ["fill()"] * 5 + ["turn()", "drain()"]
     assert (violation.arguments, violation.witness) == ({"mark": "3"}, "fell from 5 to 2")
 
 
-def test_a_step_to_a_state_seen_before_is_judged_too(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+def test_a_step_to_a_state_seen_before_is_judged_too(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
     outcome = explore(system_of([Tank(0, False), Tank(2, True)], [turn, drain, fill], [never_falls_below_a_mark]))
     assert outcome.violations[0].trace_length == 6
     assert outcome.violations[0].trace[-1].state == Tank(2, True)
 
 
-def test_of_a_state_and_a_step_at_one_depth_both_are_told(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
-    outcome = explore(system_of([Tank(5, True)], [turn, drain, fill], [never_overflows, never_falls_below_a_mark]), keep_going=True)
+def test_of_a_state_and_a_step_at_one_depth_both_are_told(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
+    outcome = explore(
+        system_of([Tank(5, True)], [turn, drain, fill], [never_overflows, never_falls_below_a_mark]), keep_going=True
+    )
     assert [(violation.property, violation.trace_length) for violation in outcome.violations] == [
         ("never_falls_below_a_mark", 1),
         ("never_overflows", 2),
@@ -103,7 +113,9 @@ def test_a_step_that_a_bound_cuts_breaks_nothing(explore: Callable[..., Any], sy
     assert (outcome.verdict, outcome.bounds_cut) == (Verdict.HOLDS, {"most": 1})
 
 
-def test_a_step_property_that_raises_is_named_with_the_step(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+def test_a_step_property_that_raises_is_named_with_the_step(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
     @step_property()
     def divides(before: Tank, after: Tank) -> bool:
         return before.level // after.level > -1
@@ -138,7 +150,11 @@ def test_threads_and_symmetry_do_not_matter(system_of: Callable[..., Any], worke
     system = system_of([Tanks(frozenset())], [fill_one], [the_last_one_stays_empty])
     system = attrs.evolve(system, interchangeable={"tanks": (0, 1, 2)})
     outcome = breadth_first.explore(system, workers=workers, symmetry=symmetry)
-    assert [str(step.action) for step in outcome.violations[0].trace[1:]] == ["fill_one(tank t0)", "fill_one(tank t1)", "fill_one(tank t2)"]
+    assert [str(step.action) for step in outcome.violations[0].trace[1:]] == [
+        "fill_one(tank t0)",
+        "fill_one(tank t1)",
+        "fill_one(tank t2)",
+    ]
     assert outcome.violations[0].arguments == {"tank": "t2"}
 
 
@@ -148,6 +164,8 @@ def test_a_step_property_that_tells_names_apart_is_refused(system_of: Callable[.
         breadth_first.explore(attrs.evolve(system, interchangeable={"tanks": (0, 1, 2)}))
 
 
-def test_a_violation_is_told_even_if_the_states_run_out(explore: Callable[..., Any], system_of: Callable[..., Any]) -> None:
+def test_a_violation_is_told_even_if_the_states_run_out(
+    explore: Callable[..., Any], system_of: Callable[..., Any]
+) -> None:
     outcome = explore(system_of([Tank(5, True)], [drain, turn, fill], [never_falls_below_a_mark]), Budget(max_states=1))
     assert (outcome.verdict, outcome.violations[0].trace_length) == (Verdict.VIOLATED, 1)

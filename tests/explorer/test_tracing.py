@@ -1,4 +1,5 @@
-"""Views of the state behave as the plain values that they stand for, read no more than they must, and never compile wrongly.
+"""Views of the state behave as the plain values that they stand for, read no more than they must, and never compile
+wrongly.
 
 Most tests run a function twice on the same state: on the plain value, and on a view of it through a `Recorder`.
 """
@@ -27,7 +28,20 @@ from explorer.search import breadth_first
 from explorer.system import Cut, ModelError, System, successor
 from explorer.verdict import Budget
 from model.language.declarations import action, invariant
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, domain_of, evolve, replaced, within
+from model.language.domain import (
+    BOOLEAN,
+    ArrayOf,
+    Integers,
+    Limit,
+    Maybe,
+    OneOf,
+    SequenceOf,
+    SetOf,
+    domain_of,
+    evolve,
+    replaced,
+    within,
+)
 
 SystemOf = Callable[..., System]
 
@@ -142,7 +156,9 @@ def several_states(count: int) -> Iterator[State]:
         if alike < 0.2:
             state = attrs.evolve(state, spare=state.box, more=state.marks, pair=(state.pair[0],) * 2)
         elif alike < 0.4:
-            state = attrs.evolve(state, box=BOX, points=(POINT, *state.pair), others=state.marks, wide=state.log, boxes=(state.box, BOX))
+            state = attrs.evolve(
+                state, box=BOX, points=(POINT, *state.pair), others=state.marks, wide=state.log, boxes=(state.box, BOX)
+            )
         yield state
 
 
@@ -150,7 +166,9 @@ STATES = list(several_states(40))
 
 
 def settled(value: Any) -> Any:
-    """A value with no view left in it, and with the type of each part. Views of sets stay frozen where Python would give a set."""
+    """A value with no view left in it, and with the type of each part. Views of sets stay frozen where Python would
+    give a set.
+    """
     value = plain(value)
     match value:
         case tuple() | list():
@@ -176,7 +194,9 @@ def traced(state: Any, layout: Layout = LAYOUT) -> Recorder:
 
 
 def function_of(text: str) -> Callable[[Any], Any]:
-    """A function of the state `s` that gives the value of an expression, in which these may occur besides the names defined here."""
+    """A function of the state `s` that gives the value of an expression, in which these may occur besides the names
+    defined here.
+    """
     return eval(f"lambda s: {text}", {**globals(), "Sequence": Sequence, "replaced": replaced, "itertools": itertools})
 
 
@@ -763,7 +783,11 @@ def test_the_states_for_these_tests_are_many_sided() -> None:
     for domain, name in [(of, name) for name, of in DOMAIN.fields.items() if name != "only"]:
         assert len({getattr(state, name) for state in STATES}) > 1, (name, domain)
     assert {state.spare is None for state in STATES} == {state.box == state.spare for state in STATES} == {True, False}
-    assert {state.marks == state.more for state in STATES} == {state.pair[0] == state.pair[1] for state in STATES} == {True, False}
+    assert (
+        {state.marks == state.more for state in STATES}
+        == {state.pair[0] == state.pair[1] for state in STATES}
+        == {True, False}
+    )
 
 
 # Unusual records
@@ -850,7 +874,9 @@ def test_an_operation_on_an_unusual_record_means_the_same_on_a_view(operation: s
     function, rng, domain = function_of(operation), random.Random(1), domain_of(Unusual, None)
     for _ in range(40):
         state = a_value(rng, domain)
-        assert settled_or_raised(function, traced(state, Layout(domain)).root()) == settled_or_raised(function, state), state
+        assert settled_or_raised(function, traced(state, Layout(domain)).root()) == settled_or_raised(
+            function, state
+        ), state
 
 
 # Every change means the same on a view
@@ -1250,14 +1276,18 @@ def pickles(state: Small) -> Small:
         (pickles, "the pickle", "cannot be pickled"),
     ],
 )
-def test_what_escapes_a_run_is_an_error_that_names_function_and_line(system_of: SystemOf, step: Any, marker: str, error: str) -> None:
+def test_what_escapes_a_run_is_an_error_that_names_function_and_line(
+    system_of: SystemOf, step: Any, marker: str, error: str
+) -> None:
     message = failure(system_of([START, attrs.evolve(START, number=8)], [step]), audit=0)
     assert f"{step.name}()" in message
     assert re.search(error, message)
     assert place(step, marker) in message
 
 
-@pytest.mark.parametrize("part", ["s", "s.box", "s.marks", "s.log", "s.points", "s.box.point", "[s.log]", "(1, s.marks)"])
+@pytest.mark.parametrize(
+    "part", ["s", "s.box", "s.marks", "s.log", "s.points", "s.box.point", "[s.log]", "(1, s.marks)"]
+)
 def test_no_view_can_be_pickled_out_of_its_run(part: str) -> None:
     value = eval(part, None, {"s": traced(PLAIN).root()})
     with pytest.raises(TracingError):
@@ -1265,7 +1295,9 @@ def test_no_view_can_be_pickled_out_of_its_run(part: str) -> None:
 
 
 @pytest.mark.parametrize("again", [copy.copy, copy.deepcopy])
-@pytest.mark.parametrize("part", ["s", "s.box", "s.marks", "s.log", "s.points", "s.box.point", "[s.log]", "(1, s.marks)"])
+@pytest.mark.parametrize(
+    "part", ["s", "s.box", "s.marks", "s.log", "s.points", "s.box.point", "[s.log]", "(1, s.marks)"]
+)
 def test_a_copy_of_a_view_reads_nothing_and_is_as_good(part: str, again: Any) -> None:
     recorder = traced(PLAIN)
     copied = again(eval(part, None, {"s": recorder.root()}))
@@ -1377,7 +1409,9 @@ def extends_a_field(state: Small) -> Small:
         (extends_a_field, "extends"),
     ],
 )
-def test_a_step_that_changes_its_state_is_an_error_that_names_function_and_line(system_of: SystemOf, step: Any, marker: str) -> None:
+def test_a_step_that_changes_its_state_is_an_error_that_names_function_and_line(
+    system_of: SystemOf, step: Any, marker: str
+) -> None:
     message = failure(system_of([START], [step]))
     assert f"{step.name}()" in message
     assert place(step, marker) in message
@@ -1509,7 +1543,9 @@ def tosses_a_coin_too(state: Small) -> bool:
     ],
 )
 @pytest.mark.parametrize("audit", [8, 1000])
-def test_a_function_that_is_no_pure_function_of_the_state_is_reported(system_of: SystemOf, function: Any, audit: int) -> None:
+def test_a_function_that_is_no_pure_function_of_the_state_is_reported(
+    system_of: SystemOf, function: Any, audit: int
+) -> None:
     actions, invariants = ([count, function], []) if isinstance(function, type(count)) else ([count], [function])
     message = failure(system_of([START], actions, invariants), audit=audit)
     assert f"{function.name}()" in message
@@ -1523,13 +1559,29 @@ def test_a_change_of_mind_is_noticed_without_audits_where_paths_meet(system_of: 
     assert "reads_by_turns() is not a pure function of the state" in message
 
 
+@action(actor="test")
+def reads_and_looks_less(state: Small) -> Small:
+    number = state.number
+    if calls() in (1, 2) and state.flag:
+        number = 0
+    return evolve(state, number=number)
+
+
+def test_a_path_that_ends_where_another_went_on_is_noticed(system_of: SystemOf) -> None:
+    """What comes out is the same."""
+    message = failure(system_of([START, attrs.evolve(START, flag=True)], [reads_and_looks_less]), audit=0)
+    assert "reads_and_looks_less() is not a pure function of the state" in message
+
+
 def test_pure_functions_are_not_reported_however_many_paths_are_audited(system_of: SystemOf) -> None:
     @action(actor="test", by=Integers(0, 3))
     def works(state: Small, by: int) -> Small | None:
         if by in state.marks:
             return evolve(state, marks=state.marks - {by}, log=state.log + (by,), point=state.other)
         if state.log[-1:] == (by,):
-            return evolve(state, log=state.log[:-1], marks=state.marks | {by}, other=evolve(state.other, up=not state.other.up))
+            return evolve(
+                state, log=state.log[:-1], marks=state.marks | {by}, other=evolve(state.other, up=not state.other.up)
+            )
         return evolve(count(state), marks=frozenset(state.log)) if by == 3 else None
 
     outcome = breadth_first.explore(system_of([START], [works]), Budget(max_depth=12), audit=10**6)

@@ -79,7 +79,9 @@ def make_spec(write_spec: Callable[..., Path]) -> Callable[..., Spec]:
 
 @pytest.fixture
 def highwater(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Call the command line in this process. An internal error fails the test, unless the test says that it expects one."""
+    """Call the command line in this process. An internal error fails the test, unless the test says that it expects
+    one.
+    """
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
 

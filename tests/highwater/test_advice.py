@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import highwater as api
-from highwater.claims import advice
+from highwater import api
+from highwater.claims import advice, raising
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
@@ -22,8 +22,12 @@ def claim(*sizes: int) -> api.Spec:
     return api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=bounds, check=["weak_isr"])
 
 
-@pytest.mark.parametrize(("sizes", "states_per_probe"), [((2, 2, 2, 2), 2_500), ((2, 2, 2, 3), 6_000), ((3, 1, 1, 2), 1_500)])
-def test_estimates_are_of_the_right_order(monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], states_per_probe: int) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "states_per_probe"), [((2, 2, 2, 2), 2_500), ((2, 2, 2, 3), 6_000), ((3, 1, 1, 2), 1_500)]
+)
+def test_estimates_are_of_the_right_order(
+    monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...], states_per_probe: int
+) -> None:
     monkeypatch.setattr(advice, "STATES_PER_PROBE", states_per_probe)
     spec = claim(*sizes)
     whole = api.check(spec).outcome.distinct_states
@@ -66,16 +70,70 @@ def test_the_command_tells_it_once_a_budget_ran_out(highwater: Run, write_spec: 
     assert result.exit_code == 3
     assert re.search(r"between .* and .* states in all: .* to .* here", result.stdout)
     assert "by one more: " in result.stdout
-    assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-states", 300, "--no-advice").stdout
+    assert (
+        "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-states", 300, "--no-advice").stdout
+    )
     assert "states in all" not in highwater("check", write_spec(bounds=bounds), "--max-depth", 3).stdout
 
 
 def test_an_estimate_is_told_as_a_range(capsys: pytest.CaptureFixture[str]) -> None:
     from highwater.reports.analyses import show_advice
-    from highwater.reports.terminal import make_console
+    from highwater.reports.progress import make_console
 
     growth = advice.Growth("brokers", 1, 2, 1_000, 10_000, 4)
     assert (growth.least, growth.estimate) == (28_000, 1_000_000)
     told = advice.Advice((growth,), (28_000, 1_000_000.0, 1_000_000), 1_000.0, 2.0**30, 1, True, 2)
     show_advice(make_console(), told)
     assert "between 28.0 k and 1.0 M states in all: 28 s to 17 min, 28.7 MiB to 1.0 GiB here" in capsys.readouterr().out
+
+
+SHRINK = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "partition_epoch_max": 1}
+
+
+def shrink(**more: int) -> api.Spec:
+    bounds = {**SHRINK, "fetch_steps": 1, "isr_shrinks": 1, **more}
+    return api.claim(model="partition", preset="kafka-4.1", bounds=bounds, check=["candidates_are_complete"])
+
+
+def test_the_bound_that_hides_a_violation_is_the_first_to_raise_and_raising_it_shows_the_violation() -> None:
+    outcome = api.check(shrink()).outcome
+    assert outcome.cut_alone["partition_epoch_max"] == outcome.bounds_cut["partition_epoch_max"]
+    assert raising.may_hide(shrink(), outcome)[0] == "partition_epoch_max"
+    first, *rest = raising.with_bounds_raised(shrink(), outcome)
+    assert (first.bound, first.value) == ("partition_epoch_max", 2)
+    assert [each.property for each in first.outcome.violations] == ["candidates_are_complete"]
+    whole = api.check(shrink(partition_epoch_max=2)).outcome
+    assert (first.outcome.levels, first.outcome.generated) == (whole.levels, whole.generated)
+    assert {each.bound for each in rest} == {"log_length_max", "records_max"}
+    assert {each.outcome.distinct_states for each in rest} == {outcome.distinct_states}  # it takes both
+
+
+def test_a_size_goes_before_a_budget_and_what_is_at_its_limit_is_left_out() -> None:
+    spec = shrink(partition_epoch_max=15, leader_moves=1)
+    outcome = api.check(spec, keep_going=True).outcome
+    found = raising.may_hide(spec, outcome)
+    assert "partition_epoch_max" not in found
+    assert found[-1] == "leader_moves"
+    assert [raising.is_size(spec, bound) for bound in found] == sorted(
+        (raising.is_size(spec, b) for b in found), reverse=True
+    )
+
+
+def test_a_claim_that_holds_says_which_bound_to_raise_first(highwater: Run, write_spec: Write) -> None:
+    bounds = {**SHRINK, "fetch_steps": 1, "isr_shrinks": 1}
+    spec = write_spec(
+        model="partition", protocol=None, preset="kafka-4.1", bounds=bounds, check=["candidates_are_complete"]
+    )
+    assert "raise partition_epoch_max first, a size that alone cut 13 steps" in plain(highwater("check", spec).output)
+    tried = highwater("check", spec, "--raise-bounds")
+    assert tried.exit_code == 0
+    assert "raised  partition_epoch_max 2: violated: candidates_are_complete after 8 steps" in plain(tried.output)
+    assert "raised  records_max 2: holds, 52 states" in plain(tried.output)
+    refused = highwater("check", spec, "--raise-bounds", "--engine", "python")
+    assert refused.exit_code == 2
+    assert "--raise-bounds" in refused.stderr
+
+
+def plain(output: str) -> str:
+    """What was printed, lines that were wrapped put together."""
+    return " ".join(output.split()).replace("raised ", "raised  ")

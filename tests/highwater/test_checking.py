@@ -1,4 +1,6 @@
-"""One run of `highwater check`, and what all commands share: nothing is lost, nothing asked for is ignored, nothing read is overwritten."""
+"""One run of `highwater check`, and what all commands share: nothing is lost, nothing asked for is ignored, nothing
+read is overwritten.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,15 @@ import attrs
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.verdict import Verdict, Violation
+from highwater import api, prospect
 from highwater.claims.checking import Status, check_spec, judge_claim
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
-from highwater.reports.terminal import make_console, show_state, show_witness, verdict_line
-from model.language.declarations import prospect
+from highwater.reports.progress import make_console
+from highwater.reports.terminal import show_state, show_witness, verdict_line
+from model.language import declarations
 from model.language.domain import Struct
 from model.reference.state import Cluster
 from tests.highwater.conftest import QUICK
@@ -83,7 +86,9 @@ def test_a_spec_that_fails_half_way_is_an_error_in_every_report_and_the_others_a
     assert data["errors"] == [{"file": str(paths[1]), "message": f"{paths[1]}: the model raised"}]
     (suite,) = ElementTree.parse(reports["junit"]).findall("testsuite")
     assert (suite.get("tests"), suite.get("errors")) == ("3", "1")
-    assert [case.find("error").text for case in suite.findall("testcase[@name='b']")] == [f"{paths[1]}: the model raised"]
+    assert [case.find("error").text for case in suite.findall("testcase[@name='b']")] == [
+        f"{paths[1]}: the model raised"
+    ]
     (invocation,) = json.loads(reports["sarif"].read_text())["runs"][0]["invocations"]
     assert not invocation["executionSuccessful"]
     assert "the model raised" in invocation["toolExecutionNotifications"][0]["message"]["text"]
@@ -91,7 +96,9 @@ def test_a_spec_that_fails_half_way_is_an_error_in_every_report_and_the_others_a
 
 
 @pytest.mark.parametrize("command", [("check",), ("graph",), ("mutate",), ("list", "specs")])
-def test_whatever_is_interrupted_exits_130(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: tuple) -> None:
+def test_whatever_is_interrupted_exits_130(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: tuple
+) -> None:
     def interrupt(path: Path) -> Any:
         raise KeyboardInterrupt
 
@@ -140,7 +147,7 @@ def test_locked_counts_of_a_search_that_ended_early_are_undecided(violated: Any,
 def test_locks_are_not_taken_from_a_search_that_went_on(highwater: Run, write_spec: Write) -> None:
     path = write_spec(check=["leader_in_isr", "weak_isr"], expect={"verdict": "violated", "distinct_states": 1})
     before = path.read_bytes()
-    assert "its counts are left alone" in highwater("check", path, "--keep-going", "--update-locks").stdout
+    assert "its counts stay as they are" in highwater("check", path, "--keep-going", "--update-locks").stdout
     assert path.read_bytes() == before
 
 
@@ -150,15 +157,17 @@ def test_locks_are_not_taken_from_a_search_that_went_on(highwater: Run, write_sp
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--engine", "python", "--workers", "3"), "--workers says nothing to --engine python"),
-        (("--engine", "python", "--memory", "1G"), "--memory says nothing to --engine python"),
-        (("--engine", "python", "--no-symmetry"), "--no-symmetry says nothing to --engine python"),
-        (("--engine", "python", "--coverage"), "--coverage says nothing to --engine python"),
-        (("--engine", "spark", "--coverage"), "--coverage says nothing to --engine spark"),
+        (("--engine", "python", "--workers", "3"), "--workers has no meaning with --engine python"),
+        (("--engine", "python", "--memory", "1G"), "--memory has no meaning with --engine python"),
+        (("--engine", "python", "--no-symmetry"), "--no-symmetry has no meaning with --engine python"),
+        (("--engine", "python", "--coverage"), "--coverage has no meaning with --engine python"),
+        (("--engine", "spark", "--coverage"), "--coverage has no meaning with --engine spark"),
     ],
     ids=range(5),
 )
-def test_options_of_another_engine_are_refused(highwater: Run, write_spec: Write, options: tuple[str, ...], words: str) -> None:
+def test_options_of_another_engine_are_refused(
+    highwater: Run, write_spec: Write, options: tuple[str, ...], words: str
+) -> None:
     assert words in explained(highwater("check", write_spec(), *options))
 
 
@@ -177,7 +186,10 @@ def test_list_presets_names_the_presets_of_a_release(highwater: Run) -> None:
 
 @pytest.mark.parametrize(
     ("release", "says"),
-    [("0.7.2", "no preset speaks for this release; presets speak for 0.8.0 to 4.3"), ("newest", "is no release number")],
+    [
+        ("0.7.2", "no preset covers this release; presets cover 0.8.0 to 4.3"),
+        ("newest", "is no release number"),
+    ],
 )
 def test_list_presets_refuses_what_no_preset_speaks_for(highwater: Run, release: str, says: str) -> None:
     refused = highwater("list", "presets", release)
@@ -200,10 +212,10 @@ AGAINST = ("--against", "protocol.variant=kip-279")
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--replay", "--step", 3), "--step says nothing to --replay"),
-        (("--replay", "--changes"), "--changes says nothing to --replay"),
+        (("--replay", "--step", 3), "--step has no meaning with --replay"),
+        (("--replay", "--changes"), "--changes has no meaning with --replay"),
         (("--replay", *AGAINST), "--replay and --against exclude each other"),
-        ((*AGAINST, "--changes"), "--changes says nothing to --against"),
+        ((*AGAINST, "--changes"), "--changes has no meaning with --against"),
         ((*AGAINST, "--step", 99), "has no step 99; the last is 11"),
         ((*AGAINST, "--csv", "-"), "--against goes with --html"),
         (("--interactive", "--csv", "-"), "--interactive writes no file"),
@@ -211,7 +223,9 @@ AGAINST = ("--against", "protocol.variant=kip-279")
     ],
     ids=range(8),
 )
-def test_options_that_contradict_each_other_are_refused(highwater: Run, report: Path, options: tuple[Any, ...], words: str) -> None:
+def test_options_that_contradict_each_other_are_refused(
+    highwater: Run, report: Path, options: tuple[Any, ...], words: str
+) -> None:
     result = highwater("trace", report, *options)
     assert words in explained(result)
     assert result.stdout == ""
@@ -232,9 +246,13 @@ def test_a_spec_is_not_overwritten_by_whatever_name(highwater: Run, write_spec: 
     assert load_spec(tmp_path / "other.toml")
 
 
-def test_two_reports_are_not_written_to_one_file_by_two_names(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+def test_two_reports_are_not_written_to_one_file_by_two_names(
+    highwater: Run, write_spec: Write, tmp_path: Path
+) -> None:
     (tmp_path / "x").mkdir()
-    result = highwater("check", write_spec(), "--json", tmp_path / "a.json", "--junit", tmp_path / "x" / ".." / "a.json")
+    result = highwater(
+        "check", write_spec(), "--json", tmp_path / "a.json", "--junit", tmp_path / "x" / ".." / "a.json"
+    )
     assert "would write the same file" in explained(result)
 
 
@@ -242,7 +260,9 @@ def test_a_report_is_not_overwritten_by_an_export_of_it(highwater: Run, report: 
     link = tmp_path / "link.html"
     link.symlink_to(report)
     assert "would overwrite" in explained(highwater("trace", report, "--html", link))
-    assert "would write the same file" in explained(highwater("trace", report, "--dot", tmp_path / "x", "--csv", tmp_path / "x"))
+    assert "would write the same file" in explained(
+        highwater("trace", report, "--dot", tmp_path / "x", "--csv", tmp_path / "x")
+    )
 
 
 # --- control characters, and what is no UTF-8
@@ -267,7 +287,9 @@ class Odd:
 
 def test_control_characters_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     show_witness(make_console(), Violation("p", {}, "\x1b[2J\x07", {}, ()))
-    show_state(make_console(), Struct(Cluster, {"requests": Odd()}), attrs.make_class("S", ["requests"])("\x1b]0;x\x07"))
+    show_state(
+        make_console(), Struct(Cluster, {"requests": Odd()}), attrs.make_class("S", ["requests"])("\x1b]0;x\x07")
+    )
     shown = capsys.readouterr().out
     assert "\\u001b[2J\\u0007" in shown
     assert not set(shown) & {"\x1b", "\x07"}
@@ -295,10 +317,12 @@ def somebody_leads(cluster: Cluster) -> bool:
 
 
 def test_a_prospect_of_ones_own_can_be_checked() -> None:
-    result = api.check(api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=QUICK, check=[somebody_leads]))
+    result = api.check(
+        api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=QUICK, check=[somebody_leads])
+    )
     assert result.verdict is Verdict.VIOLATED
     assert result.violation.property == "somebody_leads"
-    assert api.prospect is prospect
+    assert prospect is declarations.prospect
 
 
 @pytest.mark.parametrize(
@@ -312,7 +336,9 @@ def test_a_prospect_of_ones_own_can_be_checked() -> None:
     ],
     ids=range(5),
 )
-def test_an_argument_out_of_range_is_refused_with_its_name(make_spec: Make, options: dict[str, Any], words: str) -> None:
+def test_an_argument_out_of_range_is_refused_with_its_name(
+    make_spec: Make, options: dict[str, Any], words: str
+) -> None:
     with pytest.raises(SpecError) as caught:
         api.check(make_spec(), **options)
     assert str(caught.value) == words
@@ -320,7 +346,7 @@ def test_an_argument_out_of_range_is_refused_with_its_name(make_spec: Make, opti
 
 @pytest.mark.parametrize("keys", [{"model": None}, {"check": [3]}])
 def test_a_claim_of_what_is_no_model_and_no_property_is_refused(keys: dict[str, Any]) -> None:
-    with pytest.raises(SpecError, match="neither a name nor what a name stands for"):
+    with pytest.raises(SpecError, match="neither a name nor an object of that kind"):
         api.claim(**{"model": "reference", "bounds": QUICK, "check": ["weak_isr"], **keys})
 
 
@@ -333,7 +359,9 @@ def test_all_specs_that_can_be_listed_are(highwater: Run, write_spec: Write, tmp
     assert [line.split(":")[1].strip() for line in explained(result).splitlines()] == [str(tmp_path / "a.toml")]
 
 
-def test_damaged_bounds_and_states_are_told_a_line_each_and_by_field(highwater: Run, report: Path, tmp_path: Path) -> None:
+def test_damaged_bounds_and_states_are_told_a_line_each_and_by_field(
+    highwater: Run, report: Path, tmp_path: Path
+) -> None:
     data = json.loads(report.read_text())
     damaged = tmp_path / "damaged.json"
     data["results"][0]["trace"][2]["state"]["quorum"]["isr"] = 3

@@ -83,7 +83,9 @@ def unmet(write_spec: Write) -> list[ClaimResult]:
         ('expect.verdict = "violated"\nexpect.depth = 2', "expect.depth", 15),
     ],
 )
-def test_a_key_is_found_on_the_line_where_its_statement_begins(tmp_path: Path, expect: str, key: str, line: int) -> None:
+def test_a_key_is_found_on_the_line_where_its_statement_begins(
+    tmp_path: Path, expect: str, key: str, line: int
+) -> None:
     assert line_of_key(spec_with(tmp_path, expect), key) == line
 
 
@@ -107,7 +109,9 @@ def test_junit_reports_are_valid(tmp_path: Path, unmet: list[ClaimResult], schem
         schema.validate(str(tmp_path / "junit.xml"))
 
 
-def test_a_junit_report_counts_failures_and_errors_and_tells_the_trace(tmp_path: Path, unmet: list[ClaimResult]) -> None:
+def test_a_junit_report_counts_failures_and_errors_and_tells_the_trace(
+    tmp_path: Path, unmet: list[ClaimResult]
+) -> None:
     junit.write_junit(tmp_path / "junit.xml", unmet)
     suites = ElementTree.parse(tmp_path / "junit.xml").getroot()
     counts = [(int(s.get("tests", 0)), int(s.get("failures", 0)), int(s.get("errors", 0))) for s in suites]
@@ -166,11 +170,16 @@ def test_a_trace_in_sarif_names_the_function_of_each_step() -> None:
     assert "elect_leader" in "".join(source[place["region"]["startLine"] - 1 : place["region"]["startLine"] + 2])
 
 
-def test_files_inside_the_checkout_are_named_relative_to_it(monkeypatch: pytest.MonkeyPatch, unmet: list[ClaimResult]) -> None:
+def test_files_inside_the_checkout_are_named_relative_to_it(
+    monkeypatch: pytest.MonkeyPatch, unmet: list[ClaimResult]
+) -> None:
     path = unmet[2].spec.path
     monkeypatch.setenv("GITHUB_WORKSPACE", str(path.parents[1]))
     log = sarif.sarif([unmet[2]])
-    assert log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "deep/counts.toml"
+    assert (
+        log["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        == "deep/counts.toml"
+    )
     assert github.annotations([unmet[2]])[0].startswith("::error file=deep/counts.toml,line=")
 
 
@@ -193,11 +202,13 @@ def test_the_step_summary_has_a_table_of_claims_and_the_trace(unmet: list[ClaimR
     text = github.summary(unmet)
     assert "## Highwater: 1 of 4 claims met" in text
     assert "| ❌ unmet | a, b: 100% \\<b\\>\\|\\`x\\` |" in text
-    assert "| step | who | action | what changes |" in text
+    assert "| step | actor | action | changes |" in text
     assert text.index("unmet") < text.index("✅")
 
 
-def test_a_step_summary_stays_below_what_github_takes(unmet: list[ClaimResult], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_step_summary_stays_below_what_github_takes(
+    unmet: list[ClaimResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole = github.summary(unmet)
     monkeypatch.setattr(github, "LARGEST_SUMMARY", len(whole.encode()) - 10)
     assert "1 more did not fit" in github.summary(unmet)
@@ -206,7 +217,9 @@ def test_a_step_summary_stays_below_what_github_takes(unmet: list[ClaimResult], 
 # --- from the command line
 
 
-def test_one_run_writes_all_reports(highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_run_writes_all_reports(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     summary = tmp_path / "summary.md"
     summary.write_text("before\n", encoding="utf-8")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
@@ -221,7 +234,9 @@ def test_one_run_writes_all_reports(highwater: Run, write_spec: Write, tmp_path:
     assert ElementTree.parse(files["junit"]).getroot().find("testsuite") is not None
 
 
-def test_outside_of_github_the_missing_summary_is_told(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_github_the_missing_summary_is_told(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
     result = highwater("check", write_spec(), "--github")
     assert result.exit_code == 0
@@ -237,7 +252,12 @@ def test_outside_of_github_the_missing_summary_is_told(highwater: Run, write_spe
     ],
 )
 def test_reports_that_cannot_be_written_are_refused_before_anything_runs(
-    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
+    highwater: Run,
+    write_spec: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    words: str,
 ) -> None:
     path = write_spec()
     monkeypatch.chdir(tmp_path)
@@ -257,14 +277,14 @@ def test_progress_in_a_log_is_plain_lines_even_where_colour_is_forced(monkeypatc
     import io
 
     from explorer.verdict import Progress
-    from highwater.reports import terminal
+    from highwater.reports import progress
 
     monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", -1.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
     log = io.StringIO()
-    console = terminal.make_console(stderr=True)
+    console = progress.make_console(stderr=True)
     console.file = log
-    with terminal.Live(console, "claim") as live:
+    with progress.Live(console, "claim") as live:
         for depth in (1, 2):
             live(Progress(depth, 10, 20, 30, 4, 0.5, 100, True))
     assert [line.split("  ")[0] for line in log.getvalue().splitlines()] == ["claim: depth 1", "claim: depth 2"]

@@ -1,4 +1,6 @@
-"""Claims against outcomes: what is met, what is not, and what could not be told; and models that are wrong in themselves."""
+"""Claims against outcomes: what is met, what is not, and what could not be told; and models that are wrong in
+themselves.
+"""
 
 import inspect
 from collections.abc import Callable
@@ -19,7 +21,8 @@ from model.language.domain import Integers, bound, evolve, within
 
 SPECS = Path(__file__).parents[2] / "specs"
 MET, UNMET, UNDECIDED = Status.MET, Status.UNMET, Status.UNDECIDED
-LARGE = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 3}  # 28 million states, as wide as those of other tests
+# 28 million states, as wide as those of other tests
+LARGE = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 3}
 TWO = ["weak_isr", "strong_isr"]
 HERE = (Engine.LOCAL, Engine.PYTHON)  # the engines that need no cluster
 
@@ -29,12 +32,16 @@ Make = Callable[..., Spec]
 # --- the judge
 
 
-def found(verdict: str, *violations: tuple[str, int], levels: tuple[int, ...] = (1, 4, 10), reason: str = "") -> Outcome:
+def found(
+    verdict: str, *violations: tuple[str, int], levels: tuple[int, ...] = (1, 4, 10), reason: str = ""
+) -> Outcome:
     """An outcome as an exploration might give it."""
     return Outcome(
         verdict=Verdict(verdict),
         reason=reason,
-        violations=tuple(Violation(name, {}, "", {}, (Step(None, None),) * (length + 1)) for name, length in violations),
+        violations=tuple(
+            Violation(name, {}, "", {}, (Step(None, None),) * (length + 1)) for name, length in violations
+        ),
         levels=levels,
         generated=0,
         enabled={},
@@ -71,39 +78,95 @@ TABLE = [
     ("holds though a property is claimed violated", violated(property="weak_isr", trace_length=2), None, HOLDS, UNMET),
     ("violated as claimed", violated(), None, WEAK_AFTER_2, MET),
     ("the claimed property is violated", violated(property="weak_isr"), None, WEAK_AFTER_2, MET),
-    ("the claimed property is violated after the claimed steps", violated(property="weak_isr", trace_length=2), None, WEAK_AFTER_2, MET),
+    (
+        "the claimed property is violated after the claimed steps",
+        violated(property="weak_isr", trace_length=2),
+        None,
+        WEAK_AFTER_2,
+        MET,
+    ),
     ("a shorter trace than claimed", violated(property="weak_isr", trace_length=3), None, WEAK_AFTER_2, UNMET),
     ("a longer trace than claimed", violated(property="weak_isr", trace_length=1), None, WEAK_AFTER_2, UNMET),
     ("a trace though none is needed", violated(trace_length=0), None, WEAK_AFTER_2, UNMET),
-    ("an initial state is a trace of length 0", violated(trace_length=0), None, found("violated", ("weak_isr", 0), levels=(1,)), MET),
+    (
+        "an initial state is a trace of length 0",
+        violated(trace_length=0),
+        None,
+        found("violated", ("weak_isr", 0), levels=(1,)),
+        MET,
+    ),
     ("another property is violated", violated(property="weak_isr"), None, STRONG_AFTER_2, UNMET),
-    ("another property is violated after the claimed steps", violated(property="weak_isr", trace_length=2), None, STRONG_AFTER_2, UNMET),
+    (
+        "another property is violated after the claimed steps",
+        violated(property="weak_isr", trace_length=2),
+        None,
+        STRONG_AFTER_2,
+        UNMET,
+    ),
     ("any property will do, if none is named", violated(trace_length=2), None, STRONG_AFTER_2, MET),
     ("the claimed property is among several", violated(property="strong_isr", trace_length=2), None, BOTH, MET),
-    ("the claimed property is among several, the length is another's", violated(property="strong_isr", trace_length=1), None, BOTH, UNMET),
+    (
+        "the claimed property is among several, the length is another's",
+        violated(property="strong_isr", trace_length=1),
+        None,
+        BOTH,
+        UNMET,
+    ),
     ("the first of several counts, if none is named", violated(trace_length=1), None, BOTH, MET),
     ("a violation with the right counts", violated(distinct_states=15, depth=2), None, WEAK_AFTER_2, MET),
     ("a violation with the wrong count", violated(distinct_states=16), None, WEAK_AFTER_2, UNMET),
-    ("a deadlock as claimed", violated(property="no_deadlock", trace_length=2), None, found("violated", ("no_deadlock", 2)), MET),
+    (
+        "a deadlock as claimed",
+        violated(property="no_deadlock", trace_length=2),
+        None,
+        found("violated", ("no_deadlock", 2)),
+        MET,
+    ),
     *((f"holds, cut by {cut.reason}", {"verdict": "holds"}, None, cut, UNDECIDED) for cut in CUTS),
-    *((f"violated, cut by {cut.reason}", violated(property="weak_isr", trace_length=2), None, cut, UNDECIDED) for cut in CUTS),
+    *(
+        (f"violated, cut by {cut.reason}", violated(property="weak_isr", trace_length=2), None, cut, UNDECIDED)
+        for cut in CUTS
+    ),
     *((f"holds to depth, cut by {cut.reason}", {"verdict": "holds-to-depth"}, 4, cut, UNDECIDED) for cut in CUTS),
-    *((f"with the right counts, cut by {cut.reason}", {"distinct_states": 15, "depth": 2}, None, cut, UNDECIDED) for cut in CUTS),
+    *(
+        (f"with the right counts, cut by {cut.reason}", {"distinct_states": 15, "depth": 2}, None, cut, UNDECIDED)
+        for cut in CUTS
+    ),
     ("holds, cut by a depth that the claim does not have", {"verdict": "holds"}, None, TO_DEPTH_2, UNDECIDED),
     ("violated, cut by a depth that the claim does not have", violated(), None, TO_DEPTH_2, UNDECIDED),
     ("violated, cut by a smaller depth than the claim's", violated(), 3, TO_DEPTH_2, UNDECIDED),
     ("holds to the claimed depth", {"verdict": "holds-to-depth"}, 2, TO_DEPTH_2, MET),
-    ("holds to the claimed depth with the right count", {"verdict": "holds-to-depth", "distinct_states": 15}, 2, TO_DEPTH_2, MET),
-    ("holds to the claimed depth with the wrong count", {"verdict": "holds-to-depth", "distinct_states": 16}, 2, TO_DEPTH_2, UNMET),
+    (
+        "holds to the claimed depth with the right count",
+        {"verdict": "holds-to-depth", "distinct_states": 15},
+        2,
+        TO_DEPTH_2,
+        MET,
+    ),
+    (
+        "holds to the claimed depth with the wrong count",
+        {"verdict": "holds-to-depth", "distinct_states": 16},
+        2,
+        TO_DEPTH_2,
+        UNMET,
+    ),
     ("holds to less than the claimed depth", {"verdict": "holds-to-depth"}, 3, TO_DEPTH_2, UNDECIDED),
     ("holds altogether, which is more than to a depth", {"verdict": "holds-to-depth"}, 9, HOLDS, MET),
-    ("holds altogether, but with the wrong count", {"verdict": "holds-to-depth", "distinct_states": 16}, 9, HOLDS, UNMET),
+    (
+        "holds altogether, but with the wrong count",
+        {"verdict": "holds-to-depth", "distinct_states": 16},
+        9,
+        HOLDS,
+        UNMET,
+    ),
     ("violated within the claimed depth", {"verdict": "holds-to-depth"}, 9, WEAK_AFTER_2, UNMET),
     ("holds to depth 0", {"verdict": "holds-to-depth"}, 0, found("holds-to-depth", levels=(1,), reason="depth 0"), MET),
 ]
 
 
-@pytest.mark.parametrize(("claim", "max_depth", "outcome", "status"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+@pytest.mark.parametrize(
+    ("claim", "max_depth", "outcome", "status"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE]
+)
 def test_a_claim_is_judged_by_what_was_found(
     make_spec: Make, claim: dict[str, Any] | None, max_depth: int | None, outcome: Outcome, status: Status
 ) -> None:
@@ -124,7 +187,10 @@ def only_mismatch(result: Result) -> str:
 
 
 def test_a_mismatch_says_what_was_expected_and_what_came_out(make_spec: Make) -> None:
-    assert only_mismatch(judge_claim(make_spec(expect=violated()), HOLDS)) == "expected a violation, but the verdict is holds"
+    assert (
+        only_mismatch(judge_claim(make_spec(expect=violated()), HOLDS))
+        == "expected a violation, but the verdict is holds"
+    )
     text = only_mismatch(judge_claim(make_spec(check=TWO), WEAK_AFTER_2))
     assert text == "expected the verdict holds, but weak_isr is violated after 2 steps"
     text = only_mismatch(judge_claim(make_spec(check=TWO, expect=violated(property="weak_isr")), STRONG_AFTER_2))
@@ -225,7 +291,10 @@ def test_a_claim_to_a_depth_is_met_where_there_is_nothing_deeper(make_spec: Make
 
 @pytest.mark.parametrize("engine", HERE)
 def test_a_claim_to_depth_0_is_met(make_spec: Make, engine: Engine) -> None:
-    assert check_spec(make_spec(expect={"verdict": "holds-to-depth", "distinct_states": 1}, max_depth=0), engine).status is MET
+    assert (
+        check_spec(make_spec(expect={"verdict": "holds-to-depth", "distinct_states": 1}, max_depth=0), engine).status
+        is MET
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,17 +310,31 @@ def test_a_claim_to_depth_0_is_met(make_spec: Make, engine: Engine) -> None:
     ],
 )
 def test_the_largest_bounds_can_be_explored(make_spec: Make, variant: str, bounds: dict[str, int], name: str) -> None:
-    spec = make_spec(protocol={"variant": variant}, bounds=bounds, check=[name], expect={"verdict": "holds-to-depth"}, max_depth=1)
+    spec = make_spec(
+        protocol={"variant": variant}, bounds=bounds, check=[name], expect={"verdict": "holds-to-depth"}, max_depth=1
+    )
     assert check_spec(spec).status is MET
 
 
 SMALL = [
     *(
-        (variant, {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}, ["weak_isr", "strong_isr", "no_deadlock"])
+        (
+            variant,
+            {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1},
+            ["weak_isr", "strong_isr", "no_deadlock"],
+        )
         for variant in ("truncate-to-high-watermark", "kip-101", "kip-279", "kip-320-first-try", "kip-320")
     ),
-    ("kip-320", {"brokers": 1, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 2}, ["weak_isr", "leader_in_isr"]),
-    ("truncate-to-high-watermark", {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}, ["strong_isr"]),
+    (
+        "kip-320",
+        {"brokers": 1, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 2},
+        ["weak_isr", "leader_in_isr"],
+    ),
+    (
+        "truncate-to-high-watermark",
+        {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2},
+        ["strong_isr"],
+    ),
     ("async-isr", {"brokers": 2, "offset_max": 2, "version_max": 2}, ["valid_high_watermark", "no_deadlock"]),
 ]
 
@@ -265,7 +348,13 @@ def comparable(result: Result) -> dict[str, Any]:
         if field.name not in ("violations", "stored_states", "compiled_paths", "seconds", "memory", "words", "bits")
     }
     told["violations"] = [
-        (found.property, found.arguments, found.witness, found.facts, [(str(step.action), step.state) for step in found.trace])
+        (
+            found.property,
+            found.arguments,
+            found.witness,
+            found.facts,
+            [(str(step.action), step.state) for step in found.trace],
+        )
         for found in outcome.violations
     ]
     return {**told, "status": result.status, "mismatches": result.mismatches}
@@ -273,7 +362,9 @@ def comparable(result: Result) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("variant", "bounds", "check"), SMALL, ids=[f"{row[0]} {'-'.join(row[2])}" for row in SMALL])
 @pytest.mark.parametrize("keep_going", [False, True], ids=["stopping", "keeping going"])
-def test_both_engines_find_the_same(make_spec: Make, variant: str, bounds: dict[str, int], check: list[str], keep_going: bool) -> None:
+def test_both_engines_find_the_same(
+    make_spec: Make, variant: str, bounds: dict[str, int], check: list[str], keep_going: bool
+) -> None:
     spec = make_spec(protocol={"variant": variant}, bounds=bounds, check=check)
     local, python = (check_spec(spec, engine, keep_going=keep_going) for engine in HERE)
     assert comparable(local) == comparable(python)
@@ -285,7 +376,10 @@ def test_keeping_going_finds_every_violated_property(make_spec: Make) -> None:
     keys = {"protocol": {"variant": "kip-101"}, "bounds": bounds, "check": ["leader_in_isr", "strong_isr"]}
     assert [v.property for v in check_spec(make_spec(**keys)).outcome.violations] == ["leader_in_isr"]
     result = check_spec(make_spec(**keys, expect=violated(property="strong_isr", trace_length=11)), keep_going=True)
-    assert [(v.property, v.trace_length) for v in result.outcome.violations] == [("leader_in_isr", 0), ("strong_isr", 11)]
+    assert [(v.property, v.trace_length) for v in result.outcome.violations] == [
+        ("leader_in_isr", 0),
+        ("strong_isr", 11),
+    ]
     assert result.status is MET
 
 
@@ -336,7 +430,9 @@ def counter_spec(monkeypatch: pytest.MonkeyPatch, make_spec: Make) -> Make:
         properties = tuple(part for part in parts if isinstance(part, Invariant)) or (small,)
         definition = Definition(CounterBounds, state, initial, actions, properties=properties)
         monkeypatch.setitem(MODELS, "counter", Model("counter", "counts", CounterProtocol, lambda protocol: definition))
-        return make_spec(**{"model": "counter", "protocol": None, "bounds": {"top": 5}, "check": [properties[0].name], **keys})
+        return make_spec(
+            **{"model": "counter", "protocol": None, "bounds": {"top": 5}, "check": [properties[0].name], **keys}
+        )
 
     return make
 
@@ -345,7 +441,9 @@ def line_with(function: Any, text: str) -> str:
     """File and line of the first line of a function that holds a text."""
     function = getattr(function, "function", function)
     lines, first = inspect.getsourcelines(function)
-    return f"{function.__code__.co_filename}:{first + next(number for number, line in enumerate(lines) if text in line)}"
+    return (
+        f"{function.__code__.co_filename}:{first + next(number for number, line in enumerate(lines) if text in line)}"
+    )
 
 
 def error_of(spec: Spec, engine: Engine = Engine.LOCAL) -> str:
@@ -360,7 +458,9 @@ def test_a_model_of_ones_own_is_explored(counter_spec: Make, engine: Engine) -> 
     spec = counter_spec(expect=violated(property="small", trace_length=3))
     result = check_spec(spec, engine)
     assert result.status is MET
-    kept = check_spec(counter_spec(small, never_negative, check=["small", "never_negative"]), engine, keep_going=True).outcome
+    kept = check_spec(
+        counter_spec(small, never_negative, check=["small", "never_negative"]), engine, keep_going=True
+    ).outcome
     assert (kept.distinct_states, kept.bounds_cut) == (6, {"top": 1})
 
 
@@ -428,7 +528,9 @@ def test_an_action_that_returns_no_state_of_the_model_is_named(counter_spec: Mak
 
 
 @pytest.mark.parametrize("engine", HERE)
-def test_a_witness_that_speaks_of_a_fact_that_it_lacks_is_an_error_of_the_model(counter_spec: Make, engine: Engine) -> None:
+def test_a_witness_that_speaks_of_a_fact_that_it_lacks_is_an_error_of_the_model(
+    counter_spec: Make, engine: Engine
+) -> None:
     @invariant()
     def speechless(state: Counter) -> bool | Witness:
         return state.count < 2 or Witness("the count is {number}", count=state.count)
@@ -449,7 +551,9 @@ def test_initial_states_that_raise_are_named_with_file_and_line(counter_spec: Ma
 
 
 @pytest.mark.parametrize("engine", HERE)
-@pytest.mark.parametrize(("states", "words"), [([], "at least one"), ([Counter(9, 0)], "top"), ([Counter(0, 9)], "outside its domain")])
+@pytest.mark.parametrize(
+    ("states", "words"), [([], "at least one"), ([Counter(9, 0)], "top"), ([Counter(0, 9)], "outside its domain")]
+)
 def test_initial_states_that_are_none_or_outside_are_an_error(
     counter_spec: Make, engine: Engine, states: list[Counter], words: str
 ) -> None:
@@ -467,7 +571,9 @@ def test_a_state_class_without_domains_is_an_error_that_names_the_field(counter_
 
 
 @pytest.mark.parametrize("engine", HERE)
-def test_a_budget_smaller_than_the_number_of_initial_states_leaves_a_claim_undecided(counter_spec: Make, engine: Engine) -> None:
+def test_a_budget_smaller_than_the_number_of_initial_states_leaves_a_claim_undecided(
+    counter_spec: Make, engine: Engine
+) -> None:
     spec = counter_spec(initial=lambda bounds: [Counter(0, other) for other in range(4)])
     result = check_spec(spec, engine, Budget(max_states=2))
     assert (result.status, result.outcome.reason) == (UNDECIDED, "max-states")
@@ -506,7 +612,11 @@ def test_an_action_that_reads_in_varying_order_is_named_with_file_and_line(count
     def restless(state: Counter) -> Counter | None:
         calls.append(1)
         first, second = ("count", "other") if len(calls) // 3 % 2 else ("other", "count")
-        return None if getattr(state, first) == 0 and getattr(state, second) == 5 else evolve(state, other=(state.other + 1) % 4)
+        return (
+            None
+            if getattr(state, first) == 0 and getattr(state, second) == 5
+            else evolve(state, other=(state.other + 1) % 4)
+        )
 
     text = error_of(counter_spec(count_up, restless))
     assert "restless() is not a pure function of the state" in text

@@ -1,9 +1,12 @@
-"""How commands end: with the documented exit codes, whatever happens, and never with a report that looks like success."""
+"""How commands end: with the documented exit codes, whatever happens, and never with a report that looks like
+success.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -60,12 +63,16 @@ def one_line(text: str) -> str:
 def report(highwater: Run, write_spec: Write, tmp_path: Path) -> Path:
     """A report with a trace."""
     path = tmp_path / "report.json"
-    highwater("check", write_spec("violated.toml", check=["leader_in_isr"], expect={"verdict": "violated"}), "--json", path)
+    highwater(
+        "check", write_spec("violated.toml", check=["leader_in_isr"], expect={"verdict": "violated"}), "--json", path
+    )
     return path
 
 
 def failing(message: str, otherwise: Callable[..., Any] | None = None) -> Callable[..., Any]:
-    """A function that raises, and stands in a file of Highwater's own; of specs named `first` it does what it should, if that is given."""
+    """A function that raises, and stands in a file of Highwater's own; of specs named `first` it does what it should,
+    if that is given.
+    """
     code = (
         "def fail(*arguments, **options):\n"
         "    if otherwise and arguments[0].name == 'first': return otherwise(*arguments, **options)\n"
@@ -110,11 +117,51 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
     assert kept.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_a_counterexample_that_plain_python_does_not_replay_exits_70(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for module in ("explorer.search.counterexamples", "explorer.analysis.simulate"):
+        monkeypatch.setattr(f"{module}.successor", lambda action, state, domain: None)
+    bounds = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2}
+    protocol = {"variant": "truncate-to-high-watermark"}
+    spec = write_spec(protocol=protocol, bounds=bounds, check=["strong_isr"], expect={"verdict": "violated"})
+    result = highwater(command, spec, may_fail=True)
+    assert (result.exit_code, result.stdout) == (70, "")
+    first, *_, last = result.stderr.splitlines()
+    assert first.startswith("highwater: a counterexample was found that plain Python does not replay: ")
+    assert "of Highwater: please report it with the model" in last
+
+
+def within_address_space(size: int, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    return run(*arguments, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)))
+
+
+def test_too_little_address_space_to_load_anything_is_told_in_one_line(write_spec: Write) -> None:
+    ended = within_address_space(100 << 20, "check", write_spec())
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert one_line(ended.stderr) == "highwater: needs 256 MiB of address space; `ulimit -v` allows 100 MiB"
+
+
+@pytest.mark.parametrize("size", [260, 280, 300, 330, 400, 500])
+def test_little_address_space_is_enough_or_ends_with_one_line(write_spec: Write, size: int) -> None:
+    ended = within_address_space(size << 20, "check", write_spec())
+    assert ended.returncode in (0, 3)
+    assert "Traceback" not in ended.stderr
+    assert ended.returncode == 0 or "out of memory" in (ended.stdout or one_line(ended.stderr))
+
+
+def test_a_gibibyte_of_address_space_is_enough_for_a_small_search(write_spec: Write) -> None:
+    assert within_address_space(1 << 30, "check", write_spec()).returncode == 0
+
+
 def test_every_command_is_among_those_that_were_made_to_fail() -> None:
     assert set(main.commands) == set(COMMANDS)
 
 
-def test_a_traceback_that_cannot_be_kept_is_shown(write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_traceback_that_cannot_be_kept_is_shown(
+    write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr("highwater.cli.run.check_spec", failing("a fault"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
     result = CliRunner().invoke(main, ["check", str(write_spec())])
@@ -138,7 +185,12 @@ def test_what_came_out_before_an_internal_error_is_written_and_not_called_comple
 
 
 def reports_in(folder: Path) -> dict[str, Path]:
-    return {"json": folder / "out.json", "junit": folder / "out.xml", "sarif": folder / "out.sarif", "html": folder / "pages"}
+    return {
+        "json": folder / "out.json",
+        "junit": folder / "out.xml",
+        "sarif": folder / "out.sarif",
+        "html": folder / "pages",
+    }
 
 
 def options_of(files: dict[str, Path]) -> list[Any]:
@@ -168,7 +220,8 @@ def test_a_killed_run_leaves_reports_that_no_step_takes_for_success(write_spec: 
     process = subprocess.Popen(command, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         deadline = time.monotonic() + PATIENCE
-        while not (files["html"] / "index.html").exists() or not (files["html"] / "index.html").stat().st_size:  # the last one written
+        # the last one written
+        while not (files["html"] / "index.html").exists() or not (files["html"] / "index.html").stat().st_size:
             assert time.monotonic() < deadline
             assert process.poll() is None
             time.sleep(0.01)
@@ -178,7 +231,9 @@ def test_a_killed_run_leaves_reports_that_no_step_takes_for_success(write_spec: 
     refuse_green(files, results=0, why="the run has begun and has not ended; it is still going on, or was killed")
 
 
-def test_an_interrupted_run_is_not_complete(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_interrupted_run_is_not_complete(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     def interrupt(*arguments: Any, **options: Any) -> None:
         raise KeyboardInterrupt
 
@@ -190,7 +245,9 @@ def test_an_interrupted_run_is_not_complete(highwater: Run, write_spec: Write, m
     refuse_green(files, results=0, why="the run was interrupted")
 
 
-def test_the_step_summary_of_an_incomplete_run_says_so(write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_step_summary_of_an_incomplete_run_says_so(
+    write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     summary = tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
     met = check_spec(load_spec(write_spec()), budget=Budget())
@@ -209,7 +266,13 @@ def test_a_run_that_ended_is_complete(highwater: Run, write_spec: Write, tmp_pat
 
 # --- models that end the process
 
-WAYS_OUT = ["os._exit(0)", "sys.exit(0)", "os.execv('/bin/true', ['true'])", "os.execvp('true', ['true'])", "posix_exit(0)"]
+WAYS_OUT = [
+    "os._exit(0)",
+    "sys.exit(0)",
+    "os.execv('/bin/true', ['true'])",
+    "os.execvp('true', ['true'])",
+    "posix_exit(0)",
+]
 PLACES = {
     "an action": "    token = world.granted + 1",
     "a property": "    return world.last",
@@ -231,7 +294,9 @@ def test_a_model_that_ends_the_process_is_no_success(tmp_path: Path, place: str,
     text = text.replace("from __future__ import annotations\n", imports, 1).replace(line, f"{indent}{way}\n{line}", 1)
     model.write_text(text, encoding="utf-8")
     sarif = tmp_path / "out.sarif"
-    ran = run("check", tmp_path / "specs" / "fencing_keeps_late_writers_out.toml", "--model-path", tmp_path, "--sarif", sarif)
+    ran = run(
+        "check", tmp_path / "specs" / "fencing_keeps_late_writers_out.toml", "--model-path", tmp_path, "--sarif", sarif
+    )
     assert ran.returncode == 2, ran.stdout
     assert "SystemExit" in ran.stderr
     assert f"{model}:" in ran.stderr
@@ -246,7 +311,9 @@ def test_a_converter_that_exits_is_no_success(tmp_path: Path) -> None:
     model = tmp_path / "lock_service.py"
     text = model.read_text(encoding="utf-8")
     assert "class Bounds:" in text
-    text = text.replace("class Bounds:", "class Bounds:\n    def __attrs_post_init__(self):\n        raise SystemExit(0)\n", 1)
+    text = text.replace(
+        "class Bounds:", "class Bounds:\n    def __attrs_post_init__(self):\n        raise SystemExit(0)\n", 1
+    )
     model.write_text(text, encoding="utf-8")
     ran = run("check", tmp_path / "specs", "--model-path", tmp_path)
     assert ran.returncode == 2, ran.stdout + ran.stderr
@@ -278,7 +345,9 @@ def test_a_claim_under_pytest_whose_model_ends_the_process_fails(pytester: pytes
 # --- nobody reads
 
 
-@pytest.mark.parametrize("arguments", [["check", "SPEC"], ["list", "models"], ["--help"], ["check", "--help"], ["--version"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["check", "SPEC"], ["list", "models"], ["--help"], ["check", "--help"], ["--version"]], ids=" ".join
+)
 def test_without_a_reader_commands_end_as_sigpipe_does(write_spec: Write, arguments: list[str]) -> None:
     path = write_spec()
     read, write = os.pipe()
@@ -291,25 +360,33 @@ def test_without_a_reader_commands_end_as_sigpipe_does(write_spec: Write, argume
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("arguments", [["check", "SPEC"], ["list", "models"], ["--help"], ["check", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments", [["check", "SPEC"], ["list", "models"], ["--help"], ["check", "--help"]], ids=" ".join
+)
 def test_a_full_disk_under_standard_output_is_told(write_spec: Write, arguments: list[str], unbuffered: str) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full")
     with open("/dev/full", "w") as full:
         ran = run(
-            *(write_spec() if word == "SPEC" else word for word in arguments), stdout=full, env=environment(PYTHONUNBUFFERED=unbuffered)
+            *(write_spec() if word == "SPEC" else word for word in arguments),
+            stdout=full,
+            env=environment(PYTHONUNBUFFERED=unbuffered),
         )
     assert ran.returncode == 2
     assert one_line(ran.stderr) == "highwater: standard output cannot be written: No space left on device"
 
 
 @pytest.mark.parametrize(("keys", "code"), [({}, 0), ({"check": ["leader_in_isr"]}, 1), ({"bounds": {}}, 2)])
-def test_standard_error_that_cannot_be_written_changes_no_exit_code(write_spec: Write, keys: dict[str, Any], code: int) -> None:
+def test_standard_error_that_cannot_be_written_changes_no_exit_code(
+    write_spec: Write, keys: dict[str, Any], code: int
+) -> None:
     if not os.path.exists("/dev/full"):
         pytest.skip("there is no /dev/full")
     command = [sys.executable, "-m", "highwater", "check", str(write_spec(**keys))]
     with open("/dev/full", "w") as full:
-        ran = subprocess.run(command, env=environment(), stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE, check=False)
+        ran = subprocess.run(
+            command, env=environment(), stdout=subprocess.PIPE, stderr=full, timeout=PATIENCE, check=False
+        )
     assert ran.returncode == code
 
 
@@ -340,15 +417,19 @@ def test_an_interrupt_while_the_program_is_loaded_exits_130(write_spec: Write, t
 
 @pytest.mark.parametrize("name", ["model", "invariants", "explorer", "spark"])
 @pytest.mark.parametrize("arguments", [["check", "SPEC"], ["list", "models"], ["init", "new"]], ids=" ".join)
-def test_a_file_that_hides_a_package_is_named(write_spec: Write, tmp_path: Path, name: str, arguments: list[str]) -> None:
+def test_a_file_that_hides_a_package_is_named(
+    write_spec: Write, tmp_path: Path, name: str, arguments: list[str]
+) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / f"{name}.py").write_text("", encoding="utf-8")
-    ran = run(*(write_spec() if word == "SPEC" else word for word in arguments), cwd=folder)  # python -m searches the current folder
+    # python -m searches the current folder
+    ran = run(*(write_spec() if word == "SPEC" else word for word in arguments), cwd=folder)
     assert (ran.returncode, ran.stdout) == (2, "")
     line = one_line(ran.stderr)
     assert line.startswith(
-        f"highwater: {folder / name}.py: has the name of Highwater's own package {name}, and Python finds it first; rename it"
+        f"highwater: {folder / name}.py: has the name of Highwater's own package {name}, and Python finds it first; "
+        "rename it"
     )
 
 
@@ -361,7 +442,9 @@ def test_from_python_a_file_that_hides_a_package_is_named(tmp_path: Path) -> Non
     (tmp_path / "explorer.py").write_text("", encoding="utf-8")
     command = [sys.executable, "-c", "import highwater; highwater.check"]
     ran = subprocess.run(command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False)
-    assert f"{tmp_path / 'explorer'}.py: has the name of Highwater's own package explorer" in ran.stderr.splitlines()[-1]
+    assert (
+        f"{tmp_path / 'explorer'}.py: has the name of Highwater's own package explorer" in ran.stderr.splitlines()[-1]
+    )
 
 
 CLAIM = """
@@ -378,7 +461,9 @@ def test_under_pytest_a_file_that_hides_a_package_is_named(pytester: pytest.Pyte
     folder = pytester.mkdir("tests")
     (folder / f"{name}.py").write_text("WHAT = 1\n", encoding="utf-8")
     (folder / "claim.toml").write_text(CLAIM, encoding="utf-8")
-    (folder / "test_mine.py").write_text(f"from {name} import WHAT\n\ndef test_what(): assert WHAT == 1\n", encoding="utf-8")
+    (folder / "test_mine.py").write_text(
+        f"from {name} import WHAT\n\ndef test_what(): assert WHAT == 1\n", encoding="utf-8"
+    )
     (folder / "test_other.py").write_text(
         "def test_other(checker): checker.check('weak_isr', model='reference', bounds={})\n", encoding="utf-8"
     )

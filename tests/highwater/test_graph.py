@@ -10,9 +10,9 @@ import networkx
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.analysis import graph
-from highwater.reports import terminal
+from highwater import api
+from highwater.reports import progress
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
@@ -35,7 +35,7 @@ def test_the_graph_of_a_spec_is_told_and_written(highwater: Run, write_spec: Wri
 def test_a_large_graph_is_refused_politely(highwater: Run, write_spec: Write) -> None:
     result = highwater("graph", write_spec(), "--max-states", 100)
     assert (result.exit_code, result.stdout) == (3, "")
-    assert "more than 100 states; nobody can look at a graph of that size" in result.stderr
+    assert "more than 100 states; such a graph is too large to look at" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,12 @@ def test_a_large_graph_is_refused_politely(highwater: Run, write_spec: Write) ->
     ],
 )
 def test_files_that_cannot_be_written_are_refused(
-    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], words: str
+    highwater: Run,
+    write_spec: Write,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    words: str,
 ) -> None:
     path = write_spec()
     monkeypatch.chdir(tmp_path)
@@ -56,7 +61,9 @@ def test_files_that_cannot_be_written_are_refused(
     assert words in result.stderr
 
 
-def test_an_interrupt_has_an_exit_code_of_its_own(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_has_an_exit_code_of_its_own(
+    highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*arguments: object) -> None:
         raise KeyboardInterrupt
 
@@ -66,7 +73,7 @@ def test_an_interrupt_has_an_exit_code_of_its_own(highwater: Run, write_spec: Wr
 
 
 def test_what_takes_long_says_how_far_it_is(highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", -1.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
     spec = write_spec(expect={"verdict": "violated"}, protocol={"variant": "truncate-to-high-watermark"}, bounds=LARGER)
     assert "quick: 277 states, 0 to go on from\n" in highwater("graph", write_spec("quick.toml")).stderr
     assert "claim: depth 3  frontier " in highwater("check", spec, "--engine", "python").stderr

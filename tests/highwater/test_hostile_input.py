@@ -10,16 +10,23 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.verdict import Progress
-from highwater import SpecError
+from highwater import SpecError, api
 from highwater.claims.positions import line_of_key
 from highwater.limits import LARGEST_SPEC
-from highwater.reports.terminal import time_left
+from highwater.reports.progress import time_left
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]
-COMMANDS = [("check",), ("list", "specs"), ("trace",), ("simulate",), ("graph",), ("mutate",), ("check", "--engine", "python")]
+COMMANDS = [
+    ("check",),
+    ("list", "specs"),
+    ("trace",),
+    ("simulate",),
+    ("graph",),
+    ("mutate",),
+    ("check", "--engine", "python"),
+]
 
 
 def refused(result: Result, words: str, most: int = 400) -> None:
@@ -56,7 +63,9 @@ def test_a_spec_of_half_a_million_keys_is_refused(highwater: Run, tmp_path: Path
 
 def test_of_very_many_problems_some_are_told(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
     path = write_spec()
-    path.write_text(path.read_text(encoding="utf-8") + "".join(f"key{number} = 1\n" for number in range(60_000)), encoding="utf-8")
+    path.write_text(
+        path.read_text(encoding="utf-8") + "".join(f"key{number} = 1\n" for number in range(60_000)), encoding="utf-8"
+    )
     result = highwater("check", path)
     assert result.exit_code == 2
     assert len(result.stderr.splitlines()) == 50
@@ -64,9 +73,18 @@ def test_of_very_many_problems_some_are_told(highwater: Run, write_spec: Write, 
 
 
 def test_a_report_of_very_many_keys_is_refused(highwater: Run, tmp_path: Path) -> None:
-    entry = {"name": "x", "model": "reference", "protocol": {f"key{n}": 1 for n in range(100_000)}, "bounds": {}, "check": ["weak_isr"]}
+    entry = {
+        "name": "x",
+        "model": "reference",
+        "protocol": {f"key{n}": 1 for n in range(100_000)},
+        "bounds": {},
+        "check": ["weak_isr"],
+    }
     path = tmp_path / "report.json"
-    path.write_text(json.dumps({"format": "highwater-results", "version": 1, "results": [{**entry, "trace": [{}]}]}), encoding="utf-8")
+    path.write_text(
+        json.dumps({"format": "highwater-results", "version": 1, "results": [{**entry, "trace": [{}]}]}),
+        encoding="utf-8",
+    )
     result = highwater("trace", path)
     assert (result.exit_code, len(result.stderr.splitlines())) == (2, 50)
 
@@ -95,16 +113,27 @@ def test_a_time_that_does_not_pass_is_refused(highwater: Run, write_spec: Write,
     refused(highwater("simulate", write_spec(), "--seconds", seconds), "--seconds")
 
 
-NUMBERS = {"6000 digits": "9" * 6_000, "4000 digits": "9" * 4_000, "6000 hexadecimal digits": "0x" + "f" * 6_000, "64 bits": str(2**63)}
+NUMBERS = {
+    "6000 digits": "9" * 6_000,
+    "4000 digits": "9" * 4_000,
+    "6000 hexadecimal digits": "0x" + "f" * 6_000,
+    "64 bits": str(2**63),
+}
 
 
 @pytest.mark.parametrize("number", NUMBERS)
 @pytest.mark.parametrize(
     "line", ["max_depth = N", "expect = { distinct_states = N }", "expect = { depth = N }", "bounds = { brokers = N }"]
 )
-def test_a_number_of_a_spec_that_fits_nowhere_is_refused(highwater: Run, tmp_path: Path, number: str, line: str) -> None:
+def test_a_number_of_a_spec_that_fits_nowhere_is_refused(
+    highwater: Run, tmp_path: Path, number: str, line: str
+) -> None:
     path = tmp_path / "claim.toml"
-    bounds = "" if "bounds" in line else "bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1 }\n"
+    bounds = (
+        ""
+        if "bounds" in line
+        else "bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 1 }\n"
+    )
     text = f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\ncheck = ["weak_isr"]\n{bounds}{line}\n'
     path.write_text(text.replace("N", NUMBERS[number]), encoding="utf-8")
     result = highwater("check", path)
@@ -116,7 +145,8 @@ def test_a_number_of_a_spec_that_fits_nowhere_is_refused(highwater: Run, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "arguments", [("check", ""), ("trace", ""), ("init", ""), ("check", "SPEC", "--json", ""), ("check", "SPEC", "--html", "")]
+    "arguments",
+    [("check", ""), ("trace", ""), ("init", ""), ("check", "SPEC", "--json", ""), ("check", "SPEC", "--html", "")],
 )
 def test_an_empty_name_is_refused(highwater: Run, write_spec: Write, arguments: tuple[str, ...]) -> None:
     path = str(write_spec())
@@ -126,8 +156,13 @@ def test_an_empty_name_is_refused(highwater: Run, write_spec: Write, arguments: 
 # --- a byte order mark, as Windows writes it
 
 
-def test_a_spec_and_a_report_may_begin_with_a_byte_order_mark(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
-    path, report = write_spec(check=["leader_in_isr"], expect={"verdict": "violated", "distinct_states": 7}), tmp_path / "report.json"
+def test_a_spec_and_a_report_may_begin_with_a_byte_order_mark(
+    highwater: Run, write_spec: Write, tmp_path: Path
+) -> None:
+    path, report = (
+        write_spec(check=["leader_in_isr"], expect={"verdict": "violated", "distinct_states": 7}),
+        tmp_path / "report.json",
+    )
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
     assert highwater("check", path, "--json", report).exit_code == 1
     assert line_of_key(path, "expect.verdict") == 5
@@ -156,7 +191,24 @@ def test_where_levels_shrink_the_rest_is_told_as_a_range() -> None:
 
 def test_the_rest_lies_in_the_range_that_is_told() -> None:
     """Of levels that shrink as those of models do, ever faster."""
-    sizes = [1_000_000, 900_000, 729_000, 531_441, 348_678, 205_891, 109_418, 52_334, 22_528, 8_728, 3_043, 955, 270, 68, 16, 3]
+    sizes = [
+        1_000_000,
+        900_000,
+        729_000,
+        531_441,
+        348_678,
+        205_891,
+        109_418,
+        52_334,
+        22_528,
+        8_728,
+        3_043,
+        955,
+        270,
+        68,
+        16,
+        3,
+    ]
     for begun in range(3, 12):
         known, rest = sizes[:begun], sum(sizes[begun:])
         least, most = time_left(known, progress(1_000_000, 1_000.0)).replace(" left", "").split(" to ")

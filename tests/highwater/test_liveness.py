@@ -18,7 +18,7 @@ from highwater.reports.replaying import replay
 from highwater.reports.results import entry_of, report, write_json
 from highwater.reports.terminal import plain_text
 from highwater.viewer.exports import EXPORTS
-from highwater.viewer.index import story_of
+from highwater.viewer.index import counterexample_in
 from highwater.viewer.pages import trace_page
 
 SPECS = Path(__file__).parents[2] / "specs" / "partition" / "liveness"
@@ -60,22 +60,24 @@ def test_a_lasso_replays(lasso: dict[str, Any]) -> None:
         ({"witness": "it is slow"}, "witness: should be"),
     ],
 )
-def test_a_lasso_that_is_not_what_it_says_is_refused(lasso: dict[str, Any], change: dict[str, Any], refused: str) -> None:
+def test_a_lasso_that_is_not_what_it_says_is_refused(
+    lasso: dict[str, Any], change: dict[str, Any], refused: str
+) -> None:
     with pytest.raises(ReportError, match=re.escape(refused)):
         replay({**lasso, **change})
 
 
 def test_the_property_is_false_from_where_it_waits_for_ever(lasso: dict[str, Any]) -> None:
     """The follower learns at step 9 whom it follows; but the leader was ahead of it before, and stays so."""
-    story = story_of(lasso)
-    false = [scene.number for scene in story.scenes if "followers_reach_the_log_end" in scene.violated]
+    trace = counterexample_in(lasso)
+    false = [step.number for step in trace.steps if "followers_reach_the_log_end" in step.violated]
     assert false == list(range(false[0], 12))
-    assert [scene.number for scene in story.scenes if story.repeats(scene)] == [10, 11]
-    assert not any("followers_reach_the_log_end" in scene.unjudged for scene in story.scenes)
+    assert [step.number for step in trace.steps if trace.repeats(step)] == [10, 11]
+    assert not any("followers_reach_the_log_end" in step.unjudged for step in trace.steps)
 
 
 def test_a_page_draws_the_way_back(lasso: dict[str, Any], end: dict[str, Any]) -> None:
-    page, other = trace_page(story_of(lasso)), trace_page(story_of(end))
+    page, other = trace_page(counterexample_in(lasso)), trace_page(counterexample_in(end))
     assert '"back_to": 9' in page
     assert '<a href="#step=10">step 10 again</a>, and so on for ever' in page
     assert page.count("is on the cycle") == 2
@@ -84,13 +86,18 @@ def test_a_page_draws_the_way_back(lasso: dict[str, Any], end: dict[str, Any]) -
 
 
 def test_exports_have_the_cycle(lasso: dict[str, Any], end: dict[str, Any]) -> None:
-    story = story_of(lasso)
-    assert json.loads(EXPORTS["itf"](story))["loop"] == 9
-    assert json.loads(EXPORTS["itf"](story_of(end)))["loop"] == 6
-    mermaid = EXPORTS["mermaid"](story)
-    assert mermaid.index("    loop for ever\n") < mermaid.index("10 fetch") < mermaid.index("11 receive") < mermaid.index("    end\n")
-    assert 's11 -> s10 [color=red, style=bold, label="for ever"' in EXPORTS["dot"](story)
-    assert [line.endswith(",for ever") for line in EXPORTS["csv"](story).splitlines()].count(True) == 2
+    trace = counterexample_in(lasso)
+    assert json.loads(EXPORTS["itf"](trace))["loop"] == 9
+    assert json.loads(EXPORTS["itf"](counterexample_in(end)))["loop"] == 6
+    mermaid = EXPORTS["mermaid"](trace)
+    assert (
+        mermaid.index("    loop for ever\n")
+        < mermaid.index("10 fetch")
+        < mermaid.index("11 receive")
+        < mermaid.index("    end\n")
+    )
+    assert 's11 -> s10 [color=red, style=bold, label="for ever"' in EXPORTS["dot"](trace)
+    assert [line.endswith(",for ever") for line in EXPORTS["csv"](trace).splitlines()].count(True) == 2
 
 
 def test_the_terminal_says_how_it_goes_on(lasso: dict[str, Any], tmp_path: Path) -> None:
@@ -110,7 +117,9 @@ def test_another_protocol_is_compared_step_by_step_and_not_judged(lasso: dict[st
     arguments = ["trace", str(tmp_path / "report.json"), "--against", "protocol.epoch_cache_clean_at_end=true"]
     compared = CliRunner().invoke(main, arguments)
     assert compared.exit_code == 0
-    assert "followers_reach_the_log_end was not judged: it needs the graph of all states" in compared.output.replace("\n", " ")
+    assert "followers_reach_the_log_end was not judged: it needs the graph of all states" in compared.output.replace(
+        "\n", " "
+    )
 
 
 def test_liveness_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
@@ -124,4 +133,4 @@ def test_liveness_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
 def test_a_search_to_a_depth_says_that_it_did_not_judge_liveness() -> None:
     ran = CliRunner().invoke(main, ["check", str(SPECS / f"{ENDLESS}.toml"), "--max-depth", "3"])
     assert ran.exit_code == 3
-    assert "not judged, as not every state is known: followers_reach_the_log_end" in ran.stdout
+    assert "not judged, because not every state is known: followers_reach_the_log_end" in ran.stdout

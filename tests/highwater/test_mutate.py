@@ -11,9 +11,8 @@ import attrs
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.verdict import Budget
-from highwater import SpecError
+from highwater import SpecError, Verdict, api
 from highwater.claims.mutation import Fate, Mutation, mutate
 from model.language.declarations import action, invariant
 from model.language.definition import Definition, Model, NoToggles
@@ -102,14 +101,26 @@ def test_another_property_may_defend_a_rule() -> None:
 
 
 def test_what_is_declared_must_be_so() -> None:
-    found = {each.key: each.ok for each in fates(mutate={"undefended": ["ignored=true", "even=false", "stops=false", "speed=fast"]})}
-    assert found == {"stops=false": False, "ignored=true": True, "even=false": True, "speed=fast": True, "speed=wild": True}
+    found = {
+        each.key: each.ok
+        for each in fates(mutate={"undefended": ["ignored=true", "even=false", "stops=false", "speed=fast"]})
+    }
+    assert found == {
+        "stops=false": False,
+        "ignored=true": True,
+        "even=false": True,
+        "speed=fast": True,
+        "speed=wild": True,
+    }
 
 
 @pytest.mark.parametrize(
     ("keys", "words"),
     [
-        ({"mutate": {"undefended": ["sped=fast"]}}, "is no mutation of this protocol; allowed are stops=false, ignored=true"),
+        (
+            {"mutate": {"undefended": ["sped=fast"]}},
+            "is no mutation of this protocol; allowed are stops=false, ignored=true",
+        ),
         ({"protocol": {"stops": False}, "expect": {"verdict": "violated"}}, "its verdict is violated"),
         ({"mutate": {"undefined": []}}, "mutate.undefined: unknown key"),
     ],
@@ -162,13 +173,19 @@ def test_a_mutation_whose_search_fails_is_unknown_and_one_that_the_model_does_no
 
 
 def test_a_search_that_ran_out_is_unknown() -> None:
-    spec = api.claim(model="reference", protocol={"variant": "kip-320"}, check=["weak_isr"],
-                     bounds={"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1})  # fmt: skip
+    spec = api.claim(
+        model="reference",
+        protocol={"variant": "kip-320"},
+        check=["weak_isr"],
+        bounds={"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1},
+    )
     _, found = mutate(spec, Budget(max_states=480), workers=1)
     assert Fate.UNKNOWN in {each.fate for each in found}
 
 
-def test_the_command_prints_a_table_and_exits_by_what_is_declared(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+def test_the_command_prints_a_table_and_exits_by_what_is_declared(
+    highwater: Run, write_spec: Write, tmp_path: Path
+) -> None:
     bounds = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 1}
     report = tmp_path / "mutations.json"
     result = highwater("mutate", write_spec(bounds=bounds), "--json", report)
@@ -183,10 +200,15 @@ def test_the_command_prints_a_table_and_exits_by_what_is_declared(highwater: Run
     assert highwater("mutate", declaring).exit_code == 0
     assert highwater("check", declaring).exit_code == 0
     assert highwater("mutate", declaring, "--every-property").exit_code == 0
-    stale = highwater("mutate", write_spec(bounds=bounds, mutate={"undefended": [*declared, "variant=truncate-to-high-watermark"]}))
+    stale = highwater(
+        "mutate", write_spec(bounds=bounds, mutate={"undefended": [*declared, "variant=truncate-to-high-watermark"]})
+    )
     assert stale.exit_code == 1
     assert '"variant=truncate-to-high-watermark" is declared undefended, but is caught' in stale.stdout
-    assert highwater("mutate", write_spec(bounds=bounds, mutate={"undefended": declared}), "--max-states", 480).exit_code == 3
+    assert (
+        highwater("mutate", write_spec(bounds=bounds, mutate={"undefended": declared}), "--max-states", 480).exit_code
+        == 3
+    )
 
 
 def test_no_rule_is_switched_off_in_a_spec_that_may_not_hold(highwater: Run, write_spec: Write) -> None:
@@ -204,18 +226,21 @@ def test_a_spec_that_does_not_hold_is_refused(highwater: Run, write_spec: Write)
 def test_an_interrupt_ends_it_with_what_was_found(
     highwater: Run, write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from highwater.claims import mutation as module
+    from highwater.claims import mutation
 
-    real, report, calls = module.check_spec, tmp_path / "mutations.json", []
+    real, report, calls = mutation.check_spec, tmp_path / "mutations.json", []
 
     def interrupted(*arguments: object, **options: object) -> object:
         result = real(*arguments, **options)
         calls.append(result)
         if len(calls) < 3:
             return result
-        return attrs.evolve(result, outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=api.Verdict.UNKNOWN, violations=()))
+        return attrs.evolve(
+            result,
+            outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=Verdict.UNKNOWN, violations=()),
+        )
 
-    monkeypatch.setattr(module, "check_spec", interrupted)
+    monkeypatch.setattr(mutation, "check_spec", interrupted)
     result = highwater("mutate", write_spec(), "--json", report)
     assert (result.exit_code, result.stderr) == (130, "interrupted\n")
     assert "1 of 1 mutations caught; 4 not tried" in result.stdout

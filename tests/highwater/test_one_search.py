@@ -1,4 +1,6 @@
-"""A checkpoint belongs to one search: after any change, going on from it is refused, and the refusal names what has changed."""
+"""A checkpoint belongs to one search: after any change, going on from it is refused, and the refusal names what has
+changed.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from explorer.search.durable import CheckpointError
 from explorer.search.fingerprint import Fingerprint, described, differences, fingerprint
 from explorer.system import System
 from explorer.verdict import Budget
-from highwater.claims import own as model_path
+from highwater.claims import own
 from highwater.claims.resolving import build_system, resolve_model, toggles_of
 from highwater.claims.spec import load_spec
 from highwater.claims.tables import Wrong
@@ -35,7 +37,13 @@ Run = Callable[..., Result]
 ROOT = Path(__file__).parents[2]
 FAMILIES = ("partition", "controller", "reference")
 SIZES = {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2, "offset_max": 2, "version_max": 2}
-SIZES |= {"replication_factor": 2, "partition_epoch_max": 3, "controllers": 1, "controller_epoch_max": 2, "target_size": 2}
+SIZES |= {
+    "replication_factor": 2,
+    "partition_epoch_max": 3,
+    "controllers": 1,
+    "controller_epoch_max": 2,
+    "target_size": 2,
+}
 OPTIONS = {"check_deadlock": False, "keep_going": False}
 
 
@@ -49,7 +57,9 @@ def toggles(model: str) -> dict[str, Any]:
 
 def sizes(model: str) -> dict[str, int]:
     known = MODELS[model]
-    bounds = known.define(list(known.presets.values())[-1] if known.presets else known.protocol(**_first(known.protocol))).bounds
+    bounds = known.define(
+        list(known.presets.values())[-1] if known.presets else known.protocol(**_first(known.protocol))
+    ).bounds
     return {field.name: SIZES.get(field.name, field.default) for field in attrs.fields(bounds)}
 
 
@@ -79,7 +89,9 @@ def model(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def refusal(model: str, tmp_path: Path) -> Callable[[System], str]:
     """What is said of going on with another system from a checkpoint of the model."""
-    breadth_first.explore(system_of(model, toggles(model), sizes(model)), Budget(max_depth=0), checkpoint=tmp_path, symmetry=False)
+    breadth_first.explore(
+        system_of(model, toggles(model), sizes(model)), Budget(max_depth=0), checkpoint=tmp_path, symmetry=False
+    )
 
     def refuse(system: System) -> str:
         with pytest.raises(CheckpointError, match="is a checkpoint of another search: ") as refused:
@@ -155,7 +167,9 @@ def test_every_module_that_a_model_loads_is_part_of_a_search(
         assert refusal(system) == f"the module {name} differs"
 
 
-def test_the_engine_is_part_of_a_search(model: str, refusal: Callable[[System], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_engine_is_part_of_a_search(
+    model: str, refusal: Callable[[System], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     system, read = system_of(model, toggles(model), sizes(model)), Path.read_bytes
     monkeypatch.setattr(Path, "read_bytes", lambda path: read(path) + (b"#" if path.name == "walks.py" else b""))
     assert refusal(system) == "the code of Highwater differs"
@@ -214,7 +228,7 @@ SPEC = 'model = "counter:COUNTER"\nbounds = { most = 60 }\ncheck = ["small"]\n'
 
 
 @pytest.fixture
-def own(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     for name, text in {**FILES, "claim.toml": SPEC}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
@@ -229,42 +243,45 @@ def check(folder: Path, *options: Any, **environment: str) -> subprocess.Complet
 
 
 @pytest.fixture
-def forget(own: Path) -> Iterator[None]:
+def forget(folder: Path) -> Iterator[None]:
     """Forget the modules from there."""
     path = list(sys.path)
     yield
     for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(str(own)):
+        if (getattr(module, "__file__", None) or "").startswith(str(folder)):
             del sys.modules[name]
     sys.path[:] = path
 
 
 @pytest.mark.usefixtures("forget")
-def test_every_module_beside_a_model_of_ones_own_is_part_of_its_search(own: Path) -> None:
+def test_every_module_beside_a_model_of_ones_own_is_part_of_its_search(folder: Path) -> None:
     """Also those that only other modules import, and those that only a function imports."""
-    model_path.search([own])
-    system = load_spec(own / "claim.toml").system()
+    own.search([folder])
+    system = load_spec(folder / "claim.toml").system()
     before = prints_of(system)
     for name, text in FILES.items():
-        (own / name).write_text(text + "# changed\n", encoding="utf-8")
+        (folder / name).write_text(text + "# changed\n", encoding="utf-8")
         module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        assert differences(before, prints_of(system)) == ([] if module == "unused" else [f"the module {module} differs"])
-        (own / name).write_text(text, encoding="utf-8")
+        assert differences(before, prints_of(system)) == (
+            [] if module == "unused" else [f"the module {module} differs"]
+        )
+        (folder / name).write_text(text, encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_a_check_does_not_go_on_after_a_module_was_edited(own: Path) -> None:
-    assert check(own, "--max-depth", 5, EXTRA="1").returncode == 3
-    text = (own / "rules.py").read_text(encoding="utf-8")
-    (own / "rules.py").write_text(text.replace("limits.END", "limits.END + 2"), encoding="utf-8")
-    result = check(own, "--resume", EXTRA="1")
+def test_a_check_does_not_go_on_after_a_module_was_edited(folder: Path) -> None:
+    assert check(folder, "--max-depth", 5, EXTRA="1").returncode == 3
+    text = (folder / "rules.py").read_text(encoding="utf-8")
+    (folder / "rules.py").write_text(text.replace("limits.END", "limits.END + 2"), encoding="utf-8")
+    result = check(folder, "--resume", EXTRA="1")
     assert result.returncode == 2
     assert "is a checkpoint of another search: the module rules differs\n" in result.stderr
-    (own / "rules.py").write_text(text, encoding="utf-8")
-    result = check(own, "--resume")
+    (folder / "rules.py").write_text(text, encoding="utf-8")
+    result = check(folder, "--resume")
     assert result.returncode == 2
-    assert "the constant rules.EXTRA is 1 there and 0 here\n" in result.stderr  # what comes from elsewhere than the source
-    assert "states  48 distinct" in check(own, "--resume", EXTRA="1").stdout
+    # what comes from elsewhere than the source
+    assert "the constant rules.EXTRA is 1 there and 0 here\n" in result.stderr
+    assert "states  48 distinct" in check(folder, "--resume", EXTRA="1").stdout
 
 
 # --- Properties with parameters, and what is in a fingerprint
@@ -312,7 +329,9 @@ def test_symmetry_and_the_names_that_it_exchanges_are_part_of_a_search() -> None
     off, on = fingerprint(system, layout, 0, OPTIONS), fingerprint(system, layout, 2, OPTIONS)
     assert "the option symmetry is off there and on, 2 permutations here" in differences(off, on)
     fewer = attrs.evolve(system, interchangeable={"brokers": (1, 0)})
-    assert differences(on, fingerprint(fewer, layout, 2, OPTIONS)) == ["the option interchangeable brokers is (0, 1) there and (1, 0) here"]
+    assert differences(on, fingerprint(fewer, layout, 2, OPTIONS)) == [
+        "the option interchangeable brokers is (0, 1) there and (1, 0) here"
+    ]
 
 
 def test_the_order_of_actions_is_part_of_a_search() -> None:
@@ -367,7 +386,12 @@ def test_two_processes_have_the_same_fingerprint() -> None:
 
     def shown(seed: str) -> str:
         return subprocess.run(
-            [sys.executable, "-c", code], cwd=ROOT, env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
 
     assert shown("1") == shown("2")

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-import highwater as api
 from explorer.search import breadth_first
-from highwater import SpecError
+from highwater import SpecError, Status, Verdict, api
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
@@ -78,11 +77,16 @@ def test_a_trace_of_ones_own_model_replays(highwater: Run, lock: Path, tmp_path:
 # --- where modules come from
 
 
-def test_the_current_folder_is_not_searched_unless_it_is_named(highwater: Run, lock: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_current_folder_is_not_searched_unless_it_is_named(
+    highwater: Run, lock: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(lock)
     result = highwater("check", "specs")
     assert result.exit_code == 2
-    assert "model: there is no module lock_service; the current folder is searched only with --model-path ." in result.stderr
+    assert (
+        "model: there is no module lock_service; the current folder is searched only with --model-path ."
+        in result.stderr
+    )
     assert highwater("check", "specs", "--model-path", ".").exit_code == 0
 
 
@@ -109,14 +113,25 @@ def test_what_lies_beside_one_spec_is_not_what_another_one_finds(highwater: Run,
     other.write_bytes(spec.read_bytes())
     result = highwater("check", spec, other)
     assert result.exit_code == 2
-    assert f"{other}: model: lock_service ({lock / 'lock_service.py'}) is neither beside the spec nor below a --model-path" in result.stderr
+    assert (
+        f"{other}: model: lock_service ({lock / 'lock_service.py'}) is neither beside the spec nor below a --model-path"
+        in result.stderr
+    )
     (other.parent / "lock_service.py").write_text("", encoding="utf-8")
     result = highwater("check", spec, other)
-    words = f"lock_service is {lock / 'lock_service.py'} for Python, which hides {other.parent / 'lock_service.py'}; give that another name"
-    assert words in result.stderr
+    theirs, ours = lock / "lock_service.py", other.parent / "lock_service.py"
+    assert f"Python imports lock_service from {theirs}, which hides {ours}; rename the latter" in result.stderr
 
 
-EXECUTE = ["antigravity:fly", "pyspark.shell:spark", "venv.__main__:X", "this:s", "__hello__:main", "os:system", "sys:exit"]
+EXECUTE = [
+    "antigravity:fly",
+    "pyspark.shell:spark",
+    "venv.__main__:X",
+    "this:s",
+    "__hello__:main",
+    "os:system",
+    "sys:exit",
+]
 EXECUTE += ["planted:MODEL", "planted.inside:MODEL"]
 
 
@@ -125,7 +140,9 @@ EXECUTE += ["planted:MODEL", "planted.inside:MODEL"]
 def test_a_spec_or_a_report_alone_imports_nothing_that_happens_to_be_there(
     tmp_path: Path, as_toml: Callable[[dict[str, object]], str], command: str, key: str
 ) -> None:
-    """Neither the interpreter's own modules nor installed ones, not even where these lie below the folder that is named."""
+    """Neither the interpreter's own modules nor installed ones, not even where these lie below the folder that is
+    named.
+    """
     installed = tmp_path / "venv" / "site-packages"
     (installed / "planted").mkdir(parents=True)
     (installed / "planted" / "__init__.py").write_text("print('executed')", encoding="utf-8")
@@ -140,7 +157,9 @@ def test_a_spec_or_a_report_alone_imports_nothing_that_happens_to_be_there(
         elif not number or "planted" in value:  # the first entry that is wrong ends the command
             entry = {**claim, "name": "claim", "trace": [{}]}
             files = [tmp_path / "report.json"]
-            files[0].write_text(json.dumps({"format": "highwater-results", "version": 1, "results": [entry]}), encoding="utf-8")
+            files[0].write_text(
+                json.dumps({"format": "highwater-results", "version": 1, "results": [entry]}), encoding="utf-8"
+            )
     code = (
         "import sys\nfrom highwater.cli.main import main\n"
         "try: main()\n"
@@ -149,14 +168,20 @@ def test_a_spec_or_a_report_alone_imports_nothing_that_happens_to_be_there(
     )
     ran = subprocess.run(
         [sys.executable, "-c", code, command, *map(str, files), "--model-path", tmp_path],
-        env={**os.environ, "PYTHONPATH": str(installed)}, cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert (ran.returncode, ran.stdout) == (2, "[]\n"), ran.stderr
     told = ran.stderr.splitlines()
     assert len(told) == (len(EXECUTE) if command == "check" or key == "check" else 1)
     assert all('declare it by an entry point of the group "highwater.models"' in line for line in told)
     if len(told) > 1:
-        assert [line.partition(f"{key}: ")[2].partition(" (")[0] for line in told] == [name.partition(":")[0] for name in EXECUTE]
+        assert [line.partition(f"{key}: ")[2].partition(" (")[0] for line in told] == [
+            name.partition(":")[0] for name in EXECUTE
+        ]
 
 
 @pytest.mark.parametrize("declared", ["lock_models = planted", "fencing = planted.inside:MODEL"])
@@ -228,7 +253,10 @@ def test_a_model_that_is_wrong_is_told_with_file_and_key(highwater: Run, lock: P
     (lock / "broken.py").write_text("MODEL = 1 / 0\n", encoding="utf-8")
     (lock / "needy.py").write_text("import no_such_library\n", encoding="utf-8")
     (lock / "empty.py").write_text("", encoding="utf-8")
-    text = "from model.language.definition import Model, NoToggles\nMODEL = Model('defineless', '', NoToggles, lambda protocol: {}['x'])\n"
+    text = """
+from model.language.definition import Model, NoToggles
+MODEL = Model('defineless', '', NoToggles, lambda protocol: {}['x'])
+"""
     (lock / "defineless.py").write_text(text, encoding="utf-8")
     spec = lock / "claim.toml"
     spec.write_text(f'model = "{model}"\nbounds = {{}}\ncheck = ["x"]\n', encoding="utf-8")
@@ -240,14 +268,34 @@ def test_a_model_that_is_wrong_is_told_with_file_and_key(highwater: Run, lock: P
 
 EXIT = "    raise SystemExit(0)"
 FAULTS = {
-    "exits when it is imported": ("@invariant()", f"if True:\n{EXIT}\n@invariant()", "cannot be imported: SystemExit: 0 at "),
+    "exits when it is imported": (
+        "@invariant()",
+        f"if True:\n{EXIT}\n@invariant()",
+        "cannot be imported: SystemExit: 0 at ",
+    ),
     "has a syntax error": ("def initial_states", "def initial states", "cannot be imported: SyntaxError: "),
-    "exits when it is defined": ("    return Definition(", f"{EXIT}\n    return Definition(", "cannot be defined: SystemExit: 0 at "),
-    "has no initial state": ("    return [World(", "    raise KeyError(7)\n    return [World(", "the model raised KeyError: 7"),
-    "has no domain": ("Integers(0, bounds.token_max", "Integers(0, bounds.nothing", "the model raised AttributeError: "),
+    "exits when it is defined": (
+        "    return Definition(",
+        f"{EXIT}\n    return Definition(",
+        "cannot be defined: SystemExit: 0 at ",
+    ),
+    "has no initial state": (
+        "    return [World(",
+        "    raise KeyError(7)\n    return [World(",
+        "the model raised KeyError: 7",
+    ),
+    "has no domain": (
+        "Integers(0, bounds.token_max",
+        "Integers(0, bounds.nothing",
+        "the model raised AttributeError: ",
+    ),
     "misnames a bound": ("range(bounds.clients)", "range(bounds.nothing)", "the model raised AttributeError: "),
     "exits in an action": ("    token = world.granted + 1", EXIT, "acquire(client c0) raised SystemExit: 0"),
-    "exits in a property": ("    return world.last", f"{EXIT}\n    return world.last", "writes_never_go_back() raised SystemExit: 0"),
+    "exits in a property": (
+        "    return world.last",
+        f"{EXIT}\n    return world.last",
+        "writes_never_go_back() raised SystemExit: 0",
+    ),
 }
 
 
@@ -265,9 +313,24 @@ def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwate
         assert f"at {source}:" in result.stderr
 
 
+def test_a_field_that_the_constructor_does_not_take_is_refused(highwater: Run, lock: Path) -> None:
+    source = lock / "lock_service.py"
+    hidden = "newest: int = attrs.field(init=False, default=0, metadata={'domain': tokens})"
+    text = source.read_text(encoding="utf-8").replace("newest: int = within(tokens)", hidden)
+    source.write_text(text, encoding="utf-8")
+    spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
+    for command in (("check",), ("check", "--engine", "python"), ("simulate",), ("graph",), ("mutate",)):
+        result = highwater(command[0], spec, *command[1:], "--model-path", lock)
+        assert (result.exit_code, result.stdout) == (2, ""), command
+        assert result.stderr.splitlines() == [
+            f"highwater: {spec}: World.newest has init=False: a record of a state is made from all its fields; make it "
+            "a property instead"
+        ]
+
+
 def test_an_error_of_the_checker_is_not_blamed_on_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """As it would be told if the checker's own code failed while a model is explored."""
-    monkeypatch.setattr(breadth_first, "LEVELS_TRIED", None)
+    monkeypatch.setattr(breadth_first, "violations_in", None)
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
     with pytest.raises(TypeError):
         api.check(api.claim(check=["weak_isr"], **keys))
@@ -288,7 +351,9 @@ def logs_are_empty(cluster: object, broker: int) -> bool | Witness:
     return not cluster.replicas[broker].log or Witness("b{broker} has a record", broker=broker)
 
 
-def test_a_spec_may_name_a_property_in_a_module(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
+def test_a_spec_may_name_a_property_in_a_module(
+    highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
+) -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     (tmp_path / "my_properties.py").write_text(
         "from model.language.declarations import Witness, invariant\nfrom model.reference.state import brokers\n\n"
@@ -309,14 +374,19 @@ def can_write(cluster: object, leader: int) -> bool:
     return len(cluster.replicas[leader].log) > 0
 
 
-def test_a_prospect_of_ones_own_can_be_named_and_given(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
+def test_a_prospect_of_ones_own_can_be_named_and_given(
+    highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
+) -> None:
     (tmp_path / "my_prospects.py").write_text(
         "from model.language.declarations import prospect\nfrom model.reference.controlling import write\n"
         "from model.reference.state import brokers\n\n\n"
-        "@prospect(along=[write], leader=brokers)\ndef can_write(cluster, leader):\n    return len(cluster.replicas[leader].log) > 0\n",
+        "@prospect(along=[write], leader=brokers)\n"
+        "def can_write(cluster, leader):\n    return len(cluster.replicas[leader].log) > 0\n",
         encoding="utf-8",
     )
-    path = write_spec(check=["my_prospects:can_write"], expect={"verdict": "violated", "property": "can_write", "trace_length": 0})
+    path = write_spec(
+        check=["my_prospects:can_write"], expect={"verdict": "violated", "property": "can_write", "trace_length": 0}
+    )
     result = highwater("check", path, "--model-path", tmp_path)
     assert result.exit_code == 0, result.output
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
@@ -338,13 +408,13 @@ def test_two_properties_of_one_name_are_refused() -> None:
 def test_check_takes_a_file_or_a_claim(root: Path) -> None:
     path = root / "specs" / "fencing" / "kip_320_keeps_committed_records_on_two_brokers.toml"
     result = api.check(str(path))
-    assert (result.ok, result.verdict, result.outcome.distinct_states) == (True, api.Verdict.HOLDS, 957)
+    assert (result.ok, result.verdict, result.outcome.distinct_states) == (True, Verdict.HOLDS, 957)
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
     violated = api.check(api.claim(check=[logs_are_empty], **keys))
-    assert violated.status is api.Status.UNMET
+    assert violated.status is Status.UNMET
     assert violated.violation is not None
     assert violated.violation.witness == "b0 has a record"
-    assert api.check(api.claim(check=["weak_isr"], **keys), max_states=5).status is api.Status.UNDECIDED
+    assert api.check(api.claim(check=["weak_isr"], **keys), max_states=5).status is Status.UNDECIDED
     assert api.check(api.claim(check=["weak_isr"], **keys), engine="python").outcome.distinct_states == 277
 
 
@@ -355,7 +425,9 @@ def test_check_all_takes_folders(root: Path) -> None:
 
 def test_a_wrong_claim_is_refused_with_its_key() -> None:
     with pytest.raises(SpecError, match=r"claim: bounds\.brokers: 0 is out of range"):
-        api.claim(model="reference", protocol={"variant": "kip-320"}, bounds={**QUICK, "brokers": 0}, check=["weak_isr"])
+        api.claim(
+            model="reference", protocol={"variant": "kip-320"}, bounds={**QUICK, "brokers": 0}, check=["weak_isr"]
+        )
     with pytest.raises(SpecError, match="no such file"):
         api.check_all("nowhere.toml")
 

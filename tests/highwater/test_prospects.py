@@ -30,7 +30,11 @@ SPECS = Path(__file__).parents[2] / "specs" / "controller"
 @pytest.fixture(scope="module")
 def lost() -> dict[str, Any]:
     """The entry of a prospect that is lost after two steps."""
-    return entry_of(check_spec(load_spec(SPECS / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml")))
+    return entry_of(
+        check_spec(
+            load_spec(SPECS / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml")
+        )
+    )
 
 
 def spec(folder: Path, *check: str, more: str = "") -> Path:
@@ -48,8 +52,14 @@ def test_a_prospect_cannot_be_claimed_to_a_depth(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("check", "told"),
     [
-        (["one_leader_per_epoch", "DeletionCanComplete"], "holds to depth 3 within these bounds: one_leader_per_epoch; not judged"),
-        (["DeletionCanComplete"], "explored to depth 3; not judged, as not every state is known: deletion_can_complete"),
+        (
+            ["one_leader_per_epoch", "DeletionCanComplete"],
+            "holds to depth 3 within these bounds: one_leader_per_epoch; not judged",
+        ),
+        (
+            ["DeletionCanComplete"],
+            "explored to depth 3; not judged, because not every state is known: deletion_can_complete",
+        ),
     ],
 )
 def test_a_search_to_a_depth_says_that_it_did_not_judge_a_prospect(tmp_path: Path, check: list[str], told: str) -> None:
@@ -64,7 +74,10 @@ def test_a_lost_prospect_can_be_written_and_replayed(tmp_path: Path) -> None:
     assert CliRunner().invoke(main, ["check", str(path), "--json", str(report)]).exit_code == 1
     replayed = CliRunner().invoke(main, ["trace", str(report), "--replay"])
     assert replayed.exit_code == 0
-    assert "deletion_can_complete_without_returns is false after 2 steps: replayed, every step and the violation" in replayed.stdout
+    assert (
+        "deletion_can_complete_without_returns is false after 2 steps: replayed, every step and the violation"
+        in replayed.stdout
+    )
 
 
 def test_a_trace_that_ends_before_the_prospect_is_lost_is_refused(lost: dict[str, Any]) -> None:
@@ -74,7 +87,9 @@ def test_a_trace_that_ends_before_the_prospect_is_lost_is_refused(lost: dict[str
             replay(cut)
 
 
-def test_a_replay_that_cannot_judge_a_prospect_says_so(lost: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_that_cannot_judge_a_prospect_says_so(
+    lost: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     report = tmp_path / "report.json"
     report.write_text(json.dumps({"format": "highwater-results", "version": 1, "results": [lost]}), encoding="utf-8")
     monkeypatch.setattr("explorer.analysis.outlook.MOST_STATES", 1)

@@ -77,7 +77,14 @@ def test_a_report_of_nothing_is_valid() -> None:
     data = through_json()
     validate(data)
     summary = {"specs": 0, "met": 0, "unmet": 0, "undecided": 0}
-    assert data == {"format": FORMAT, "version": VERSION, "complete": True, "summary": summary, "results": [], "errors": []}
+    assert data == {
+        "format": FORMAT,
+        "version": VERSION,
+        "complete": True,
+        "summary": summary,
+        "results": [],
+        "errors": [],
+    }
 
 
 def interrupted(spec: Spec) -> Result:
@@ -90,7 +97,9 @@ def interrupted(spec: Spec) -> Result:
 
 KINDS: dict[str, Callable[[Make], Result]] = {
     "holds": lambda make: check_spec(make(expect={"distinct_states": 277})),
-    "holds though claimed violated": lambda make: check_spec(make(expect={"verdict": "violated", "property": "weak_isr"})),
+    "holds though claimed violated": lambda make: check_spec(
+        make(expect={"verdict": "violated", "property": "weak_isr"})
+    ),
     "holds with the wrong counts": lambda make: check_spec(make(expect={"distinct_states": 1, "depth": 1})),
     "violated though claimed to hold": lambda make: check_spec(make(check=["leader_in_isr"])),
     "violated by several": lambda make: check_spec(make(check=["leader_in_isr", "no_deadlock"]), keep_going=True),
@@ -103,9 +112,15 @@ KINDS: dict[str, Callable[[Make], Result]] = {
     "plain Python": lambda make: check_spec(make(), Engine.PYTHON),
     "plain Python, violated": lambda make: check_spec(make(check=["no_deadlock"]), Engine.PYTHON),
     "async-isr": lambda make: check_spec(
-        make(protocol={"variant": "async-isr"}, bounds={"brokers": 2, "offset_max": 2, "version_max": 2}, check=["valid_high_watermark"])
+        make(
+            protocol={"variant": "async-isr"},
+            bounds={"brokers": 2, "offset_max": 2, "version_max": 2},
+            check=["valid_high_watermark"],
+        )
     ),
-    "a name and a source with markup": lambda make: check_spec(make("[bold]x.toml", check=["leader_in_isr"], source='[/] "→" \u007f')),
+    "a name and a source with markup": lambda make: check_spec(
+        make("[bold]x.toml", check=["leader_in_isr"], source='[/] "→" \u007f')
+    ),
 }
 
 
@@ -170,7 +185,9 @@ def test_names_of_actions_that_were_never_enabled_are_listed(make_spec: Make) ->
     assert entry["never_enabled"] == [name for name, count in entry["actions"].items() if count == 0]
 
 
-@pytest.mark.parametrize("kind", ["holds", "violated by several", "deadlock", "cut by states", "async-isr", "plain Python"])
+@pytest.mark.parametrize(
+    "kind", ["holds", "violated by several", "deadlock", "cut by states", "async-isr", "plain Python"]
+)
 def test_two_runs_give_the_same_report_but_for_the_seconds(make_spec: Make, kind: str) -> None:
     first, second = (through_json(KINDS[kind](make_spec)) for _ in range(2))
     for data in (first, second):
@@ -191,13 +208,15 @@ def test_sets_of_numbers_are_sorted_as_numbers() -> None:
 
 
 def test_sets_of_records_are_sorted_by_their_fields_as_numbers() -> None:
-    assert [request["version"] for request in as_data(frozenset(AlterIsr(frozenset({0}), version) for version in range(15)))] == [
-        *range(15)
-    ]
+    assert [
+        request["version"] for request in as_data(frozenset(AlterIsr(frozenset({0}), version) for version in range(15)))
+    ] == [*range(15)]
 
 
 def test_sets_of_records_give_the_same_list_however_they_were_filled() -> None:
-    requests = [AlterIsr(frozenset(isr), version) for isr in ((0,), (0, 1), (1, 2), (0, 1, 2, 3, 4)) for version in range(12)]
+    requests = [
+        AlterIsr(frozenset(isr), version) for isr in ((0,), (0, 1), (1, 2), (0, 1, 2, 3, 4)) for version in range(12)
+    ]
     lists = []
     for seed in range(5):
         random.Random(seed).shuffle(requests)
@@ -211,7 +230,9 @@ def nothing_is_committed(cluster: Cluster) -> bool | Witness:
     """False once anything is committed; the facts are composite values of the state."""
     for broker, replica in enumerate(cluster.replicas):
         if replica.high_watermark:
-            return Witness("b{broker} has committed {log}", broker=broker, isr=replica.isr, log=replica.log, quorum=cluster.quorum)
+            return Witness(
+                "b{broker} has committed {log}", broker=broker, isr=replica.isr, log=replica.log, quorum=cluster.quorum
+            )
     return True
 
 
@@ -290,7 +311,7 @@ GOOD_HEAD = {"format": FORMAT, "version": VERSION}
         (json.dumps({"format": "other", "version": VERSION, "results": []}).encode(), "is not a report"),
         (json.dumps({"format": FORMAT, "results": []}).encode(), "version None"),
         (json.dumps({"format": FORMAT, "version": VERSION + 1, "results": []}).encode(), f"version {VERSION + 1}"),
-        (json.dumps({"format": FORMAT, "version": str(VERSION), "results": []}).encode(), f"version '{VERSION}'"),
+        (json.dumps({"format": FORMAT, "version": str(VERSION), "results": []}).encode(), f'version "{VERSION}"'),
         (json.dumps(GOOD_HEAD).encode(), 'no list of "results"'),
         (json.dumps({**GOOD_HEAD, "results": {}}).encode(), 'no list of "results"'),
         (json.dumps({**GOOD_HEAD, "results": None}).encode(), 'no list of "results"'),
@@ -314,7 +335,9 @@ def test_a_report_whose_results_are_no_objects_is_refused(tmp_path: Path, result
         read_report(path)
 
 
-@pytest.mark.parametrize(("inside", "words"), [("nothing.json", "No such file"), ("", "directory"), ("a" * 300, "too long")])
+@pytest.mark.parametrize(
+    ("inside", "words"), [("nothing.json", "No such file"), ("", "directory"), ("a" * 300, "too long")]
+)
 def test_a_report_that_cannot_be_read_is_an_error_that_names_the_file(tmp_path: Path, inside: str, words: str) -> None:
     path = tmp_path / inside
     with pytest.raises(ReportError) as caught:
@@ -347,7 +370,9 @@ def test_a_deadlock_replays(make_spec: Make) -> None:
 @invariant()
 def the_leader_has_asked_for_one_isr_at_most(state: Agreement) -> bool | Witness:
     """False once there are two requests, so that a trace shows a set of records."""
-    return len(state.requests) < 2 or state.version < 1 or Witness("there are {count} requests", count=len(state.requests))
+    return (
+        len(state.requests) < 2 or state.version < 1 or Witness("there are {count} requests", count=len(state.requests))
+    )
 
 
 @pytest.fixture
@@ -626,6 +651,8 @@ def test_any_one_value_of_a_trace_replaced_by_nonsense_is_refused_or_changes_not
     ],
     ids=range(7),
 )
-def test_an_entry_that_tells_otherwise_than_was_found_again_is_refused(entry: Entry, lie: Callable[[Entry], Any], words: str) -> None:
+def test_an_entry_that_tells_otherwise_than_was_found_again_is_refused(
+    entry: Entry, lie: Callable[[Entry], Any], words: str
+) -> None:
     lie(entry)
     assert words in refusal(entry)

@@ -1,4 +1,6 @@
-"""Spec files: good ones resolve every name, and wrong ones are refused in words that name the file, the key and what is allowed."""
+"""Spec files: good ones resolve every name, and wrong ones are refused in words that name the file, the key and what is
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ def test_every_key_that_is_given_is_kept(write_spec: Write) -> None:
 def test_what_is_claimed_is_that_the_properties_hold_unless_something_else_is(write_spec: Write) -> None:
     assert load_spec(write_spec()).file.expect == Expectation(Verdict.HOLDS, None, None, None, None)
     assert load_spec(write_spec(expect={})).file.expect.verdict is Verdict.HOLDS
-    assert load_spec(write_spec(expect={"distinct_states": 5})).file.expect == Expectation(Verdict.HOLDS, distinct_states=5)
+    assert load_spec(write_spec(expect={"distinct_states": 5})).file.expect == Expectation(
+        Verdict.HOLDS, distinct_states=5
+    )
 
 
 @pytest.mark.parametrize("name", ["weak_isr", "WeakIsr", "weak-isr", "weakIsr", "WEAK_ISR", "Weak-Isr"])
@@ -217,7 +221,15 @@ def test_a_bound_out_of_range_is_named_with_its_range(write_spec: Write, key: st
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [("two", '"two"'), ("2", '"2"'), (2.0, "2.0"), (float("inf"), "inf"), (True, "true"), (False, "false"), ([2], "[2]")],
+    [
+        ("two", '"two"'),
+        ("2", '"2"'),
+        (2.0, "2.0"),
+        (float("inf"), "inf"),
+        (True, "true"),
+        (False, "false"),
+        ([2], "[2]"),
+    ],
 )
 def test_a_bound_that_is_no_whole_number_is_named(write_spec: Write, value: Any, shown: str) -> None:
     line = only_refusal(write_spec(bounds={**BOUNDS, "brokers": value}))
@@ -304,7 +316,9 @@ def test_an_unknown_property_is_named_with_the_properties_of_the_model(write_spe
         assert name in line.split("allowed are")[1]
 
 
-@pytest.mark.parametrize(("name", "meant"), [("WeakIsrs", "weak_isr"), ("STRONG-IRS", "strong_isr"), ("LeaderInISRs", "leader_in_isr")])
+@pytest.mark.parametrize(
+    ("name", "meant"), [("WeakIsrs", "weak_isr"), ("STRONG-IRS", "strong_isr"), ("LeaderInISRs", "leader_in_isr")]
+)
 def test_a_guess_is_made_whatever_the_case_and_the_dashes(write_spec: Write, name: str, meant: str) -> None:
     assert f'did you mean "{meant}"?' in only_refusal(write_spec(check=[name]))
 
@@ -314,7 +328,9 @@ def test_a_misspelt_no_deadlock_is_guessed_too(write_spec: Write) -> None:
 
 
 def test_a_property_of_another_model_is_unknown(write_spec: Write) -> None:
-    assert 'check: "valid_high_watermark" is not one of the properties' in only_refusal(write_spec(check=["valid_high_watermark"]))
+    assert 'check: "valid_high_watermark" is not one of the properties' in only_refusal(
+        write_spec(check=["valid_high_watermark"])
+    )
     line = only_refusal(write_spec(**{**ASYNC, "check": ["weak_isr"]}))
     assert "allowed are valid_high_watermark, no_deadlock" in line
 
@@ -343,7 +359,10 @@ def test_an_unknown_key_of_a_claim_is_named(write_spec: Write) -> None:
 
 def test_a_wrong_verdict_is_named_with_those_that_there_are(write_spec: Write) -> None:
     line = only_refusal(write_spec(expect={"verdict": "violatet"}))
-    assert 'expect.verdict: "violatet" is not allowed (did you mean "violated"?); allowed are holds, holds-to-depth, violated' in line
+    assert (
+        'expect.verdict: "violatet" is not allowed (did you mean "violated"?); allowed are holds, holds-to-depth, '
+        "violated" in line
+    )
 
 
 def test_a_wrong_verdict_is_not_answered_with_one_that_cannot_be_claimed(write_spec: Write) -> None:
@@ -362,7 +381,9 @@ def test_the_verdict_unknown_cannot_be_claimed(write_spec: Write) -> None:
     assert 'expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated' in line
 
 
-@pytest.mark.parametrize("value", ["violated", 5, True, ["violated"], [], "", [{"verdict": "holds"}], datetime.date(2018, 7, 1)])
+@pytest.mark.parametrize(
+    "value", ["violated", 5, True, ["violated"], [], "", [{"verdict": "holds"}], datetime.date(2018, 7, 1)]
+)
 def test_a_claim_that_is_no_table_is_refused_in_our_words(write_spec: Write, value: Any) -> None:
     line = only_refusal(write_spec(expect=value))
     assert ": expect: " in line
@@ -398,20 +419,36 @@ def test_a_claim_about_deadlocks_is_refused_where_deadlocks_are_not_checked(writ
 def test_the_checked_properties_are_listed_in_the_same_order_on_every_run(write_spec: Write) -> None:
     check = ["weak_isr", "strong_isr", "leader_in_isr", "elected_leader_in_isr", "no_deadlock"]
     path = write_spec(check=check, expect={**VIOLATED, "property": "zzz"})
-    program = (
-        "import sys, pathlib, highwater.claims.spec as s\ntry: s.load_spec(pathlib.Path(sys.argv[1]))\nexcept s.SpecError as e: print(e)"
-    )
+    program = """
+import pathlib, sys
+from highwater.claims import spec
+try:
+    spec.load_spec(pathlib.Path(sys.argv[1]))
+except spec.SpecError as error:
+    print(error)
+"""
     answers = set()
     for seed in ("0", "1", "2"):
         environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(Path(__file__).parents[2])}
-        ran = subprocess.run([sys.executable, "-c", program, path], env=environment, capture_output=True, text=True, check=True, timeout=60)
+        ran = subprocess.run(
+            [sys.executable, "-c", program, path],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=60,
+        )
         answers.add(ran.stdout)
     assert len(answers) == 1
 
 
-@pytest.mark.parametrize("claim", [{"trace_length": 3}, {"property": "weak_isr"}, {"verdict": "holds", "trace_length": 3}])
+@pytest.mark.parametrize(
+    "claim", [{"trace_length": 3}, {"property": "weak_isr"}, {"verdict": "holds", "trace_length": 3}]
+)
 def test_what_only_a_violation_has_is_refused_in_another_claim(write_spec: Write, claim: dict[str, Any]) -> None:
-    assert 'expect: property and trace_length can be claimed for verdict = "violated" only' in only_refusal(write_spec(expect=claim))
+    assert 'expect: property and trace_length can be claimed for verdict = "violated" only' in only_refusal(
+        write_spec(expect=claim)
+    )
 
 
 def test_a_trace_length_is_refused_in_a_claim_to_a_depth(write_spec: Write) -> None:
@@ -420,7 +457,9 @@ def test_a_trace_length_is_refused_in_a_claim_to_a_depth(write_spec: Write) -> N
 
 
 def test_holds_to_depth_without_a_depth_is_refused(write_spec: Write) -> None:
-    assert 'expect.verdict: "holds-to-depth" needs the key max_depth' in only_refusal(write_spec(expect={"verdict": "holds-to-depth"}))
+    assert 'expect.verdict: "holds-to-depth" needs the key max_depth' in only_refusal(
+        write_spec(expect={"verdict": "holds-to-depth"})
+    )
 
 
 def test_a_negative_depth_is_refused(write_spec: Write) -> None:
@@ -441,14 +480,18 @@ def test_a_source_that_is_no_text_is_refused(write_spec: Write, value: Any) -> N
 
 
 def test_every_wrong_key_of_a_file_is_reported_at_once(write_spec: Write) -> None:
-    lines = refusal(write_spec(sauce="a book", check="weak_isr", max_depth="deep", expect={"verdict": "fine", "dept": 3}))
+    lines = refusal(
+        write_spec(sauce="a book", check="weak_isr", max_depth="deep", expect={"verdict": "fine", "dept": 3})
+    )
     for part in ("sauce: unknown key", "check: ", "max_depth: ", "expect.verdict: ", "expect.dept: unknown key"):
         assert any(part in line for line in lines), part
     assert len(lines) == 5
 
 
 def test_every_wrong_bound_is_reported_at_once_and_once(write_spec: Write) -> None:
-    lines = refusal(write_spec(bounds={"brokers": 0, "log_length_max": 1.5, "record_max": 1, "leader_epoch_max": 10**9}))
+    lines = refusal(
+        write_spec(bounds={"brokers": 0, "log_length_max": 1.5, "record_max": 1, "leader_epoch_max": 10**9})
+    )
     for part in (
         "bounds.brokers: 0 is out of range",
         "bounds.log_length_max: 1.5 is not",
@@ -580,7 +623,20 @@ def test_a_path_with_a_longer_name_than_any_file_has_is_refused(tmp_path: Path) 
 
 # --- anything at all
 
-KEYS = ["model", "protocol", "variant", "bounds", "brokers", "records_max", "check", "expect", "verdict", "property", "max_depth", "source"]
+KEYS = [
+    "model",
+    "protocol",
+    "variant",
+    "bounds",
+    "brokers",
+    "records_max",
+    "check",
+    "expect",
+    "verdict",
+    "property",
+    "max_depth",
+    "source",
+]
 SCALARS = st.one_of(
     st.text(max_size=8),
     st.sampled_from(["reference", "kip-101", "async-isr", "weak_isr", "valid_high_watermark"]),
@@ -596,7 +652,8 @@ SCALARS = st.one_of(
 VALUES = st.recursive(
     SCALARS,
     lambda inner: st.one_of(
-        st.lists(inner, max_size=3), st.dictionaries(st.one_of(st.sampled_from(KEYS), st.text(max_size=5)), inner, max_size=3)
+        st.lists(inner, max_size=3),
+        st.dictionaries(st.one_of(st.sampled_from(KEYS), st.text(max_size=5)), inner, max_size=3),
     ),
     max_leaves=6,
 )
@@ -625,7 +682,9 @@ def mutated(draw: Any) -> dict[str, Any]:
     return data
 
 
-thoroughly = settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
+thoroughly = settings(
+    max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 @thoroughly
@@ -657,7 +716,14 @@ def test_a_mutated_spec_is_never_refused_in_words_of_the_machinery(
     try:
         load_spec(path)
     except SpecError as error:
-        for leak in ("object has no attribute", "is not iterable", "unhashable", "unexpected keyword", "structuring", "<class"):
+        for leak in (
+            "object has no attribute",
+            "is not iterable",
+            "unhashable",
+            "unexpected keyword",
+            "structuring",
+            "<class",
+        ):
             assert leak not in str(error)
 
 
@@ -681,7 +747,9 @@ def with_presets(monkeypatch: pytest.MonkeyPatch) -> None:
     known = MODELS["reference"]
     presets = {"old": Rules(lock=Lock.NONE, alarm=False), "new-1.0": Rules(lock=Lock.FAIR, alarm=True)}
     define = functools.partial(known.define, ReferenceProtocol(Variant.KIP_320))
-    monkeypatch.setitem(MODELS, "reference", attrs.evolve(known, protocol=Rules, define=lambda _: define(), presets=presets))
+    monkeypatch.setitem(
+        MODELS, "reference", attrs.evolve(known, protocol=Rules, define=lambda _: define(), presets=presets)
+    )
 
 
 @pytest.mark.usefixtures("with_presets")
@@ -690,16 +758,23 @@ class TestPresets:
         assert load_spec(write_spec(protocol=None, preset="new-1.0")).protocol == Rules(lock=Lock.FAIR, alarm=True)
 
     def test_toggles_go_on_top_of_the_preset(self, write_spec: Write) -> None:
-        assert load_spec(write_spec(protocol={"alarm": False}, preset="New_1.0")).protocol == Rules(lock=Lock.FAIR, alarm=False)
+        assert load_spec(write_spec(protocol={"alarm": False}, preset="New_1.0")).protocol == Rules(
+            lock=Lock.FAIR, alarm=False
+        )
 
     def test_without_a_preset_every_toggle_must_be_given(self, write_spec: Write) -> None:
-        assert load_spec(write_spec(protocol={"alarm": False, "lock": "none"})).protocol == Rules(lock=Lock.NONE, alarm=False)
+        assert load_spec(write_spec(protocol={"alarm": False, "lock": "none"})).protocol == Rules(
+            lock=Lock.NONE, alarm=False
+        )
         line = only_refusal(write_spec(protocol={"alarm": False}))
         assert "preset: is missing; allowed are old, new-1.0 (or give every toggle in protocol)" in line
 
     def test_an_unknown_preset_is_refused(self, write_spec: Write) -> None:
         line = only_refusal(write_spec(protocol=None, preset="new-1.1"))
-        assert 'preset: "new-1.1" is not one of the presets of this model (did you mean "new-1.0"?); allowed are old, new-1.0' in line
+        assert (
+            'preset: "new-1.1" is not one of the presets of this model (did you mean "new-1.0"?); allowed are old, '
+            "new-1.0" in line
+        )
 
     def test_a_preset_that_is_no_text_is_refused(self, write_spec: Write) -> None:
         assert "preset: 3 is not a text" in "\n".join(refusal(write_spec(protocol=None, preset=3)))

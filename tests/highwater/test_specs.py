@@ -54,7 +54,9 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", FILES, ids=named)
 def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
-    with_symmetry, without = (told(check_spec(load_spec(path), symmetry=symmetry).outcome) for symmetry in (True, False))
+    with_symmetry, without = (
+        told(check_spec(load_spec(path), symmetry=symmetry).outcome) for symmetry in (True, False)
+    )
     assert with_symmetry == without
 
 
@@ -62,7 +64,9 @@ def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
     how = {"stored_states", "compiled_paths", "seconds", "memory", "words", "bits", "violations"}
     traces = [[each.property, *((str(step.action), step.state) for step in each.trace)] for each in outcome.violations]
-    return {"traces": traces} | {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
+    return {"traces": traces} | {
+        name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how
+    }
 
 
 def changes_are_told_where_there_are_any(entry: dict[str, Any]) -> None:
@@ -106,14 +110,18 @@ def no_step_is_idle(system: System, violation: Violation) -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=named)
 def test_every_spec_is_written_as_specs_are(path: Path) -> None:
-    """It tells its story in a comment, names its source, claims something that could fail, and is named in lower snake case."""
+    """It tells its story in a comment, names its source, claims something that could fail, and is named in lower snake
+    case.
+    """
     lines = path.read_text(encoding="utf-8").splitlines()
     comment = list(itertools.takewhile(lambda line: line.startswith("#"), lines))
     assert len(" ".join(comment).replace("#", " ").split()) >= 5, "the claim is not explained"
     spec = load_spec(path)
     assert spec.file.source.strip()
     expect = spec.file.expect
-    assert expect.distinct_states is not None or expect.trace_length is not None, "neither a count nor the length of a trace is claimed"
+    assert expect.distinct_states is not None or expect.trace_length is not None, (
+        "neither a count nor the length of a trace is claimed"
+    )
     for part in path.relative_to(SPECS).with_suffix("").parts:
         assert re.fullmatch(r"[a-z][a-z0-9]*(_[a-z0-9]+)*", part)
     for key in ("model", "bounds", "check", "expect"):

@@ -8,11 +8,12 @@ import re
 from rich.console import Console
 
 from explorer.verdict import Progress
-from highwater.reports.terminal import Live
+from highwater.reports.progress import Live
 
 FAR = Progress(
-    depth=21, frontier=1_234_567, stored_states=9_985_570, generated=26_629_362, compiled_paths=12_345, seconds=10.0, memory=2**28,
-    level_ended=False, more="level 22 runs for 3 s, admit 1 of 2 tasks; level 21 took 2.52 s, shuffle 10.1 MiB, spill 0 B",
+    depth=21, frontier=1_234_567, stored_states=9_985_570, generated=26_629_362, compiled_paths=12_345, seconds=10.0,
+    memory=2**28, level_ended=False,
+    more="level 22 runs for 3 s, admit 1 of 2 tasks; level 21 took 2.52 s, shuffle 10.1 MiB, spill 0 B",
 )  # fmt: skip
 
 
@@ -23,7 +24,10 @@ class Terminal(io.StringIO):
 
 def test_on_a_narrow_terminal_nothing_of_it_is_cut_off() -> None:
     terminal = Terminal()
-    with Live(Console(file=terminal, force_terminal=True, width=50, soft_wrap=True), "a_claim_whose_name_takes_up_most_of_a_line") as live:
+    with Live(
+        Console(file=terminal, force_terminal=True, width=50, soft_wrap=True),
+        "a_claim_whose_name_takes_up_most_of_a_line",
+    ) as live:
         live(FAR)
     shown = " ".join(re.sub(r"\x1b\[[\d;?]*[A-Za-z]", "", terminal.getvalue()).split())
     for words in (

@@ -25,7 +25,18 @@ from model.partition.definition import initial_states
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
-MODULES = (clients, controlling, elections, failures, fetching, in_sync_replicas, leadership, membership, truncating, zookeeper_isr)
+MODULES = (
+    clients,
+    controlling,
+    elections,
+    failures,
+    fetching,
+    in_sync_replicas,
+    leadership,
+    membership,
+    truncating,
+    zookeeper_isr,
+)
 STEPS = {name: step for module in MODULES for name, step in vars(module).items() if isinstance(step, Action)}
 
 
@@ -40,13 +51,17 @@ def argument(word: str) -> int | None:
 
 
 def told(story: str, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
-    """The state after a story such as `produce b0, fetch b1, not receive_fetch b0`. What comes behind `not` must not be enabled."""
+    """The state after a story such as `produce b0, fetch b1, not receive_fetch b0`. What comes behind `not` must not be
+    enabled.
+    """
     (state,) = initial_states(bounds, protocol)
     for sentence in filter(None, (sentence.strip() for sentence in story.split(","))):
         refused, words = sentence.startswith("not "), sentence.removeprefix("not ").split()
         step = STEPS[words[0]]
         (instance,) = [
-            each for each in step.instances(bounds, protocol) if list(each.arguments.values()) == [argument(word) for word in words[1:]]
+            each
+            for each in step.instances(bounds, protocol)
+            if list(each.arguments.values()) == [argument(word) for word in words[1:]]
         ]
         after = instance.apply(state)
         assert (after is None) == refused, f"{sentence}: {'enabled' if refused else 'not enabled'} after {story}"
@@ -55,7 +70,9 @@ def told(story: str, protocol: PartitionProtocol, bounds: PartitionBounds) -> Pa
 
 
 def seen(state: Partition, path: str) -> Any:
-    """What stands in a state at a path such as `b0.leadership.isr` or `quorum.leader`; enum members by value, logs as record numbers."""
+    """What stands in a state at a path such as `b0.leadership.isr` or `quorum.leader`; enum members by value, logs as
+    record numbers.
+    """
     at: Any = state
     for name in path.split("."):
         if name[0] == "b" and name[1:].isdigit():
@@ -75,7 +92,9 @@ def assert_seen(state: Partition, expected: Mapping[str, Any]) -> None:
 
 @attrs.frozen
 class Row:
-    """A fact about Kafka as a story: which test or method of Kafka it mirrors, under which protocol, and what is to be seen."""
+    """A fact about Kafka as a story: which test or method of Kafka it mirrors, under which protocol, and what is to be
+    seen.
+    """
 
     kafka: str
     protocol: PartitionProtocol

@@ -38,10 +38,15 @@ def test_the_properties_of_a_state_of_the_family_are_its_own() -> None:
 
 
 def test_asking_for_one_model_imports_no_other() -> None:
-    code = "import sys\nfrom model.catalogue import MODELS\nfrom model.reference.state import ReferenceProtocol, Variant\n"
+    code = (
+        "import sys\nfrom model.catalogue import MODELS\nfrom model.reference.state import ReferenceProtocol, Variant\n"
+    )
     code += "assert MODELS['reference'].define(ReferenceProtocol(Variant.KIP_320)).known_properties\n"
     code += "print([name for name in sys.modules if '.partition' in name or '.controller' in name])"
-    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout == "[]\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        == "[]\n"
+    )
 
 
 class Way(Enum):

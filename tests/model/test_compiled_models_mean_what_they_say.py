@@ -10,9 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from explorer.compiler.decision_trees import ActionProgram, InvariantProgram
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
+from explorer.compiler.permutations import Image
+from explorer.compiler.programs import ActionProgram, InvariantProgram
 from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
 from highwater.claims.resolving import build_system
@@ -36,9 +37,12 @@ def compiled(model: str, name: str) -> tuple[System, Layout, ActionProgram, Inva
     layout = Layout(system.domain)
     effects = Effects(layout.words)
     permutations = permutations_of(system, layout)
-    actions = ActionProgram(layout, system.actions, effects, 10**9, permutations)
-    invariants = InvariantProgram(layout, (*system.invariants, *system.prospects), effects, 10**9, permutations)
-    steps = InvariantProgram(layout.doubled(system.transitions), system.step_properties, effects, 10**9, permutations)
+    images, both = [Image.under(each, layout) for each in permutations], layout.doubled(system.transitions)
+    actions = ActionProgram(layout, system.actions, effects, 10**9, images)
+    invariants = InvariantProgram(layout, (*system.invariants, *system.prospects), effects, 10**9, images)
+    steps = InvariantProgram(
+        both, system.step_properties, effects, 10**9, [Image.under(each, both) for each in permutations]
+    )
     return system, layout, actions, invariants, steps
 
 
@@ -79,14 +83,19 @@ def test_compiled_functions_give_what_direct_calls_give(model: str, name: str, c
 
 ANY_PROTOCOL = st.builds(
     PartitionProtocol,
-    **{field.name: st.sampled_from(list(field.type) if field.type is not bool else (False, True)) for field in resolved(PartitionProtocol)},
+    **{
+        field.name: st.sampled_from(list(field.type) if field.type is not bool else (False, True))
+        for field in resolved(PartitionProtocol)
+    },
 )
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(protocol=ANY_PROTOCOL, choices=st.data(), length=st.integers(5, 30))
 def test_any_choice_of_rules_means_what_it_says(protocol: PartitionProtocol, choices: Any, length: int) -> None:
-    """Rules that never were together, too: the model raises nothing, means the same compiled, and treats brokers alike."""
+    """Rules that never were together, too: the model raises nothing, means the same compiled, and treats
+    brokers alike.
+    """
     definition = define(protocol)
     bounds = PartitionBounds(2, 2, 2, 2, **dict.fromkeys(BUDGETS, 1))
     system = build_system(definition, protocol, bounds, definition.known_properties)

@@ -134,7 +134,9 @@ def test_domains_have_as_many_values_as_they_should(domain: Any, count: int) -> 
     assert sum(1 for _ in domain.values()) == count
 
 
-@pytest.mark.parametrize("domain", [SetOf(BOOLEAN), SequenceOf(BOOLEAN, 1), ArrayOf(BOOLEAN, 1), Maybe(SetOf(BOOLEAN)), PLACE], ids=repr)
+@pytest.mark.parametrize(
+    "domain", [SetOf(BOOLEAN), SequenceOf(BOOLEAN, 1), ArrayOf(BOOLEAN, 1), Maybe(SetOf(BOOLEAN)), PLACE], ids=repr
+)
 def test_composites_are_no_scalars(domain: Any) -> None:
     assert not is_scalar(domain)
 
@@ -263,7 +265,9 @@ def test_domain_functions_see_whole_numbers_of_the_bounds_as_limits_and_the_rest
     assert type(seen[1]) is str
 
 
-@pytest.mark.parametrize("arguments", [{"people": 0, "steps": 1}, {"people": 10, "steps": 1}, {"people": "2", "steps": 1}])
+@pytest.mark.parametrize(
+    "arguments", [{"people": 0, "steps": 1}, {"people": 10, "steps": 1}, {"people": "2", "steps": 1}]
+)
 def test_a_bound_outside_its_range_is_refused(arguments: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match="people"):
         Bounds(**arguments)

@@ -1,4 +1,6 @@
-"""The model `kraft-reference` has exactly the states that TLC finds in the public modules, at every bound tried; no bound cuts a step."""
+"""The model `kraft-reference` has exactly the states that TLC finds in the public modules, at every bound tried; no
+bound cuts a step.
+"""
 
 from __future__ import annotations
 
@@ -77,14 +79,21 @@ def test_as_many_states_differ_in_the_published_view_as_tlc_counts_with_it(row: 
 def all_states(system: System) -> set[Cluster]:
     found, level = set(system.initial), list(system.initial)
     while level:
-        reached = {after for state in level for action in system.actions if (after := successor(action, state, system.domain)) is not None}
+        reached = {
+            after
+            for state in level
+            for action in system.actions
+            if (after := successor(action, state, system.domain)) is not None
+        }
         level = list(reached - found)
         found |= reached
     return found
 
 
 def published_view(state: Cluster) -> Any:
-    """The variables con_vars, broker_vars, part_vars, messages and inv_vars: no handled messages, and no auxiliary variables."""
+    """The variables con_vars, broker_vars, part_vars, messages and inv_vars: no handled messages, and no auxiliary
+    variables.
+    """
     brokers = [evolve(broker, handled=(), rejections=(), first_written=None) for broker in state.brokers]
     log = [
         evolve(change, rejections=(), left=tuple(each for each in change.left if each.answer is not Answer.LEARNED))
@@ -98,7 +107,9 @@ def test_a_value_that_the_domains_have_no_room_for_is_an_error_rather_than_a_cut
     """So that no count can be too small in silence."""
     system = system_of(next(row for row in ROWS if row["bounds"] == "2 2 1 1 1 0 0 0 0 0"))
     log = system.domain.fields["metadata_log"]
-    narrow = attrs.evolve(system.domain, fields={**system.domain.fields, "metadata_log": attrs.evolve(log, max_length=1)})
+    narrow = attrs.evolve(
+        system.domain, fields={**system.domain.fields, "metadata_log": attrs.evolve(log, max_length=1)}
+    )
     with pytest.raises(ModelError, match="metadata_log: 2 is above 1, and no bound limits it"):
         explore(attrs.evolve(system, domain=narrow))
 

@@ -18,7 +18,8 @@ DIVERGED = "produce b0, move_leadership b1, learn_leadership b1 e1, learn_leader
 
 ROWS = [
     Row(
-        "ReplicaManager#readFromLocalLog (0.10.2): a record travels with the high watermark from before its fetch was noted",
+        "ReplicaManager#readFromLocalLog (0.10.2): a record travels with the high watermark from before its fetch "
+        "was noted",
         PRESETS["kafka-0.10.2"],
         f"produce b0, {CAUGHT_UP}, fetch b1",
         {"b0.high_watermark": 1, "b1.fetch.high_watermark": 0, "b1.fetch.stage": "record"},
@@ -46,28 +47,32 @@ ROWS = [
         for release in ("0.10.2", "2.0.0", "2.8.0")
     ),
     Row(
-        "AbstractFetcherThread#processFetchRequest (0.10.2): who follows the same leader again takes the record that it asked for before",
+        "AbstractFetcherThread#processFetchRequest (0.10.2): who follows the same leader again takes the record "
+        "that it asked for before",
         PRESETS["kafka-0.10.2"],
         "produce b0, fetch b1, move_leadership b1, move_leadership b0, learn_leadership b1 e2, receive_fetch b1",
         {"b1.leader": 0, "b1.log": (0,)},
         {"leader_moves": 2},
     ),
     Row(
-        "AbstractFetcherThread#truncateOnFetchResponse (2.8): who leads cuts its log by what it was told before (KAFKA-13207)",
+        "AbstractFetcherThread#truncateOnFetchResponse (2.8): who leads cuts its log by what it was told before "
+        "(KAFKA-13207)",
         PRESETS["kafka-2.8.0"],
         f"{DIVERGED}, receive_fetch b0, move_leadership b0, learn_leadership b0 e2, receive_fetch b0",
         {"b0.leader": 0, "b0.log": ()},
         {"leader_moves": 2},
     ),
     Row(
-        "AbstractFetcherThread#processFetchRequest (2.8): but not where it learns of that before it has looked at the answer",
+        "AbstractFetcherThread#processFetchRequest (2.8): but not where it learns of that before it has looked at "
+        "the answer",
         PRESETS["kafka-2.8.0"],
         f"{DIVERGED}, move_leadership b0, learn_leadership b0 e2, receive_fetch b0",
         {"b0.leader": 0, "b0.log": (0,)},
         {"leader_moves": 2},
     ),
     Row(
-        "AbstractFetcherThread#maybeTruncateToEpochEndOffsets (2.8.1): who leads does not cut its log after the correction (KAFKA-13207)",
+        "AbstractFetcherThread#maybeTruncateToEpochEndOffsets (2.8.1): who leads does not cut its log after the "
+        "correction (KAFKA-13207)",
         PRESETS["kafka-3.0"],
         f"{DIVERGED}, receive_fetch b0, move_leadership b0, learn_leadership b0 e2, receive_fetch b0",
         {"b0.leader": 0, "b0.log": (0,), "b0.fetch": None},
@@ -75,7 +80,8 @@ ROWS = [
     ),
     *(
         Row(
-            f"AbstractFetcherThread#processFetchRequest ({release}): who follows the same leader again cuts by what it was told before",
+            f"AbstractFetcherThread#processFetchRequest ({release}): who follows the same leader again cuts by "
+            "what it was told before",
             PRESETS[f"kafka-{release}"],
             f"{DIVERGED}, move_leadership b0, move_leadership b1, learn_leadership b0 e3, receive_fetch b0",
             {"b0.leader": 1, "b0.leader_epoch": 3, "b0.log": ()},
@@ -93,8 +99,8 @@ ROWS = [
     Row(
         "AbstractFetcherThread#doWork (2.1): who waits for a response of its leader asks that leader nothing else",
         PRESETS["kafka-2.1"],
-        "fetch b1, move_leadership b1, move_leadership b0, learn_leadership b0 e2, learn_leadership b1 e2, not ask_where_to_truncate b1,"
-        "receive_fetch b1, ask_where_to_truncate b1",
+        "fetch b1, move_leadership b1, move_leadership b0, learn_leadership b0 e2, learn_leadership b1 e2, "
+        "not ask_where_to_truncate b1, receive_fetch b1, ask_where_to_truncate b1",
         {"b1.leader": 0, "b1.leader_epoch": 2, "b1.fetch": None, "b1.truncating": False},
         {"leader_moves": 2},
     ),
@@ -106,7 +112,8 @@ ROWS = [
         {"leader_moves": 2},
     ),
     Row(
-        "KafkaApis#handleFetchRequest (3.5): a request is served, and its offset noted, also when its sender lives in a newer epoch by now",
+        "KafkaApis#handleFetchRequest (3.5): a request is served, and its offset noted, also when its sender "
+        "lives in a newer epoch by now",
         REPAIRED,
         "produce b0, send_fetch b1, move_leadership b1, learn_leadership b1 e1, serve_fetch b1",
         {"b0.leader_epoch": 0, "b0.followers.1.log_end_offset": 0, "b1.fetch": None, "b1.log": ()},
@@ -116,7 +123,10 @@ ROWS = [
         Row(
             f"AbstractFetcherThread ({release}): a diverging answer cuts the log, also where a fetch is one step",
             PRESETS[f"kafka-{release}"],
-            "produce b0, move_leadership b1, learn_leadership b1 e1, learn_leadership b0 e1, fetch_at_once b0, fetch_at_once b0",
+            (
+                "produce b0, move_leadership b1, learn_leadership b1 e1, learn_leadership b0 e1, fetch_at_once b0, "
+                "fetch_at_once b0"
+            ),
             {"b0.log": (), "b0.fetch": None},
             {"leader_moves": 1, "fetch_steps": 1},
         )
@@ -125,9 +135,9 @@ ROWS = [
     Row(
         "Log#updateHighWatermark (2.4): a high watermark that is behind the log's start is raised to it",
         REPAIRED,
-        f"{CAUGHT_UP}, fetch b2, receive_fetch b2, fetch b1, receive_fetch b1, fetch b2, lose_fetch b2, fetch b1, receive_fetch b1,"
-        "delete_old_records b0 1, fetch b1, receive_fetch b1, move_leadership b2, learn_leadership b2 e1, learn_leadership b1 e1,"
-        "fetch b1, receive_fetch b1",
+        f"{CAUGHT_UP}, fetch b2, receive_fetch b2, fetch b1, receive_fetch b1, fetch b2, lose_fetch b2, fetch b1, "
+        "receive_fetch b1, delete_old_records b0 1, fetch b1, receive_fetch b1, move_leadership b2, "
+        "learn_leadership b2 e1, learn_leadership b1 e1, fetch b1, receive_fetch b1",
         {"b2.high_watermark": 0, "b1.log_start": 1, "b1.high_watermark": 1},
         {"brokers": 3, "retentions": 1, "leader_moves": 1},
     ),
@@ -151,7 +161,11 @@ def answer(log_start: int, epoch: int, offset: int) -> tuple[str, int, int] | st
     leader = attrs.evolve(state.replicas[0], log=(Record(0, 0),) * 17, epoch_starts=cache, high_watermark=17)
     request = Fetch(Stage.REQUEST, 0, 10, offset, epoch, 0, 0, 0, None)
     response = response_to(without_records_below(leader, log_start) if log_start else leader, request, REPAIRED)
-    return ("diverging", response.epoch, response.end_offset) if response.stage is Stage.DIVERGING else response.stage.value
+    return (
+        ("diverging", response.epoch, response.end_offset)
+        if response.stage is Stage.DIVERGING
+        else response.stage.value
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,6 +189,8 @@ def answer(log_start: int, epoch: int, offset: int) -> tuple[str, int, int] | st
         (10, 3, 6, "out of range"),
     ],
 )
-def test_last_fetched_offset_validation(log_start: int, epoch: int, offset: int, expected: tuple[str, int, int] | str) -> None:
+def test_last_fetched_offset_validation(
+    log_start: int, epoch: int, offset: int, expected: tuple[str, int, int] | str
+) -> None:
     """PartitionTest#testLastFetchedOffsetValidation (3.5.1)."""
     assert answer(log_start, epoch, offset) == expected

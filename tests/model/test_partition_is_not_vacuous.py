@@ -1,4 +1,6 @@
-"""Nothing in the partition model is there for nothing: every step is taken and every rule matters, in some claim of the repository."""
+"""Nothing in the partition model is there for nothing: every step is taken and every rule matters, in some claim of the
+repository.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +34,13 @@ ENOUGH = Budget(max_states=8_000)
 
 # Small claims that take every step between them, each with what the ones before it do not take.
 TAKEN = {
-    "isr_agreement/an_isr_that_grows_and_shrinks_again_keeps_acknowledged_records": "produce fetch receive_fetch lose_fetch "
-    "learn_leadership learn_isr propose_expansion propose_shrink alter_partition receive_isr_answer crash_with_loss fence restart unfence",
-    "truncation/a_follower_passed_by_its_leader_starts_anew": "elect elect_uncleanly expand_isr shrink_isr fetch_at_once "
-    "handle_out_of_range",
+    "isr_agreement/an_isr_that_grows_and_shrinks_again_keeps_acknowledged_records": (
+        "produce fetch receive_fetch lose_fetch learn_leadership learn_isr propose_expansion propose_shrink "
+        "alter_partition receive_isr_answer crash_with_loss fence restart unfence"
+    ),
+    "truncation/a_follower_overtaken_by_its_leader_starts_with_an_empty_log": (
+        "elect elect_uncleanly expand_isr shrink_isr fetch_at_once handle_out_of_range"
+    ),
     "truncation/fetches_that_travel_both_ways_keep_committed_records": "move_leadership send_fetch serve_fetch",
     "isr_agreement/a_deposed_controller_that_refuses_costs_time_only": "ask_deposed_controller lose_isr_answer",
     "isr_expansion/a_replica_removed_and_added_again_has_to_fetch_first": "add_replica remove_replica",
@@ -46,7 +51,7 @@ TAKEN = {
     "durability/a_new_leader_waits_until_it_knows_the_end_offset": "ask_end_offset",
     "isr_agreement/a_written_isr_that_is_read_again_is_waited_for": "lose_written_isr ask_where_to_truncate",
     "truncation/consumers_of_followers_read_what_stays": "consume",
-    "isr_expansion/the_high_watermark_waits_for_who_keeps_up": "outlast_lag_time",
+    "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up": "outlast_lag_time",
     "isr_expansion/looking_twice_at_a_follower_mixes_two_lives": "find_in_sync",
     "releases/retention_keeps_the_high_watermark_inside_the_log": "delete_old_records",
 }
@@ -58,10 +63,17 @@ MATTERS: dict[str, tuple[str, Any]] = {
     "effective_min_isr": ("durability/a_min_isr_above_the_number_of_replicas_counts_as_that_number", False),
     "repeated_change_succeeds": ("isr_agreement/a_proposal_stays_open_until_its_fate_is_known", True),
     "truncation_lowers_high_watermark": ("truncation/a_broker_ahead_of_its_leader_truncates", False),
-    "elr": ("isr_agreement/committing_with_the_maximal_isr_waits_for_who_may_be_elected", False),
+    "elr": ("isr_agreement/committing_with_the_maximal_isr_waits_for_replicas_that_may_be_elected", False),
     "flush": ("truncation/a_broker_ahead_of_its_leader_truncates", Flush.SYNC),
     "high_watermark_checkpoint": ("truncation/a_broker_ahead_of_its_leader_truncates", HighWatermarkCheckpoint.DURABLE),
-    "high_watermark_waits_for_non_isr": ("isr_expansion/the_high_watermark_waits_for_who_keeps_up", WaitsForNonIsr.NO),
+    "high_watermark_waits_for_non_isr": (
+        "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up",
+        WaitsForNonIsr.NO,
+    ),
+    "high_watermark_recheck_on_every_fetch": (
+        "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up",
+        True,
+    ),
     "inflight_cleared_by_leader_and_isr": ("isr_agreement/a_second_request_in_a_newer_epoch_loses_nothing", False),
     "isr_may_be_empty": ("durability/two_copies_survive_one_power_failure", False),
     "isr_path": ("durability/a_refused_record_stays_hidden", IsrPath.ZK_CAS),
@@ -76,7 +88,9 @@ MATTERS: dict[str, tuple[str, Any]] = {
 
 @functools.cache
 def explored(claim: str, protocol: PartitionProtocol | None = None) -> Outcome:
-    """The states of a claim, those that lie deep left out where there are many; of all its states, whether or not they are good."""
+    """The states of a claim, those that lie deep left out where there are many; of all its states, whether or not they
+    are good.
+    """
     spec = load_spec(SPECS / f"{claim}.toml")
     protocol = protocol or spec.protocol
     return breadth_first.explore(build_system(define(protocol), protocol, spec.bounds, ()), ENOUGH)

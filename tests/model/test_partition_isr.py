@@ -11,7 +11,8 @@ import pytest
 from model.partition.releases import PRESETS
 from tests.model.partition_story import Row
 
-KAFKA_3_5 = attrs.evolve(PRESETS["kafka-3.5"], leader_snapshot_atomic=True)  # its tests have one thread, and so one look
+# its tests have one thread, and so one look
+KAFKA_3_5 = attrs.evolve(PRESETS["kafka-3.5"], leader_snapshot_atomic=True)
 FETCHED = "produce b0, fetch b1, receive_fetch b1"
 CAUGHT_UP = f"{FETCHED}, fetch b1, receive_fetch b1"
 
@@ -19,8 +20,8 @@ ASSIGNMENT = [
     Row(
         "testFetchFromUnrecognizedFollower: who is not assigned gets no answer",
         KAFKA_3_5,
-        "remove_replica b2, learn_leadership b0 e1, not fetch b2, add_replica b2, learn_leadership b2 e1, not fetch b2,"
-        "learn_isr b0, fetch b2",
+        "remove_replica b2, learn_leadership b0 e1, not fetch b2, add_replica b2, learn_leadership b2 e1, "
+        "not fetch b2, learn_isr b0, fetch b2",
         {"b0.followers.2.log_end_offset": 0, "b2.fetch.stage": "nothing new"},
         {"brokers": 3, "reassignments": 1},
     ),
@@ -39,10 +40,11 @@ ASSIGNMENT = [
         {"brokers": 3, "reassignments": 1},
     ),
     Row(
-        "KafkaController#updateLeaderEpochAndSendRequest (0.10.2): with ZooKeeper a leader learns of a new replica by a new leader epoch",
+        "KafkaController#updateLeaderEpochAndSendRequest (0.10.2): with ZooKeeper a leader learns of a new "
+        "replica by a new leader epoch",
         PRESETS["kafka-0.10.2"],
-        "remove_replica b2, learn_leadership b0 e1, learn_leadership b2 e1, add_replica b2, learn_leadership b0 e2, learn_leadership b2 e2,"
-        "fetch b2, expand_isr b0 b2",
+        "remove_replica b2, learn_leadership b0 e1, learn_leadership b2 e1, add_replica b2, learn_leadership b0 e2, "
+        "learn_leadership b2 e2, fetch b2, expand_isr b0 b2",
         {"quorum.isr": {0, 1, 2}},
         {"brokers": 3, "reassignments": 1},
     ),
@@ -50,13 +52,15 @@ ASSIGNMENT = [
 
 # b2 was fenced and has come back in a new life, and in sync, before leadership moves to b1.
 BACK = (
-    "crash b2, fence b2 none, learn_leadership b0 e1, learn_leadership b1 e1, restart b2, unfence b2, learn_leadership b2 e1, fetch b2,"
-    "receive_fetch b2, propose_expansion b0 b2, alter_partition b0, receive_isr_answer b0, move_leadership b1, learn_leadership b1 e2"
+    "crash b2, fence b2 none, learn_leadership b0 e1, learn_leadership b1 e1, restart b2, unfence b2, "
+    "learn_leadership b2 e1, fetch b2, receive_fetch b2, propose_expansion b0 b2, alter_partition b0, "
+    "receive_isr_answer b0, move_leadership b1, learn_leadership b1 e2"
 )
 SECOND_LIFE = "fetch b2, crash b2, fence b2 none, restart b2, unfence b2"
 ELIGIBILITY = [
     Row(
-        "Partition#addBrokerEpochToIsr, #ineligibleReplicasForIsr: a member that has not fetched from the leader yet is not refused",
+        "Partition#addBrokerEpochToIsr, #ineligibleReplicasForIsr: a member that has not fetched from the leader "
+        "yet is not refused",
         KAFKA_3_5,
         f"{BACK}, produce b1, propose_shrink b1 b0, alter_partition b1",
         {"b1.changes.0.answer": "success", "quorum.isr": {1, 2}},
@@ -72,43 +76,55 @@ ELIGIBILITY = [
     Row(
         "testIsrNotExpandedIfReplicaIsFencedOrShutdown: and is, once it is known to be back",
         KAFKA_3_5,
-        "fence b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, unfence b1, propose_expansion b0 b1, alter_partition b0",
+        (
+            "fence b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, unfence b1, "
+            "propose_expansion b0 b1, alter_partition b0"
+        ),
         {"quorum.isr": {0, 1}},
         {"spurious_fences": 1},
     ),
     Row(
         "testIsrNotExpandedIfReplicaIsInControlledShutdown: who is known to be shutting down is not proposed",
         KAFKA_3_5,
-        "begin_controlled_shutdown b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, not propose_expansion b0 b1",
+        (
+            "begin_controlled_shutdown b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, "
+            "not propose_expansion b0 b1"
+        ),
         {"quorum.isr": {0}},
         {"controlled_shutdowns": 1},
     ),
     Row(
         "PartitionTest of 3.2: before KIP-841 it was",
         PRESETS["kafka-3.0"],
-        "fence b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, propose_expansion b0 b1, alter_partition b0",
+        (
+            "fence b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, propose_expansion b0 b1, "
+            "alter_partition b0"
+        ),
         {"quorum.isr": {0, 1}},
         {"spurious_fences": 1},
     ),
     Row(
-        "ReplicationControlManager#ineligibleReplicasForIsr: a fence that the leader need not have heard of is for the controller to mind",
+        "ReplicationControlManager#ineligibleReplicasForIsr: a fence that the leader need not have heard of is "
+        "for the controller to mind",
         KAFKA_3_5,
         "fetch b1, fence b1 none, propose_expansion b0 b1, alter_partition b0",
         {"b0.changes.0.answer": "ineligible", "quorum.isr": {0}},
         {"spurious_fences": 1, "initial_isr": 1},
     ),
     Row(
-        "testIsrCanExpandedIfBrokerEpochsMatchWithKraftMetadataCache: the epoch that was fetched in is the one that is known",
+        "testIsrCanExpandedIfBrokerEpochsMatchWithKraftMetadataCache: the epoch that was fetched in is the one "
+        "that is known",
         KAFKA_3_5,
-        "crash b1, fence b1 none, learn_leadership b0 e1, restart b1, unfence b1, learn_leadership b1 e1, fetch b1,"
+        "crash b1, fence b1 none, learn_leadership b0 e1, restart b1, unfence b1, learn_leadership b1 e1, fetch b1, "
         "propose_expansion b0 b1, alter_partition b0",
         {"b0.changes.0.answer": "success", "quorum.isr": {0, 1}},
         {"process_crashes": 1},
     ),
     Row(
-        "Partition#isBrokerEpochIsrEligible: who has fetched in an earlier life only is not proposed, once the new one is known",
+        "Partition#isBrokerEpochIsrEligible: who has fetched in an earlier life only is not proposed, once the "
+        "new one is known",
         PRESETS["kafka-3.7"],
-        f"{SECOND_LIFE}, fence b1 none, learn_isr b0, not propose_expansion b0 b2, learn_leadership b2 e0, fetch b2,"
+        f"{SECOND_LIFE}, fence b1 none, learn_isr b0, not propose_expansion b0 b2, learn_leadership b2 e0, fetch b2, "
         "propose_expansion b0 b2",
         {"b0.leadership.pending": {0, 2}},
         {"brokers": 3, "initial_isr": 2, "process_crashes": 1, "spurious_fences": 1},
@@ -141,7 +157,8 @@ ZOOKEEPER = [
 
 IN_FLIGHT = [
     Row(
-        "testIsrExpansion: from the proposal on the leader waits for the follower, which is not in its ISR before the answer",
+        "testIsrExpansion: from the proposal on the leader waits for the follower, which is not in its ISR before "
+        "the answer",
         KAFKA_3_5,
         f"{CAUGHT_UP}, propose_expansion b0 b1, produce b0, alter_partition b0",
         {"b0.leadership.isr": {0}, "b0.leadership.pending": {0, 1}, "quorum.isr": {0, 1}, "b0.high_watermark": 1},
@@ -150,22 +167,31 @@ IN_FLIGHT = [
     Row(
         "testIsrExpansion: the answer makes it a member, and the high watermark moves with its next fetch but one",
         KAFKA_3_5,
-        f"{CAUGHT_UP}, propose_expansion b0 b1, produce b0, alter_partition b0, receive_isr_answer b0, fetch b1, receive_fetch b1,fetch b1",
-        {"b0.leadership.isr": {0, 1}, "b0.leadership.pending": None, "b0.leadership.partition_epoch": 1, "b0.high_watermark": 2},
+        (
+            f"{CAUGHT_UP}, propose_expansion b0 b1, produce b0, alter_partition b0, receive_isr_answer b0, fetch b1, "
+            "receive_fetch b1, fetch b1"
+        ),
+        {
+            "b0.leadership.isr": {0, 1},
+            "b0.leadership.pending": None,
+            "b0.leadership.partition_epoch": 1,
+            "b0.high_watermark": 2,
+        },
         {"initial_isr": 1},
     ),
     Row(
-        "testFollowerDoesNotJoinISRUntilCaughtUpToOffsetWithinCurrentLeaderEpoch: above the high watermark is not enough",
+        "testFollowerDoesNotJoinISRUntilCaughtUpToOffsetWithinCurrentLeaderEpoch: above the high watermark is not "
+        "enough",
         KAFKA_3_5,
-        f"{FETCHED}, move_leadership b1, learn_leadership b1 e1, learn_leadership b2 e1, fetch b2, not propose_expansion b1 b2,"
-        "receive_fetch b2, fetch b2, propose_expansion b1 b2",
+        f"{FETCHED}, move_leadership b1, learn_leadership b1 e1, learn_leadership b2 e1, fetch b2, "
+        "not propose_expansion b1 b2, receive_fetch b2, fetch b2, propose_expansion b1 b2",
         {"b1.leadership.start_offset": 1, "b1.high_watermark": 0, "b1.leadership.pending": {0, 1, 2}},
         {"brokers": 3, "initial_isr": 2, "leader_moves": 1},
     ),
     Row(
         "Partition#maybeExpandIsr (2.0.0): and was enough before KAFKA-7128",
         PRESETS["kafka-2.0.0"],
-        f"{FETCHED}, move_leadership b1, learn_leadership b1 e1, learn_leadership b2 e1, ask_where_to_truncate b2,"
+        f"{FETCHED}, move_leadership b1, learn_leadership b1 e1, learn_leadership b2 e1, ask_where_to_truncate b2, "
         "fetch b2, expand_isr b1 b2",
         {"b1.leadership.start_offset": 1, "b1.high_watermark": 0, "quorum.isr": {0, 1, 2}},
         {"brokers": 3, "initial_isr": 2, "leader_moves": 1},
@@ -173,15 +199,18 @@ IN_FLIGHT = [
     Row(
         "testSingleInFlightAlterIsr: no second change while one is pending",
         KAFKA_3_5,
-        "fetch b1, fetch b2, propose_expansion b0 b1, not propose_expansion b0 b2, alter_partition b0, not propose_expansion b0 b2,"
-        "receive_isr_answer b0, propose_expansion b0 b2",
+        "fetch b1, fetch b2, propose_expansion b0 b1, not propose_expansion b0 b2, alter_partition b0, "
+        "not propose_expansion b0 b2, receive_isr_answer b0, propose_expansion b0 b2",
         {"b0.leadership.isr": {0, 1}, "b0.leadership.pending": {0, 1, 2}},
         {"brokers": 3, "initial_isr": 1},
     ),
     Row(
         "testAlterIsrLeaderAndIsrRace: a newer leader epoch ends what is pending, and the late answer is ignored",
         KAFKA_3_5,
-        "produce b0, propose_shrink b0 b2, alter_partition b0, fence b1 none, learn_leadership b0 e2, receive_isr_answer b0",
+        (
+            "produce b0, propose_shrink b0 b2, alter_partition b0, fence b1 none, learn_leadership b0 e2, "
+            "receive_isr_answer b0"
+        ),
         {"b0.leadership.isr": {0}, "b0.leadership.pending": None, "b0.leadership.partition_epoch": 2, "b0.changes": ()},
         {"brokers": 3, "isr_shrinks": 1, "spurious_fences": 1},
     ),
@@ -189,7 +218,12 @@ IN_FLIGHT = [
         "Partition#submitAlterPartition: so does a newer partition epoch",
         PRESETS["kafka-3.7"],
         "produce b0, propose_shrink b0 b1, alter_partition b0, learn_isr b0, receive_isr_answer b0",
-        {"b0.leadership.isr": {0}, "b0.leadership.pending": None, "b0.leadership.partition_epoch": 1, "b0.high_watermark": 1},
+        {
+            "b0.leadership.isr": {0},
+            "b0.leadership.pending": None,
+            "b0.leadership.partition_epoch": 1,
+            "b0.high_watermark": 1,
+        },
         {"isr_shrinks": 1},
     ),
 ]
@@ -197,7 +231,8 @@ IN_FLIGHT = [
 STALE = "fetch b2, fence b1 none, propose_expansion b0 b2, alter_partition b0"
 FAILURES = [
     Row(
-        "testIsrNotExpandedIfUpdateFails, testAlterIsrInvalidVersion: after INVALID_UPDATE_VERSION the change stays pending",
+        "testIsrNotExpandedIfUpdateFails, testAlterIsrInvalidVersion: after INVALID_UPDATE_VERSION the change "
+        "stays pending",
         PRESETS["kafka-3.7"],
         f"{STALE}, receive_isr_answer b0, produce b0, not propose_expansion b0 b2, not propose_shrink b0 b1",
         {"b0.leadership.isr": {0, 1}, "b0.leadership.pending": {0, 1, 2}, "quorum.isr": {0}, "b0.high_watermark": 0},
@@ -225,17 +260,22 @@ FAILURES = [
         {"brokers": 3, "spurious_fences": 1, "isr_shrinks": 1},
     ),
     Row(
-        "testIsrNotExpandedIfReplicaIsInControlledShutdown: INELIGIBLE_REPLICA takes the proposal back, and it may be made again",
+        "testIsrNotExpandedIfReplicaIsInControlledShutdown: INELIGIBLE_REPLICA takes the proposal back, and it "
+        "may be made again",
         KAFKA_3_5,
-        "fetch b1, begin_controlled_shutdown b1 none, propose_expansion b0 b1, alter_partition b0, receive_isr_answer b0,"
-        "propose_expansion b0 b1",
+        "fetch b1, begin_controlled_shutdown b1 none, propose_expansion b0 b1, alter_partition b0, "
+        "receive_isr_answer b0, propose_expansion b0 b1",
         {"b0.leadership.isr": {0}, "b0.leadership.pending": {0, 1}, "quorum.isr": {0}},
         {"initial_isr": 1, "controlled_shutdowns": 1},
     ),
     Row(
-        "testPartitionShouldRetryAlterPartitionRequest: after an answer that was lost the same is asked again, and is an old version then",
+        "testPartitionShouldRetryAlterPartitionRequest: after an answer that was lost the same is asked again, "
+        "and is an old version then",
         KAFKA_3_5,
-        "fetch b1, propose_expansion b0 b1, not lose_isr_answer b0, alter_partition b0, lose_isr_answer b0, receive_isr_answer b0",
+        (
+            "fetch b1, propose_expansion b0 b1, not lose_isr_answer b0, alter_partition b0, lose_isr_answer b0, "
+            "receive_isr_answer b0"
+        ),
         {"quorum.isr": {0, 1}, "b0.leadership.isr": {0}, "b0.leadership.pending": {0, 1}},
         {"initial_isr": 1, "alter_failures": 1},
     ),
@@ -258,7 +298,8 @@ SHRINK = [
         )
     ),
     Row(
-        "testMaybeShrinkIsr: a follower that lags is proposed to go, and the high watermark waits for it until the answer",
+        "testMaybeShrinkIsr: a follower that lags is proposed to go, and the high watermark waits for it until "
+        "the answer",
         KAFKA_3_5,
         "produce b0, propose_shrink b0 b1",
         {"b0.leadership.pending": {0}, "b0.leadership.isr": {0, 1}, "b0.high_watermark": 0},
@@ -275,10 +316,11 @@ SHRINK = [
 
 HIGH_WATERMARK = [
     Row(
-        "testMonotonicOffsetsAfterLeaderChange: a new leader tells no end offset before its high watermark has reached its epoch",
+        "testMonotonicOffsetsAfterLeaderChange: a new leader tells no end offset before its high watermark has "
+        "reached its epoch",
         KAFKA_3_5,
-        f"{FETCHED}, fetch b1, move_leadership b1, learn_leadership b1 e1, not ask_end_offset b1, learn_leadership b0 e1, fetch b0,"
-        "ask_end_offset b1",
+        f"{FETCHED}, fetch b1, move_leadership b1, learn_leadership b1 e1, not ask_end_offset b1, "
+        "learn_leadership b0 e1, fetch b0, ask_end_offset b1",
         {"b1.high_watermark": 1, "clients.end_offset": 1},
         {"leader_moves": 1, "offset_queries": 1},
     ),
@@ -309,7 +351,7 @@ HIGH_WATERMARK = [
     Row(
         "Partition#checkEnoughReplicasReachOffset: nor by the same broker, when it leads again after it has followed",
         KAFKA_3_5,
-        f"{FETCHED}, move_leadership b1, learn_leadership b0 e1, move_leadership b0, learn_leadership b0 e2,"
+        f"{FETCHED}, move_leadership b1, learn_leadership b0 e1, move_leadership b0, learn_leadership b0 e2, "
         "learn_leadership b1 e2, fetch b1",
         {"b0.high_watermark": 1, "clients.exposed": (0,), "clients.acked": set()},
         {"leader_moves": 2},

@@ -20,7 +20,8 @@ ROWS = [
         {"leader_moves": 1},
     ),
     Row(
-        "testIgnoreLeaderPartitionStateChangeWithOlderPartitionEpoch: what is older than what a broker knows is ignored",
+        "testIgnoreLeaderPartitionStateChangeWithOlderPartitionEpoch: what is older than what a broker knows is "
+        "ignored",
         PRESETS["kafka-3.5"],
         "move_leadership b1, move_leadership b0, learn_leadership b0 e2, not learn_leadership b0 e1, not learn_isr b0",
         {"b0.leader_epoch": 2, "b0.leadership.partition_epoch": 2},
@@ -91,13 +92,30 @@ ROWS = [
         Row(
             f"{test} ({release})",
             PRESETS[f"kafka-{release}"],
-            "produce b0, fetch b1, receive_fetch b1, fetch b1, receive_fetch b1, propose_expansion b0 b1, alter_partition b0, learn_isr b0",
+            (
+                "produce b0, fetch b1, receive_fetch b1, fetch b1, receive_fetch b1, propose_expansion b0 b1, "
+                "alter_partition b0, learn_isr b0"
+            ),
             {"b0.leadership.isr": {0, 1}, "b0.followers.1.log_end_offset": 1, "b0.leadership.start_offset": start},
             {"initial_isr": 1},
         )
         for release, test, start in (
-            ("3.3", "testDoNotUpdateEpochStartOffsetIfLeaderEpochIsNotBumped, testDoNotResetReplicaStateIfLeaderEpochIsNotBumped", 0),
-            ("3.0", "KAFKA-13790: Partition#makeLeader took the log's end for the epoch's start with every record of the metadata", 1),
+            (
+                "3.3",
+                (
+                    "testDoNotUpdateEpochStartOffsetIfLeaderEpochIsNotBumped, "
+                    "testDoNotResetReplicaStateIfLeaderEpochIsNotBumped"
+                ),
+                0,
+            ),
+            (
+                "3.0",
+                (
+                    "KAFKA-13790: Partition#makeLeader took the log's end for the epoch's start with every record of "
+                    "the metadata"
+                ),
+                1,
+            ),
         )
     ),
 ]

@@ -1,4 +1,6 @@
-"""Logs and leader epoch caches. Facts from Kafka's own LeaderEpochFileCacheTest and AbstractFetcherThreadTest at 2.0.1 and 2.1.1."""
+"""Logs and leader epoch caches. Facts from Kafka's own LeaderEpochFileCacheTest and AbstractFetcherThreadTest at 2.0.1
+and 2.1.1.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ from model.partition.logs import (
 from model.partition.releases import KAFKA_0_11, KAFKA_2_0_0, KAFKA_2_1, KAFKA_4_1, REPAIRED
 from model.partition.state import Replica
 
-EMPTY = initial_states(PartitionBounds(brokers=1, log_length_max=7, records_max=7, leader_epoch_max=7), REPAIRED)[0].replicas[0]
+EMPTY = initial_states(PartitionBounds(brokers=1, log_length_max=7, records_max=7, leader_epoch_max=7), REPAIRED)[
+    0
+].replicas[0]
 NEW = attrs.evolve(EMPTY, epoch_starts=(None,) * 8)
 
 
@@ -91,13 +95,16 @@ def test_until_2_0_0_a_new_epoch_gave_way_to_what_it_contradicted() -> None:
     assert starts(with_epoch(replica(), 2, 3, KAFKA_2_0_0)) == {2: 3}
 
 
-@pytest.mark.parametrize(("offset", "kept"), [(11, {2: 6, 3: 8}), (9, {2: 6, 3: 8}), (8, {2: 6}), (6, {}), (12, {2: 6, 3: 8, 4: 11})])
+@pytest.mark.parametrize(
+    ("offset", "kept"), [(11, {2: 6, 3: 8}), (9, {2: 6, 3: 8}), (8, {2: 6}), (6, {}), (12, {2: 6, 3: 8, 4: 11})]
+)
 def test_cutting_the_end_drops_epochs_that_begin_there_or_later(offset: int, kept: dict[int, int]) -> None:
     assert starts(without_epochs_from(replica(e2=6, e3=8, e4=11), offset)) == kept
 
 
 @pytest.mark.parametrize(
-    ("offset", "kept"), [(6, {2: 6, 3: 8, 4: 11}), (7, {2: 7, 3: 8, 4: 11}), (8, {3: 8, 4: 11}), (9, {3: 9, 4: 11}), (12, {4: 12})]
+    ("offset", "kept"),
+    [(6, {2: 6, 3: 8, 4: 11}), (7, {2: 7, 3: 8, 4: 11}), (8, {3: 8, 4: 11}), (9, {3: 9, 4: 11}), (12, {4: 12})],
 )
 def test_cutting_the_start_keeps_the_epoch_that_spans_it(offset: int, kept: dict[int, int]) -> None:
     made = without_records_below(replica(e2=6, e3=8, e4=11), offset)

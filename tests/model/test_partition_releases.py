@@ -1,8 +1,12 @@
-"""What each release of Kafka does, rule by rule, as its code says: the presets are held against a table that covers them all."""
+"""What each release of Kafka does, rule by rule, as its code says: the presets are held against a table that covers
+them all.
+"""
 
 from __future__ import annotations
 
+import tomllib
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -14,17 +18,21 @@ from model.partition.definition import PARTITION
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import PRESETS, RELEASES, REPAIRED
 
-# A rule, the mode it is about (or both), its value from the first release on and from which release on it changed, and where that was read.
+SPECS = Path(__file__).parents[2] / "specs" / "partition"
+
+# A rule, the mode it is about (or both), its value from the first release on and from which release on it changed, and
+# where that was read.
 HISTORY = """
-truncation              both  high-watermark 0.11.0.0=epoch-101 2.0.0=epoch-279 2.8.0=on-fetch | AbstractFetcherThread#maybeTruncate
+truncation both high-watermark 0.11.0.0=epoch-101 2.0.0=epoch-279 2.8.0=on-fetch | AbstractFetcherThread#maybeTruncate
 epoch_entry_on_election both  False 2.0.1=True | Partition#makeLeader
-truncation_skip         both  never 0.10.2.0=same-leader 2.0.1=same-leader-next-epoch 2.1.0=never | Partition#makeFollower
+truncation_skip both never 0.10.2.0=same-leader 2.0.1=same-leader-next-epoch 2.1.0=never | Partition#makeFollower
 epoch_cache_clean_at_end both False 2.7.0=True | Log#truncateTo
 out_of_range_policy     both  exit 2.0.1=truncate | ReplicaFetcherThread#handleOffsetOutOfRange
 out_of_range_when_behind both truncate-all 0.10.2.0=keep | ReplicaFetcherThread#handleOffsetOutOfRange
 truncation_lowers_high_watermark both False 2.4.0=True | Log#truncateTo
 high_watermark_before_truncation both False 2.8.0=True 3.5.0=False | AbstractFetcherThread#processFetchRequest
-fetch_response_checks   both  leader 2.8.0=none 3.0.0=leader 4.0.1=leader-epoch | AbstractFetcherThread#processFetchRequest
+fetch_response_checks both leader 2.8.0=none 3.0.0=leader 3.9.1=leader-epoch 4.0.0=leader 4.0.1=leader-epoch \
+    | AbstractFetcherThread#processFetchRequest
 fetch_sessions_keep_epochs both False 2.5.0=True | CachedPartition#reqData
 fence_fetch             both  False 2.1.0=True | Partition#localReplicaWithEpochOrException
 fence_truncation        both  False 2.1.0=True | Partition#lastOffsetForLeaderEpoch
@@ -38,7 +46,8 @@ high_watermark_checkpoint_covers both known 0.10.2.0=all | ReplicaManager#checkp
 expand_requires_epoch_start both False 2.0.1=True | Partition#maybeExpandIsr
 expand_requires_fetch_in_epoch both True | Partition#maybeExpandIsr
 reset_follower_state    both  new-leader | Partition#makeLeader
-newer_isr_restarts_epoch zookeeper False | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower
+newer_isr_restarts_epoch zookeeper False \
+    | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower
 newer_isr_restarts_epoch kraft False 3.0.0=True 3.3.0=False | Partition#makeLeader
 leader_checks           zookeeper nothing | Partition#isReplicaIsrEligible
 leader_checks           kraft nothing 3.3.0=standing 3.5.0=broker-epoch | Partition#isReplicaIsrEligible
@@ -55,12 +64,16 @@ high_watermark_set      both  committed 2.7.0=maximal | Partition#maybeIncrement
 pending_policy          both  single-inflight | Partition#maybeExpandIsr
 on_alter_error          both  definite-only | Partition#handleAlterIsrResponse
 inflight_cleared_by_leader_and_isr both False 2.7.0=True 3.0.0=False | AlterIsrManager#clearPending
+metadata_end_proposals zookeeper False \
+    | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower
+metadata_end_proposals kraft True | Partition#makeLeader
 duplicate_update_completes both True 2.7.0=False 3.0.0=True | Partition#handleAlterIsrResponse
 repeated_change_succeeds zookeeper False 2.7.0=True | KafkaController#processAlterIsr
 repeated_change_succeeds kraft False | ReplicationControlManager#alterIsr
 ahead_of_controller_error zookeeper not-controller | KafkaController#tryProcessAlterPartition
 ahead_of_controller_error kraft fenced 3.3.0=not-controller | ReplicationControlManager#validateAlterPartitionData
 high_watermark_recheck_on_isr_commit both True 2.7.0=False 3.1.0=True | Partition#handleAlterPartitionUpdate
+high_watermark_recheck_on_every_fetch both True 2.4.0=False | Partition#updateFollowerFetchState
 high_watermark_waits_for_non_isr both no 0.10.2.0=any-recent 3.6.0=eligible-only | Partition#maybeIncrementLeaderHW
 list_offsets_guard      both  False 2.2.0=True | Partition#fetchOffsetForTimestamp
 effective_min_isr       both  False 3.7.0=True | Partition#effectiveMinIsr
@@ -73,7 +86,8 @@ last_known_leader       kraft never 3.8.0=unchecked 4.1.0=active | PartitionChan
 registering_again_fences zookeeper True | KafkaController#processBrokerChange
 registering_again_fences kraft False 4.0.0=True | ReplicationControlManager#handleBrokerShutdown
 isr_shrink_bumps_leader_epoch zookeeper by-controller | ReplicaStateMachine#removeReplicasFromIsr
-isr_shrink_bumps_leader_epoch kraft by-controller 3.0.0=always 3.6.0=never | MetadataVersion#isLeaderEpochBumpRequiredOnIsrShrink
+isr_shrink_bumps_leader_epoch kraft by-controller 3.0.0=always 3.6.0=never \
+    | MetadataVersion#isLeaderEpochBumpRequiredOnIsrShrink
 acks                    both  all | ProducerConfig
 unclean_election        both  True 0.11.0.0=False | KafkaConfig
 consumer_reads_follower both  False | ReplicaSelector
@@ -123,7 +137,12 @@ def test_a_preset_begins_where_some_rule_changes_and_none_changes_between_preset
     """So that each preset speaks for every release up to the next one of its mode."""
     for mode in ("zookeeper", "kraft"):
         firsts = [release for release in RELEASES.values() if release.mode == mode]
-        changes = {release_number(change.split("=")[0]) for _, of, _, *later in ROWS for change in later if of in ("both", mode)}
+        changes = {
+            release_number(change.split("=")[0])
+            for _, of, _, *later in ROWS
+            for change in later
+            if of in ("both", mode)
+        }
         first, last = firsts[0].number, release_number(PARTITION.last_releases[mode] + ".99")
         assert {each.number for each in firsts[1:]} == {each for each in changes if first < each <= last}
 
@@ -136,7 +155,8 @@ def test_a_preset_begins_where_some_rule_changes_and_none_changes_between_preset
         ("2.6.2", ["kafka-2.5"]),
         ("2.8", ["kafka-2.8.0-zookeeper", "kafka-2.8.0"]),
         ("3.4.1", ["kafka-3.3-zookeeper", "kafka-3.3"]),
-        ("3.9.1", ["kafka-3.7-zookeeper", "kafka-3.8"]),
+        ("3.9.0", ["kafka-3.7-zookeeper", "kafka-3.8"]),
+        ("3.9.1", ["kafka-3.9.1-zookeeper", "kafka-3.9.1"]),
         ("4.0.0", ["kafka-4.0.0"]),
         ("4.0.2", ["kafka-4.0.1"]),
         ("4.3.1", ["kafka-4.1"]),
@@ -154,6 +174,14 @@ def test_what_is_no_release_number_is_refused(wrong: str) -> None:
         PARTITION.presets_for(wrong)
 
 
-def test_the_repaired_protocol_is_the_newest_release_but_for_one_rule() -> None:
+def test_every_preset_is_used_by_a_claim() -> None:
+    used = {tomllib.loads(path.read_text(encoding="utf-8")).get("preset") for path in SPECS.rglob("*.toml")}
+    assert set(PRESETS) <= used
+
+
+def test_the_repaired_protocol_is_the_newest_release_but_for_two_rules() -> None:
     newest, repaired = rules(PRESETS[list(RELEASES)[-1]]), rules(REPAIRED)
-    assert {name for name in newest if newest[name] != repaired[name]} == {"reset_follower_state"}
+    assert {name for name in newest if newest[name] != repaired[name]} == {
+        "reset_follower_state",
+        "metadata_end_proposals",
+    }

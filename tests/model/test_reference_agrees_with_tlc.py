@@ -23,7 +23,9 @@ def outcome_of(row: dict[str, str]):
     names = ASYNC_ISR_BOUNDS if row["variant"] == "async-isr" else BOUNDS
     bounds = dict(zip(names, map(int, row["bounds"].split()), strict=True))
     check = [row["invariant"] or "high_watermark_within_log"]
-    protocol, definition, sizes, properties = resolve_model(MODELS["reference"], {"variant": row["variant"]}, bounds, check)
+    protocol, definition, sizes, properties = resolve_model(
+        MODELS["reference"], {"variant": row["variant"]}, bounds, check
+    )
     return explore(build_system(definition, protocol, sizes, properties))
 
 

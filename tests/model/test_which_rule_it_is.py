@@ -27,7 +27,9 @@ def expand_isr(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
 
 
 def system(variant: str) -> System:
-    protocol, definition, bounds, properties = resolve_model(MODELS["reference"], {"variant": variant}, BOUNDS, ["weak_isr", "strong_isr"])
+    protocol, definition, bounds, properties = resolve_model(
+        MODELS["reference"], {"variant": variant}, BOUNDS, ["weak_isr", "strong_isr"]
+    )
     return build_system(definition, protocol, bounds, properties)
 
 

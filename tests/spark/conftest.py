@@ -16,7 +16,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # the toys
 
 @pytest.fixture
 def told() -> Callable[..., dict[str, Any]]:
-    """All that an outcome says that does not depend on how the search was done, each violation by its property and length."""
+    """All that an outcome says that does not depend on how the search was done, each violation by its property and
+    length.
+    """
 
     def told(outcome: Any) -> dict[str, Any]:
         how = {"compiled_paths", "seconds", "memory", "words", "bits", "violations", "restored"}

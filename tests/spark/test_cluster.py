@@ -1,4 +1,6 @@
-"""A standalone master with two workers on this machine, one of which is killed; a driver that is killed; executors without the package."""
+"""A standalone master with two workers on this machine, one of which is killed; a driver that is killed; executors
+without the package.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,21 @@ class Standalone:
         log = self.folder / f"{name}.log"
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
         environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder / name), "PYTHONPATH": TOYS}
-        command = [str(HOME / "bin" / "spark-class"), f"org.apache.spark.deploy.{kind}", "--host", "127.0.0.1", "--port", "0"]
+        command = [
+            str(HOME / "bin" / "spark-class"),
+            f"org.apache.spark.deploy.{kind}",
+            "--host",
+            "127.0.0.1",
+            "--port",
+            "0",
+        ]
         with log.open("w") as out:
             self.running[name] = subprocess.Popen(
-                [*command, "--webui-port", "0", *arguments], stdout=out, stderr=out, env=environment, start_new_session=True
+                [*command, "--webui-port", "0", *arguments],
+                stdout=out,
+                stderr=out,
+                env=environment,
+                start_new_session=True,
             )
         for _ in range(10 * SECONDS):
             if found := re.search(ready, log.read_text()):
@@ -115,17 +128,18 @@ DRIVER = """
 import functools, json, sys
 sys.path[:0] = json.loads(sys.argv[1])
 import toys
-from spark import explore as search
+from spark.driver import explore
 from spark.driver.session import session
-search.ROWS_WORTH_A_JOB = 0
+explore.ROWS_WORTH_A_JOB = 0
 url, folder, resume, make, partitions = json.loads(sys.argv[2])
 make = functools.partial(getattr(toys, make[0]), *make[1:])
 print("begin", flush=True)
 here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 spark = session(url, **here, **{"spark.ui.enabled": "false", "spark.executor.memory": "512m"})
 tell = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
-outcome = search.explore(make, spark=spark, checkpoint=folder, resume=resume, partitions=partitions, on_progress=tell)
-print("found", json.dumps([outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]), flush=True)
+outcome = explore.explore(make, spark=spark, checkpoint=folder, resume=resume, partitions=partitions, on_progress=tell)
+counts = [outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]
+print("found", json.dumps(counts), flush=True)
 spark.stop()
 """
 
@@ -134,13 +148,20 @@ class Driver:
     """A driver in a process of its own, whose output is collected line by line."""
 
     def __init__(self, url: str, folder: Path, resume: bool, make: list[Any], partitions: int) -> None:
-        paths, what = json.dumps([str(Path(__file__).parent), str(ROOT)]), json.dumps([url, str(folder), resume, make, partitions])
+        paths, what = (
+            json.dumps([str(Path(__file__).parent), str(ROOT)]),
+            json.dumps([url, str(folder), resume, make, partitions]),
+        )
         environment = os.environ | {"PYTHONPATH": TOYS}
         self.lines: list[str] = []
         self.process = subprocess.Popen(
             [sys.executable, "-c", DRIVER, paths, what],
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, start_new_session=True, env=environment,
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            start_new_session=True,
+            env=environment,
+        )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
@@ -227,7 +248,9 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python_that_sees(folder: Path, hidden: tuple[str, ...]) -> Path:
-    """A Python that has the installed libraries but some, and neither sees the repository nor an installed highwater."""
+    """A Python that has the installed libraries but some, and neither sees the repository nor an installed
+    highwater.
+    """
     installed, seen = Path(attrs.__file__).parents[1], folder / "libraries"
     seen.mkdir(parents=True)
     for entry in installed.iterdir():
@@ -261,24 +284,40 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
     spec = tmp_path / "claim.toml"
     bounds = "bounds = { brokers = 3, log_length_max = 2, records_max = 2, leader_epoch_max = 2 }"
     claim = 'max_depth = 14\nexpect = { verdict = "holds-to-depth" }\n'  # levels are large enough for jobs from 13 on
-    spec.write_text(f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\n{bounds}\ncheck = ["strong_isr"]\n{claim}')
+    spec.write_text(
+        f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\n{bounds}\ncheck = ["strong_isr"]\n{claim}'
+    )
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"} | {
         "PYSPARK_DRIVER_PYTHON": str(python_that_sees(tmp_path / "driver", ())),
         "PYSPARK_PYTHON": str(python_that_sees(tmp_path / "executors", compiled)),
         "HOME": str(tmp_path),
     }
-    options = ["--conf", "spark.driver.host=127.0.0.1", "--conf", "spark.executor.memory=512m", "--py-files", str(package)]
+    options = [
+        "--conf",
+        "spark.driver.host=127.0.0.1",
+        "--conf",
+        "spark.executor.memory=512m",
+        "--py-files",
+        str(package),
+    ]
     options += ["--archives", f"{libraries}#libraries", "--conf", "spark.executorEnv.PYTHONPATH=libraries"]
     submit, levels = str(tmp_path / "highwater" / "submit.py"), str(tmp_path / "levels")
     arguments = [submit, str(spec), "--checkpoint", levels, "--no-symmetry", "--json", "found.json"]
     done = subprocess.run(
         [str(HOME / "bin" / "spark-submit"), "--master", standalone.url, *options, *arguments],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=3 * SECONDS,
-    )  # fmt: skip
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=3 * SECONDS,
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())["results"][0]
     expected = breadth_first.explore(load_spec(spec).system(), Budget(max_depth=14), symmetry=False)
     assert (found["distinct_states"], found["generated"]) == (expected.distinct_states, expected.generated)
-    assert len(list((tmp_path / "levels" / "levels" / "00014").glob("*.parquet"))) == 2, "the last level was explored in two partitions"
+    assert len(list((tmp_path / "levels" / "levels" / "00014").glob("*.parquet"))) == 2, (
+        "the last level was explored in two partitions"
+    )
     assert list(standalone.folder.glob("*-work/*/*/highwater.zip"))
     assert list(standalone.folder.glob("*-work/*/*/libraries/numba"))

@@ -17,17 +17,18 @@ from explorer.search import breadth_first, plain_python
 from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
-from spark.driver import explore as search
 from spark.driver.explore import explore
 from spark.driver.session import ClusterError
 
-KIP_101 = functools.partial(toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2)
+KIP_101 = functools.partial(
+    toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2
+)
 
 
 @pytest.fixture
 def all_on_the_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """No level is small enough for the driver."""
-    monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 0)
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 0)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +47,7 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     spark: Any, told: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a violation at the end, whose trace leads back through both."""
-    monkeypatch.setattr(search, "ROWS_WORTH_A_JOB", 300)
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 300)
     seen: list[Progress] = []
     outcome = explore(KIP_101, spark=spark, partitions=2, on_progress=seen.append)
     expected = breadth_first.explore(KIP_101())
@@ -54,15 +55,26 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
     assert outcome.violations[0].witness
     jobs = [progress.more for progress in seen if progress.level_ended]
     assert ["shuffle" in job for job in jobs] == [False] * 9 + [True] * 3
-    assert re.fullmatch(r"level 9 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B, 869 visited rows read again; 2,713 distinct", jobs[9])
+    assert re.fullmatch(
+        r"level 9 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B, 869 visited rows read again; 2,713 distinct", jobs[9]
+    )
     assert re.fullmatch(r"level 11 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B; [\d,]+ distinct", jobs[11])
 
 
-def test_what_runs_is_told_by_level_and_phase(spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_runs_is_told_by_level_and_phase(
+    spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """To whoever waits at a terminal, and in Spark's web pages, which cut descriptions after some seventy letters."""
     monkeypatch.setattr("spark.driver.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
     seen: list[str] = []
-    explore(toys.grid, Budget(max_depth=2), spark=spark, partitions=2, name="a_claim", on_progress=lambda each: seen.append(each.more))
+    explore(
+        toys.grid,
+        Budget(max_depth=2),
+        spark=spark,
+        partitions=2,
+        name="a_claim",
+        on_progress=lambda each: seen.append(each.more),
+    )
     assert any(re.match(r"level 1 runs for \d+ s, expand [01] of 1 tasks", more) for more in seen)
     assert any(re.match(r"level 2 runs for \d+ s, admit [012] of 2 tasks; level 1 took ", more) for more in seen)
     context = spark.sparkContext
@@ -78,7 +90,9 @@ def test_every_step_of_a_trace_is_a_step_of_the_model(spark: Any, all_on_the_clu
     make = functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"))
     outcome = explore(make, Budget(max_depth=6), spark=spark, partitions=3, keep_going=True)
     expected = plain_python.explore(make(), Budget(max_depth=6), keep_going=True)
-    assert {v.property: v.trace_length for v in outcome.violations} == {v.property: v.trace_length for v in expected.violations}
+    assert {v.property: v.trace_length for v in outcome.violations} == {
+        v.property: v.trace_length for v in expected.violations
+    }
     for violation in outcome.violations:
         before, *steps = violation.trace
         assert before.state in make().initial
@@ -100,6 +114,13 @@ def test_a_model_that_raises_on_an_executor_is_reported_as_on_one_machine(spark:
         explore(toys.raises, spark=spark, partitions=2)
     assert str(raised.value) == str(expected.value)
     assert "ZeroDivisionError" in str(raised.value)
+
+
+def test_a_property_that_treats_a_name_in_its_own_way_is_refused_on_executors(
+    spark: Any, all_on_the_cluster: None
+) -> None:
+    with pytest.raises(ModelError, match=r"the_first_broker_has_no_record .* apart, which the model declares"):
+        explore(toys.tells_brokers_apart, spark=spark, partitions=2)
 
 
 def test_executors_with_another_model_are_refused(spark: Any, all_on_the_cluster: None, tmp_path: Path) -> None:
@@ -131,7 +152,9 @@ def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
 @pytest.mark.parametrize("symmetry", [False, True])
 def test_small_searches_need_no_job(told: Callable[..., Any], tmp_path: Path, variant: str, symmetry: bool) -> None:
     make = functools.partial(toys.reference, variant)
-    outcome = explore(make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True, check_deadlock=True)
+    outcome = explore(
+        make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True, check_deadlock=True
+    )
     assert told(outcome) == told(breadth_first.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
 
 

@@ -30,7 +30,9 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return put
 
 
-@pytest.mark.parametrize("version", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19 LTS', 'openjdk version "25-ea"'])
+@pytest.mark.parametrize(
+    "version", ['openjdk version "17.0.15" 2025-04-15', 'java version "21" 2023-09-19 LTS', 'openjdk version "25-ea"']
+)
 def test_java_17_and_newer_are_taken(java, version: str) -> None:
     java(version)
     refuse_without_java()
@@ -39,7 +41,9 @@ def test_java_17_and_newer_are_taken(java, version: str) -> None:
 @pytest.mark.parametrize("version", ['java version "1.8.0_401"', 'openjdk version "11.0.2" 2019-01-15'])
 def test_an_older_java_is_refused(java, version: str) -> None:
     java(version)
-    with pytest.raises(ClusterError, match=r"needs Java 17 or newer, and .* is Java \d+; .*apt-get install openjdk-17-jre-headless"):
+    with pytest.raises(
+        ClusterError, match=r"needs Java 17 or newer, and .* is Java \d+; .*apt-get install openjdk-17-jre-headless"
+    ):
         refuse_without_java()
 
 
@@ -69,12 +73,17 @@ def nobody() -> str:
 
 
 def test_a_master_that_does_not_answer_is_refused_before_spark_starts(nobody: str) -> None:
-    with pytest.raises(ClusterError, match=f"no master answers there .{nobody}: Connection refused; nonsense is not of the form host:port"):
+    with pytest.raises(
+        ClusterError,
+        match=f"no master answers there .{nobody}: Connection refused; nonsense is not of the form host:port",
+    ):
         refuse_unless_reached(f"spark://{nobody},nonsense")
 
 
 def test_what_is_no_master_is_refused() -> None:
-    with pytest.raises(ClusterError, match=r"nonsense is no Spark master; allowed are local\[N\], spark://host:port, yarn and k8s://"):
+    with pytest.raises(
+        ClusterError, match=r"nonsense is no Spark master; allowed are local\[N\], spark://host:port, yarn and k8s://"
+    ):
         refuse_unless_reached("nonsense")
 
 
@@ -85,16 +94,20 @@ def test_one_master_of_several_is_enough(nobody: str) -> None:
 
 
 def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
-    text = (
-        "Job aborted\nAn exception was thrown from the Python worker:\nTraceback:\n  File x\nModuleNotFoundError: No module named 'spark'\n"
-    )
+    text = """Job aborted
+An exception was thrown from the Python worker:
+Traceback:
+  File x
+ModuleNotFoundError: No module named 'spark'
+"""
     assert reason_of(RuntimeError(text)) == "ModuleNotFoundError: No module named 'spark'"
     assert reason_of(RuntimeError("first\nsecond")) == "first"
     assert reason_of(RuntimeError()) == "RuntimeError"
     aborted = (
-        "Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, most recent failure: Lost task 0.0 in stage 2.0 (TID 4) "
+        "Job aborted due to stage failure: Task 0 in stage 2.0 failed 1 times, most recent failure: "
+        "Lost task 0.0 in stage 2.0 (TID 4) (localhost executor driver): java.io.IOException: no"
     )
-    assert reason_of(RuntimeError(f"{aborted}(localhost executor driver): java.io.IOException: no")) == "java.io.IOException: no"
+    assert reason_of(RuntimeError(aborted)) == "java.io.IOException: no"
 
 
 PROBE = """
@@ -113,11 +126,18 @@ with_spark.stop()
 @pytest.mark.slow
 def test_workers_import_nothing_from_the_folder_they_run_in(tmp_path: Path) -> None:
     """A module of the standard library's name lies there."""
-    (tmp_path / "socket.py").write_text("open('executed', 'w')\nraise RuntimeError('this is not socket')\n", encoding="utf-8")
+    (tmp_path / "socket.py").write_text(
+        "open('executed', 'w')\nraise RuntimeError('this is not socket')\n", encoding="utf-8"
+    )
     ran = subprocess.run(
-        [sys.executable, "-P", "-c", PROBE], cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+        [sys.executable, "-P", "-c", PROBE],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
     assert ran.stdout.strip() == "[True]", ran.stderr
     assert not (tmp_path / "executed").exists()
 

@@ -29,7 +29,9 @@ def engine() -> PartitionWorker:
     return PartitionWorker(toys.grid(), symmetry=False)
 
 
-def admit_level(engine: PartitionWorker, levels: Levels, shards: Path, committed: list[Level], partition: int, blocks: list[Block]) -> Any:
+def admit_level(
+    engine: PartitionWorker, levels: Levels, shards: Path, committed: list[Level], partition: int, blocks: list[Block]
+) -> Any:
     """What a task does: catch up, admit, note."""
     parts_of = [level.parts for level in committed]
     last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
@@ -55,9 +57,12 @@ def initial_blocks(engine: PartitionWorker) -> list[Block]:
 
 @settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(choices=st.data())
-def test_attempts_that_fail_repeat_or_move_change_nothing(engine: PartitionWorker, tmp_path_factory: Any, choices: Any) -> None:
-    """At every level and partition: some attempts whose part is never committed, on any of two executors, some of them killed half-way,
-    shards that get lost, and then the attempt that counts."""
+def test_attempts_that_fail_repeat_or_move_change_nothing(
+    engine: PartitionWorker, tmp_path_factory: Any, choices: Any
+) -> None:
+    """At every level and partition: some attempts whose part is never committed, on any of two executors, some of them
+    killed half-way, shards that get lost, and then the attempt that counts.
+    """
     folder = tmp_path_factory.mktemp("search")
     levels, executors = Levels(str(folder / "levels")), [folder / "a", folder / "b"]
     committed: list[Level] = []
@@ -71,25 +76,42 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(engine: PartitionWorke
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
             found, _ = admit_level(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own)
             parts.append(found.part)
-            for _ in range(choices.draw(st.integers(0, 1))):  # a second attempt, too late, perhaps killed as soon as that is known
+            # a second attempt, too late, perhaps killed as soon as that is known
+            for _ in range(choices.draw(st.integers(0, 1))):
                 attempt(engine, levels, choices.draw(st.sampled_from(executors)), committed, partition, own, choices)
         if not any(parts):
             break
         level = Level(len(committed), tuple(parts), 0, Counts.none(2))
         levels.commit(level)
         committed.append(level)
-        rows = [engine.rows_of(levels.words_of(part, engine.layout.words)) if part else np.zeros(0, np.uint32) for part in parts]
-        states = [attrs.astuple(engine.state(some, row)) for some in rows for row in range(len(some) // len(engine.units))]
+        rows = [
+            engine.rows_of(levels.words_of(part, engine.layout.words)) if part else np.zeros(0, np.uint32)
+            for part in parts
+        ]
+        states = [
+            attrs.astuple(engine.state(some, row)) for some in rows for row in range(len(some) // len(engine.units))
+        ]
         assert not seen.intersection(states)
         assert len(set(states)) == len(states)
         seen.update(states)
-        blocks = [found for source, some in enumerate(rows) if len(some) for found in expand_part(engine, some, source, PARTITIONS, ())]
+        blocks = [
+            found
+            for source, some in enumerate(rows)
+            if len(some)
+            for found in expand_part(engine, some, source, PARTITIONS, ())
+        ]
         blocks = [block for block in blocks if not isinstance(block, Expanded)]
     assert len(seen) == 36
 
 
 def attempt(
-    engine: PartitionWorker, levels: Levels, shards: Path, committed: list[Level], partition: int, own: list[Block], choices: Any
+    engine: PartitionWorker,
+    levels: Levels,
+    shards: Path,
+    committed: list[Level],
+    partition: int,
+    own: list[Block],
+    choices: Any,
 ) -> None:
     """An attempt that does not count: whole, killed half-way, or after which the disk is gone."""
     match choices.draw(st.sampled_from(["whole", "killed", "lost"])):
@@ -102,7 +124,9 @@ def attempt(
             last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
             shard = Shard(shards / str(partition), engine.units)
             shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
-            half = [block.records[: len(block.records) // 2 // engine.record_width * engine.record_width] for block in own]
+            half = [
+                block.records[: len(block.records) // 2 // engine.record_width * engine.record_width] for block in own
+            ]
             shard.admit([(0, records) for records in half[::-1]])
             shard.close()  # and nothing was noted
 

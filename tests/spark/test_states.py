@@ -125,7 +125,8 @@ def reachable() -> list[tuple[int, Any]]:
 
 
 def test_columns_are_named_and_typed_after_the_models_fields(table: Any) -> None:
-    replica = "struct<leader:int,leader_epoch:int,high_watermark:int,isr:array<int>,log:array<struct<id:int,leader_epoch:int>>>"
+    log = "array<struct<id:int,leader_epoch:int>>"
+    replica = f"struct<leader:int,leader_epoch:int,high_watermark:int,isr:array<int>,log:{log}>"
     assert {field.name: field.dataType.simpleString() for field in table.schema.fields} == {
         "quorum": "struct<leader:int,isr:array<int>>",
         "next_record_id": "int",
@@ -137,13 +138,22 @@ def test_columns_are_named_and_typed_after_the_models_fields(table: Any) -> None
 
 
 def test_orbits_count_every_state(table: Any, reachable: list[tuple[int, Any]]) -> None:
-    found = {row.depth: row.n for row in table.groupBy("depth").agg({"orbit": "sum"}).withColumnRenamed("sum(orbit)", "n").collect()}
+    found = {
+        row.depth: row.n
+        for row in table.groupBy("depth").agg({"orbit": "sum"}).withColumnRenamed("sum(orbit)", "n").collect()
+    }
     assert found == Counter(depth for depth, _ in reachable)
 
 
-def test_a_query_that_knows_no_names_counts_what_plain_python_counts(table: Any, reachable: list[tuple[int, Any]]) -> None:
+def test_a_query_that_knows_no_names_counts_what_plain_python_counts(
+    table: Any, reachable: list[tuple[int, Any]]
+) -> None:
     """How many states have two brokers that presume leadership?"""
-    found = table.where("size(filter(replicas, (replica, broker) -> replica.leader = broker)) >= 2").agg({"orbit": "sum"}).collect()
+    found = (
+        table.where("size(filter(replicas, (replica, broker) -> replica.leader = broker)) >= 2")
+        .agg({"orbit": "sum"})
+        .collect()
+    )
     presumed = [sum(state.presumes_leadership(b) for b in range(len(state.replicas))) for _, state in reachable]
     assert found[0][0] == sum(count >= 2 for count in presumed) > 0
 

@@ -48,7 +48,9 @@ def refusal(folder: Path, make: Callable[..., Any] = KIP_320, **how: Any) -> str
 
 
 @pytest.mark.parametrize("depth", [0, 1, 6, 14])
-def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(tmp_path: Path, told: Callable[..., Any], depth: int) -> None:
+def test_a_search_cut_at_a_depth_goes_on_as_if_it_had_not_been(
+    tmp_path: Path, told: Callable[..., Any], depth: int
+) -> None:
     make = functools.partial(toys.reference, "kip-101")
     expected = breadth_first.explore(make())
     explore(make, Budget(max_depth=depth), spark=None, checkpoint=str(tmp_path))
@@ -84,7 +86,11 @@ def test_a_manifest_names_the_spec_its_hashes_and_the_layout(tmp_path: Path) -> 
     header = json.loads((tmp_path / MANIFEST).read_text())["data"]
     assert header["spec"] == "a_claim"
     assert header["fingerprint"]["properties"].keys() == {"strong_isr"}
-    assert header["fingerprint"]["modules"].keys() >= {"model.reference.fenced", "model.reference.state", "invariants.reference"}
+    assert header["fingerprint"]["modules"].keys() >= {
+        "model.reference.fenced",
+        "model.reference.state",
+        "invariants.reference",
+    }
     assert header["layout"][0]["path"] == "quorum.leader"
 
 
@@ -122,14 +128,22 @@ def test_levels_of_two_searches_are_refused(folder: Path, tmp_path_factory: pyte
 
 
 def test_levels_of_another_search_are_refused_with_what_differs(folder: Path) -> None:
-    assert "another search: bounds.records_max is 1 there and 7 here" in refusal(folder, functools.partial(KIP_320, records_max=7))
-    assert "protocol.variant is" in refusal(folder, functools.partial(toys.reference, "kip-320-first-try", "strong_isr"))
-    assert "the property weak_isr is here only" in refusal(folder, functools.partial(toys.reference, "kip-320", "weak_isr"))
+    assert "another search: bounds.records_max is 1 there and 7 here" in refusal(
+        folder, functools.partial(KIP_320, records_max=7)
+    )
+    assert "protocol.variant is" in refusal(
+        folder, functools.partial(toys.reference, "kip-320-first-try", "strong_isr")
+    )
+    assert "the property weak_isr is here only" in refusal(
+        folder, functools.partial(toys.reference, "kip-320", "weak_isr")
+    )
     assert "the option symmetry is" in refusal(folder, symmetry=False)
 
 
-def test_a_search_is_not_overwritten_and_none_is_not_gone_on_with(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    with pytest.raises(CheckpointError, match="holds a search already; go on with it with --resume"):
+def test_a_search_is_not_overwritten_and_none_is_not_gone_on_with(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with pytest.raises(CheckpointError, match="holds a search already; continue it with --resume"):
         explore(KIP_320, spark=None, checkpoint=str(folder))
     assert "holds no levels of a search" in refusal(tmp_path_factory.mktemp("empty"))
 
@@ -167,7 +181,8 @@ from spark.levels import MANIFEST
 folder = Path(sys.argv[1])
 print("begin", flush=True)
 outcome = explore(test_store.KIP_320, spark=None, checkpoint=str(folder), resume=(folder / MANIFEST).exists())
-print(outcome.distinct_states, outcome.generated, outcome.levels, outcome.bounds_cut, outcome.stopped_at_bound, flush=True)
+print(outcome.distinct_states, outcome.generated, outcome.levels, end=" ")
+print(outcome.bounds_cut, outcome.stopped_at_bound, flush=True)
 """
 
 
@@ -176,8 +191,12 @@ def test_a_search_killed_again_and_again_ends_with_the_same_counts(tmp_path: Pat
     found = breadth_first.explore(KIP_320())
     here = Path(__file__).parent
     command = [sys.executable, "-c", RUN, str(tmp_path), str(here), str(here.parents[1])]
-    rest = kill_until_one_survives(command, lambda clock, attempt: clock.uniform(0.02, 0.15) + 0.15 * attempt, attempts=40)
-    assert rest == f"{found.distinct_states} {found.generated} {found.levels} {found.bounds_cut} {found.stopped_at_bound}"
+    rest = kill_until_one_survives(
+        command, lambda clock, attempt: clock.uniform(0.02, 0.15) + 0.15 * attempt, attempts=40
+    )
+    assert (
+        rest == f"{found.distinct_states} {found.generated} {found.levels} {found.bounds_cut} {found.stopped_at_bound}"
+    )
 
 
 # --- One writer
@@ -197,7 +216,9 @@ time.sleep(600)
 def holder(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """A process that writes to the folder."""
     here = Path(__file__).parents[2]
-    with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True, cwd=here) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True, cwd=here
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "begin\n"
         yield process
@@ -228,7 +249,9 @@ def without_locks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_on_a_file_system_without_locks_a_file_says_who_writes(folder: Path) -> None:
     levels = Levels(str(folder))
     levels.lock()
-    with pytest.raises(CheckpointError, match=rf"in use by process {os.getpid()} .*; if that process has ended, remove lock\.json"):
+    with pytest.raises(
+        CheckpointError, match=rf"in use by process {os.getpid()} .*; if that process has ended, remove lock\.json"
+    ):
         Levels(str(folder)).lock()
     other = attrs.evolve(Holder.this_process(), host="elsewhere", place="another machine")
     (folder / LOCK).write_bytes(other.as_json())

@@ -1,4 +1,6 @@
-"""Toy systems that executors make, too: they import this module. Every one is a function that a test hands over by name."""
+"""Toy systems that executors make, too: they import this module. Every one is a function that a test hands over by
+name.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import attrs
 
@@ -60,7 +63,9 @@ def nobody_goes_up_in_the_last_but_one_column(before: Grid, after: Grid) -> bool
 
 def grid(properties: tuple[str, ...] = ()) -> System:
     """The walk, with some of its properties checked."""
-    instances = [i for p in (the_middle_is_not_reached, nobody_goes_up_in_the_last_but_one_column) for i in p.instances(None)]
+    instances = [
+        i for p in (the_middle_is_not_reached, nobody_goes_up_in_the_last_but_one_column) for i in p.instances(None)
+    ]
     chosen = [instance for instance in instances if instance.of.name in properties]
     return System(
         domain_of(Grid, None),
@@ -81,6 +86,17 @@ def divide(raising: Raising) -> Raising:
     return Raising(raising.count + 1 + 1 // (3 - raising.count) // 9)
 
 
+@invariant()
+def the_first_broker_has_no_record(state: Any) -> bool:
+    """Treats a broker in its own way."""
+    return not state.replicas[0].log
+
+
+def tells_brokers_apart() -> System:
+    """The reference model with a property that treats a broker in its own way."""
+    return attrs.evolve(reference("kip-279"), invariants=tuple(the_first_broker_has_no_record.instances(None)))
+
+
 def raises() -> System:
     """A model that raises in its fourth state."""
     return System(domain_of(Raising, None), (Raising(0),), tuple(divide.instances(None)))
@@ -92,7 +108,9 @@ def last_corner() -> System:
 
 
 def gated(folder: str, gates_at: int) -> System:
-    """The last steps, which wait on executors at a column, in the middle of a level, while the folder holds a file `closed`."""
+    """The last steps, which wait on executors at a column, in the middle of a level, while the folder holds a file
+    `closed`.
+    """
     system = last_corner()
     return attrs.evolve(system, actions=tuple(_gated(instance, Path(folder), gates_at) for instance in system.actions))
 

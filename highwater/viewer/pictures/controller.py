@@ -1,11 +1,13 @@
-"""How the controller model is drawn: ZooKeeper's truth, what each controller believes, and each broker with what it was told."""
+"""How the controller model is drawn: ZooKeeper's truth, what each controller believes, and each broker with what it was
+told.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from highwater.viewer.picture import Badge, Chips, Drawing, Fact, Lane, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Drawing, Fact, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import names, role
 from model.controller.brokers import Role
 from model.controller.context import Answer, Context
@@ -32,21 +34,29 @@ def zookeeper_lane(cluster: Cluster) -> Lane:
     in_charge = "no controller" if zk.controller is None else f"c{zk.controller} in charge"
     badges = [
         Badge(
-            f"{in_charge} e{zk.controller_epoch}", short=f"{'-' if zk.controller is None else f'c{zk.controller}'} e{zk.controller_epoch}"
+            f"{in_charge} e{zk.controller_epoch}",
+            short=f"{'-' if zk.controller is None else f'c{zk.controller}'} e{zk.controller_epoch}",
         )
     ]
-    chips = [Chips("registered", names(broker for broker, epoch in enumerate(zk.registrations) if epoch is not None))]
+    name_sets = [
+        NameSet("registered", names(broker for broker, epoch in enumerate(zk.registrations) if epoch is not None))
+    ]
     facts = [Fact("replicas", listed(zk.assignment))] if zk.assignment else []
     if zk.leadership is not None:
         who = "no leader" if zk.leadership.leader is None else f"b{zk.leadership.leader} leads"
         badges.append(Badge(f"{who} e{zk.leadership.leader_epoch}", short=who))
-        chips.insert(0, Chips("ISR", names(zk.leadership.isr)))
+        name_sets.insert(0, NameSet("ISR", names(zk.leadership.isr)))
         facts.append(Fact("version", str(zk.leadership.partition_epoch)))
     if zk.reassignment is not None:
         facts.append(Fact("reassignment", str(zk.reassignment)))
-    asked = {"deletion": "asked for", "preferred_election": "asked for", "partition_added": "during the deletion", "isr_changed": "noted"}
+    asked = {
+        "deletion": "asked for",
+        "preferred_election": "asked for",
+        "partition_added": "during the deletion",
+        "isr_changed": "noted",
+    }
     facts += [Fact(name.replace("_", " "), text) for name, text in asked.items() if getattr(zk, name)]
-    return Lane(tuple(badges), chips=tuple(chips), facts=tuple(facts))
+    return Lane(tuple(badges), name_sets=tuple(name_sets), facts=tuple(facts))
 
 
 def controller_lane(cluster: Cluster, number: int) -> Lane:
@@ -59,39 +69,50 @@ def controller_lane(cluster: Cluster, number: int) -> Lane:
     tone, text = (Tone.ZOMBIE, "deposed, active") if deposed else (Tone.LEADS, "active")
     badges = [
         Badge(
-            f"{text} e{context.epoch}", tone, f"{'Z' if deposed else 'C'}{context.epoch}", "It acts as controller in this controller epoch."
+            f"{text} e{context.epoch}",
+            tone,
+            f"{'Z' if deposed else 'C'}{context.epoch}",
+            "It acts as controller in this controller epoch.",
         )
     ]
     if context.step is not None:
         badges.append(Badge(f"next: {context.step.value}", short=context.step.value))
     registered = names(broker for broker, epoch in enumerate(zk.registrations) if epoch is not None)
-    chips = [Chips("live", names(broker for broker, epoch in enumerate(context.live) if epoch is not None), registered)]
+    name_sets = [
+        NameSet("live", names(broker for broker, epoch in enumerate(context.live) if epoch is not None), registered)
+    ]
     facts = [Fact("partition", context.partition.value), *replica_states(context)]
     if context.leadership is not None:
         truth = names(zk.leadership.isr) if zk.leadership else None
-        chips.append(Chips("ISR", names(context.leadership.isr), truth))
+        name_sets.append(NameSet("ISR", names(context.leadership.isr), truth))
         leader = "nobody" if context.leadership.leader is None else f"b{context.leadership.leader}"
         facts.insert(0, Fact("leader", f"{leader} e{context.leadership.leader_epoch}"))
     if context.shutting_down:
-        chips.append(Chips("shutting down", names(context.shutting_down)))
+        name_sets.append(NameSet("shutting down", names(context.shutting_down)))
     if context.reassignment is not None:
         facts.append(Fact("reassignment", str(context.reassignment)))
     if context.deleting:
         if context.added.name != "NON_EXISTENT":
             facts.append(Fact("added partition's replica", context.added.value))
-        facts.append(Fact("deletion", "halted" if context.deletion_halted else "begun" if context.deletion_begun else "queued"))
-    return Lane(tuple(badges), chips=tuple(chips), facts=tuple(facts))
+        facts.append(
+            Fact("deletion", "halted" if context.deletion_halted else "begun" if context.deletion_begun else "queued")
+        )
+    return Lane(tuple(badges), name_sets=tuple(name_sets), facts=tuple(facts))
 
 
 def replica_states(context: Context) -> list[Fact]:
     """The state machine's state of each replica that has one."""
-    return [Fact(f"replica b{broker}", state.value) for broker, state in enumerate(context.replicas) if state.name != "NON_EXISTENT"]
+    return [
+        Fact(f"replica b{broker}", state.value)
+        for broker, state in enumerate(context.replicas)
+        if state.name != "NON_EXISTENT"
+    ]
 
 
 def broker_lane(cluster: Cluster, broker: int) -> Lane:
-    """A broker, its role and what it tells clients."""
+    """A broker, its role and the metadata that it serves."""
     this, leadership = cluster.brokers[broker], cluster.zk.leadership
-    badges, chips, facts = [], (), []
+    badges, name_sets, facts = [], (), []
     if not this.running:
         badges.append(Badge("down", Tone.DOWN, "x"))
     leads = this.role is Role.LEADER
@@ -99,24 +120,28 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
     epoch = this.leader_epoch if this.leader_epoch >= 0 else None
     followed = None if this.leader is None else f"b{this.leader}"
     badges.append(
-        Badge("stopped", Tone.IDLE, "S") if this.role is Role.STOPPED else role(leads, followed, epoch, zombie=this.leads and not rightly)
+        Badge("stopped", Tone.IDLE, "S")
+        if this.role is Role.STOPPED
+        else role(leads, followed, epoch, zombie=this.leads and not rightly)
     )
     if this.leaving:
         badges.append(Badge("shutting down", short="leaving"))
     if this.change is not None:
-        facts.append(Fact("asks for ISR", " ".join(names(this.change.isr)) + (", gave up" if this.change.given_up else "")))
+        facts.append(
+            Fact("asks for ISR", " ".join(names(this.change.isr)) + (", gave up" if this.change.given_up else ""))
+        )
     if this.coordinates != leads:
         facts.append(Fact("coordinates", "still" if this.coordinates else "not any more"))
     if leads:
-        chips = (Chips("its ISR", names(this.isr), names(leadership.isr) if leadership else ()),)
+        name_sets = (NameSet("its ISR", names(this.isr), names(leadership.isr) if leadership else ()),)
     if this.log is not None:
         facts.append(Fact("log", f"of t{this.log}, {'complete' if this.complete else 'incomplete'}"))
     if this.metadata is not None:
         told = "nobody" if this.metadata.leader is None else f"b{this.metadata.leader}"
-        facts.append(Fact("tells clients", f"{told} leads e{this.metadata.leader_epoch}"))
+        facts.append(Fact("metadata", f"{told} leads e{this.metadata.leader_epoch}"))
     if this.epoch:
         facts.append(Fact("broker epoch", str(this.epoch)))
-    return Lane(tuple(badges), chips=chips, facts=tuple(facts))
+    return Lane(tuple(badges), name_sets=name_sets, facts=tuple(facts))
 
 
 def messages(cluster: Cluster) -> Iterable[Message]:
@@ -130,7 +155,9 @@ def messages(cluster: Cluster) -> Iterable[Message]:
                 yield Message(key, request.kind.value, text, f"c{number}", f"b{broker}", epoch)
         for broker, answer in enumerate(cluster.controllers[number].answers):
             if answer is not Answer.NONE:
-                yield Message(("answer", number, broker, answer), "StopReplica answer", answer.value, f"b{broker}", f"c{number}")
+                yield Message(
+                    ("answer", number, broker, answer), "StopReplica answer", answer.value, f"b{broker}", f"c{number}"
+                )
 
 
 def listed(brokers: Sequence[Any]) -> str:

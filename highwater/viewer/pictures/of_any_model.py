@@ -1,8 +1,8 @@
 """Pictures from domains alone, for models that say nothing of how they look.
 
-An array `by` broker gives a lane per broker. In a lane, sequences named like logs are logs, sets of brokers are chips, a `leader` is
-a role, and the rest are facts, unless they are blank or zero; all else is the `cluster` lane. Collections of records with a sender or a
-receiver are messages.
+An array `by` broker gives a lane per broker. In a lane, sequences named like logs are logs, sets of brokers are sets of
+names, a `leader` is a role, and the rest are facts, unless they are blank or zero; all else is the `cluster` lane.
+Collections of records with a sender or a receiver are messages.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
-from highwater.viewer.picture import Badge, Block, Chips, Drawing, Fact, Lane, Log, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 CLUSTER = "cluster"
@@ -64,7 +64,7 @@ def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
     values = {name: value for name, _, value in parts}
     badges: list[Badge] = []
     logs: list[Log] = []
-    chips: list[Chips] = []
+    name_sets: list[NameSet] = []
     facts: list[Fact] = []
     high_watermark = next((values[name] for name in HIGH_WATERMARKS if isinstance(values.get(name), int)), None)
     for name, of, value in parts:
@@ -81,12 +81,14 @@ def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
             epoch = next((values[key] for key in EPOCHS if isinstance(values.get(key), int) and values[key] >= 0), None)
             badges.append(role(leads, inner.show(value), epoch))
         elif isinstance(inner, SetOf) and isinstance(inner.of, Integers) and inner.of.names:
-            chips.append(Chips(_words(name), tuple(inner.of.show(member) for member in sorted(value))))
+            name_sets.append(NameSet(_words(name), tuple(inner.of.show(member) for member in sorted(value))))
         elif isinstance(inner, OneOf) and (isinstance(value, Enum) or value is True):
             badges.append(Badge(_words(name) if value is True else inner.show(value)))
-        elif value is not False and value not in ((), frozenset()) and not (isinstance(of, Integers) and value == of.low):
+        elif (
+            value is not False and value not in ((), frozenset()) and not (isinstance(of, Integers) and value == of.low)
+        ):
             facts.append(Fact(_words(name), inner.show(value)))
-    return Lane(tuple(badges), tuple(logs), tuple(chips), tuple(facts))
+    return Lane(tuple(badges), tuple(logs), tuple(name_sets), tuple(facts))
 
 
 def names(brokers: Iterable[int]) -> tuple[str, ...]:
@@ -100,7 +102,10 @@ def role(leads: bool, leader: str | None, epoch: int | None, *, zombie: bool = F
     number = "" if epoch is None else str(epoch)
     if zombie:
         return Badge(
-            f"zombie leader{of}", Tone.ZOMBIE, f"Z{number}", "It presumes leadership, but another leads or a newer leader epoch began."
+            f"zombie leader{of}",
+            Tone.ZOMBIE,
+            f"Z{number}",
+            "It presumes leadership, but another leads or a newer leader epoch began.",
         )
     if leads:
         return Badge(f"leads{of}", Tone.LEADS, f"L{number}", "It leads the partition in this leader epoch.")
@@ -109,7 +114,9 @@ def role(leads: bool, leader: str | None, epoch: int | None, *, zombie: bool = F
     return Badge(f"no leader{of}", Tone.IDLE, f"·{number}" if number else "-", "It knows of no leader.")
 
 
-def log_of(domain: SequenceOf, records: Sequence[Any], high_watermark: int | None = None, start: int = 0, name: str = "log") -> Log:
+def log_of(
+    domain: SequenceOf, records: Sequence[Any], high_watermark: int | None = None, start: int = 0, name: str = "log"
+) -> Log:
     """A log from a sequence of records, whose leader epoch is looked for by name."""
     epoch = _epoch_field(domain.of)
 
@@ -117,7 +124,11 @@ def log_of(domain: SequenceOf, records: Sequence[Any], high_watermark: int | Non
         if epoch is None:
             return Block(domain.of.show(record))
         rest = {key: of for key, of in domain.of.fields.items() if key != epoch}
-        text = f"r{record.id}" if set(rest) == {"id"} else " ".join(of.show(getattr(record, key)) for key, of in rest.items())
+        text = (
+            f"r{record.id}"
+            if set(rest) == {"id"}
+            else " ".join(of.show(getattr(record, key)) for key, of in rest.items())
+        )
         return Block(text, getattr(record, epoch))
 
     return Log(tuple(map(block, records)), high_watermark, start, int(domain.max_length), name)
@@ -128,7 +139,9 @@ def _epoch_field(domain: Any) -> str | None:
 
 
 def _as_messages(path: str, domain: Any, value: Any) -> list[Message] | None:
-    """The messages in a collection of records, or in a record, that have a sender or a receiver; None where it holds no such records."""
+    """The messages in a collection of records, or in a record, that have a sender or a receiver; None where it holds no
+    such records.
+    """
     of: Any = domain
     while isinstance(of, SetOf | SequenceOf | ArrayOf | Maybe):
         of = of.of
@@ -141,10 +154,12 @@ def _as_messages(path: str, domain: Any, value: Any) -> list[Message] | None:
 
 
 def _message(key: str, message: Any, domain: Struct, sender: str | None, receiver: str | None) -> Message:
-    """A message from a record; what says who sent and who receives it is told apart from what it says."""
+    """A message from a record; sender and receiver are separate from what it says."""
     shown = {name: of.show(getattr(message, name)) for name, of in domain.fields.items()}
     kind = next((shown[name] for name in ("kind", "type") if name in shown), domain.cls.__name__)
-    text = " ".join(f"{_words(name)} {value}" for name, value in shown.items() if name not in (sender, receiver, "kind", "type"))
+    text = " ".join(
+        f"{_words(name)} {value}" for name, value in shown.items() if name not in (sender, receiver, "kind", "type")
+    )
     epoch = next((getattr(message, name) for name in EPOCHS if name in shown), None)
     ends = (None if name is None or getattr(message, name) is None else shown[name] for name in (sender, receiver))
     return Message((key, message), kind, text, *ends, epoch)

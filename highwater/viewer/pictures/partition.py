@@ -1,11 +1,13 @@
-"""How the partition model is drawn: the controller's record, what clients saw, and each broker with what it has sent."""
+"""How the partition model is drawn: the controller's record, what clients saw, and each broker with what it has
+sent.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from highwater.viewer.picture import Badge, Block, Chips, Drawing, Fact, Lane, Log, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, names, role
 from model.language.declarations import Instance
 from model.language.domain import SequenceOf, Struct
@@ -17,7 +19,8 @@ READS = {  # what is off its way after any other action was lost, or is of no us
     *("serve_fetch", "receive_fetch", "handle_out_of_range"),
     *("alter_partition", "ask_deposed_controller", "receive_isr_answer"),
 }
-AT = {"lose_fetch": "follower", "lose_isr_answer": "leader", "outlast_lag_time": "leader"}  # the parameter that says where it happens
+# the parameter that says where it happens
+AT = {"lose_fetch": "follower", "lose_isr_answer": "leader", "outlast_lag_time": "leader"}
 
 
 def draw(domain: Struct, partition: Partition) -> Picture:
@@ -45,8 +48,11 @@ def controller_lane(partition: Partition) -> Lane:
     sets = {"ELR": names(quorum.elr), "last known leader": names({quorum.last_known_leader} - {None}), **by_standing}
     if len(assigned) < len(partition.replicas):
         sets["assigned"] = assigned
-    chips = (Chips("ISR", names(quorum.isr)), *(Chips(name, members) for name, members in sets.items() if members))
-    return Lane((elected,), chips=chips, facts=(Fact("version", str(quorum.partition_epoch)),))
+    name_sets = (
+        NameSet("ISR", names(quorum.isr)),
+        *(NameSet(name, members) for name, members in sets.items() if members),
+    )
+    return Lane((elected,), name_sets=name_sets, facts=(Fact("version", str(quorum.partition_epoch)),))
 
 
 def clients_lane(domain: Struct, partition: Partition) -> Lane:
@@ -57,10 +63,12 @@ def clients_lane(domain: Struct, partition: Partition) -> Lane:
         read = tuple(Block("-" if record is None else f"r{record}") for record in clients.consumed)
         logs.append(Log(read, room=len(read), name="read last"))
     sets = {"acked": clients.acked, "refused": clients.rejected}
-    chips = tuple(Chips(name, tuple(f"r{record}" for record in sorted(records))) for name, records in sets.items() if records)
+    name_sets = tuple(
+        NameSet(name, tuple(f"r{record}" for record in sorted(records))) for name, records in sets.items() if records
+    )
     asked = clients.end_offset_epoch >= 0 or clients.end_offset > 0
     facts = (Fact("end offset", f"{clients.end_offset} in e{clients.end_offset_epoch}"),) if asked else ()
-    return Lane(logs=tuple(logs), chips=chips, facts=facts)
+    return Lane(logs=tuple(logs), name_sets=name_sets, facts=facts)
 
 
 def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
@@ -69,7 +77,14 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
     badges = []
     if not replica.is_up:
         halted = replica.process is Process.HALTED
-        badges.append(Badge(replica.process.value, Tone.DOWN, "H" if halted else "x", "It has ended itself." if halted else "It is down."))
+        badges.append(
+            Badge(
+                replica.process.value,
+                Tone.DOWN,
+                "H" if halted else "x",
+                "It has ended itself." if halted else "It is down.",
+            )
+        )
     presumes = replica.leader == broker
     is_leader = quorum.leader == broker and replica.leader_epoch == partition.leader_epoch
     known = replica.leader_epoch if replica.leader_epoch >= 0 else None
@@ -78,13 +93,18 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
     if replica.truncating:
         badges.append(Badge("has to truncate", short="T", meaning="It asks where to cut its log before it may fetch."))
     if replica.fetch is not None and replica.fetch.stage is Stage.TRUNCATE:
-        badges.append(Badge("about to truncate", short="T", meaning="It was told where its log parts from the leader's."))
-    chips, facts = (), []
+        badges.append(
+            Badge("about to truncate", short="T", meaning="It has learned where its log diverges from the leader's.")
+        )
+    name_sets, facts = (), []
     if replica.leadership is not None:
         leadership, truth = replica.leadership, names(quorum.isr)
-        chips = (Chips("its ISR", names(leadership.isr), truth),)
+        name_sets = (NameSet("its ISR", names(leadership.isr), truth),)
         if leadership.pending is not None:
-            chips += (Chips("pending ISR", names(leadership.pending)), Chips("maximal ISR", names(leadership.isr | leadership.pending)))
+            name_sets += (
+                NameSet("pending ISR", names(leadership.pending)),
+                NameSet("maximal ISR", names(leadership.isr | leadership.pending)),
+            )
         if leadership.start_offset:
             facts.append(Fact("epoch began at", str(leadership.start_offset)))
         facts += known_of_followers(replica, broker)
@@ -95,7 +115,7 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
     if epoch := quorum.registrations[broker].broker_epoch:
         facts.append(Fact("broker epoch", str(epoch)))
     kept = log_of(log, replica.log[replica.log_start :], replica.high_watermark, replica.log_start)
-    return Lane(tuple(badges), (kept,), chips, tuple(facts))
+    return Lane(tuple(badges), (kept,), name_sets, tuple(facts))
 
 
 def known_of_followers(replica: Replica, broker: int) -> list[Fact]:
@@ -130,11 +150,20 @@ def fetch_message(broker: int, fetch: Fetch) -> Message:
 
 
 def isr_message(broker: int, change: IsrChange, before: int) -> Message:
-    """A leader's request for another ISR on its way, or the answer. `before` tells equal ones apart."""
+    """A leader's request for another ISR on its way, or the answer. `before` distinguishes equal ones."""
     key, isr = ("change", broker, change, before), f"ISR {{{' '.join(names(change.isr))}}}"
     if change.answer is Answer.NONE:
-        return Message(key, "AlterPartition", f"{isr} on version {change.partition_epoch}", f"b{broker}", CONTROLLER, change.leader_epoch)
-    return Message(key, "AlterPartition answer", f"{change.answer.value}: {isr}", CONTROLLER, f"b{broker}", change.leader_epoch)
+        return Message(
+            key,
+            "AlterPartition",
+            f"{isr} on version {change.partition_epoch}",
+            f"b{broker}",
+            CONTROLLER,
+            change.leader_epoch,
+        )
+    return Message(
+        key, "AlterPartition answer", f"{change.answer.value}: {isr}", CONTROLLER, f"b{broker}", change.leader_epoch
+    )
 
 
 def received(action: Instance, before: Partition) -> Iterable[tuple[Hashable, str]]:

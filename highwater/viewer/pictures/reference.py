@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from highwater.viewer.picture import Badge, Block, Chips, Drawing, Lane, Log, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Block, Drawing, Lane, Log, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, names, role
 from model.language.declarations import Instance
 from model.language.domain import Struct
@@ -21,16 +21,19 @@ def draw_cluster(domain: Struct, cluster: Cluster) -> Picture:
     leader = None if quorum.leader is None else f"b{quorum.leader}"
     since = f" e{epoch}" if epoch >= 0 else ""
     elected = Badge(f"{leader} leads{since}" if leader else f"no leader{since}", short=f"{leader or '-'}{since}")
-    lanes = {CONTROLLER: Lane((elected,), chips=(Chips("ISR", truth),))}
+    lanes = {CONTROLLER: Lane((elected,), name_sets=(NameSet("ISR", truth),))}
     log = domain.fields["replicas"].of.fields["log"]
     for broker, replica in enumerate(cluster.replicas):
         leads = cluster.presumes_leadership(broker)
         known = replica.leader_epoch if replica.leader_epoch >= 0 else None
         followed = None if replica.leader is None else f"b{replica.leader}"
         badge = role(leads, followed, known, zombie=leads and not cluster.is_true_leader(broker))
-        belief = (Chips("its ISR", names(replica.isr), truth),) if leads else ()
+        belief = (NameSet("its ISR", names(replica.isr), truth),) if leads else ()
         lanes[f"b{broker}"] = Lane((badge,), (log_of(log, replica.log, replica.high_watermark),), belief)
-    sent = tuple(Message(epoch, "LeaderAndIsr", str(request), CONTROLLER, epoch=epoch) for epoch, request in enumerate(cluster.requests))
+    sent = tuple(
+        Message(epoch, "LeaderAndIsr", str(request), CONTROLLER, epoch=epoch)
+        for epoch, request in enumerate(cluster.requests)
+    )
     return Picture(lanes, sent, max(0, epoch), leader)
 
 
@@ -66,7 +69,7 @@ def draw_agreement(domain: Struct, state: Agreement) -> Picture:
     lanes = {
         CONTROLLER: Lane(
             (Badge(f"v{state.version}", meaning="The version of the ISR, which Kafka calls the partition epoch."),),
-            chips=(Chips("ISR", truth),),
+            name_sets=(NameSet("ISR", truth),),
         )
     }
     room = int(domain.fields["leader"].fields["offsets"].of.high)
@@ -75,11 +78,14 @@ def draw_agreement(domain: Struct, state: Agreement) -> Picture:
         if broker != LEADER:
             lanes[f"b{broker}"] = Lane((role(False, f"b{LEADER}", None),), (Log(records, room=room),))
             continue
-        chips = [Chips("its ISR", names(leader.isr), truth)]
+        name_sets = [NameSet("its ISR", names(leader.isr), truth)]
         if leader.pending_isr:
-            chips += [Chips("pending ISR", names(leader.pending_isr)), Chips("maximal ISR", names(leader.maximal_isr))]
+            name_sets += [
+                NameSet("pending ISR", names(leader.pending_isr)),
+                NameSet("maximal ISR", names(leader.maximal_isr)),
+            ]
         badges = (role(True, None, None), Badge(f"knows v{leader.version}", Tone.PLAIN, f"v{leader.version}"))
-        lanes[f"b{broker}"] = Lane(badges, (Log(records, leader.high_watermark, room=room),), tuple(chips))
+        lanes[f"b{broker}"] = Lane(badges, (Log(records, leader.high_watermark, room=room),), tuple(name_sets))
     asked = [
         Message(("request", request), "AlterIsr", str(request), f"b{LEADER}", CONTROLLER)
         for request in sorted(state.requests, key=lambda request: (request.version, sorted(request.isr)))
@@ -92,7 +98,9 @@ def draw_agreement(domain: Struct, state: Agreement) -> Picture:
 
 
 def agreement_read(action: Instance, before: Agreement) -> Iterable[tuple[Hashable, str]]:
-    """The controller grants a request that it knows the ISR and version of; the leader learns an update by its version."""
+    """The controller grants a request that it knows the ISR and version of; the leader learns an update by its
+    version.
+    """
     from model.reference.async_isr import AlterIsr
 
     match action.of.name:

@@ -1,4 +1,4 @@
-"""A toy cluster whose messages are slots in the state, and stories of it and of the reference family."""
+"""A toy cluster whose messages are slots in the state, and traces of it and of the reference family."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from explorer.search.plain_python import explore
 from explorer.system import Cut, System, judge, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
-from highwater.viewer.picture import Badge, Chips, Drawing, Lane, Message, Picture, Tone
+from highwater.viewer.picture import Badge, Drawing, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import log_of, role
-from highwater.viewer.story import Story
-from highwater.viewer.telling import tell
+from highwater.viewer.showing import counterexample_of
+from highwater.viewer.shown import Counterexample
 from model.language.declarations import Witness, action, invariant
 from model.language.domain import (
     BOOLEAN,
@@ -93,7 +93,10 @@ class Net:
         return evolve(self, nodes=replaced(self.nodes, broker, evolve(self.nodes[broker], **changes)))
 
     def sending(self, *packets: Packet) -> Net:
-        order = sorted((*self.packets, *packets), key=lambda p: (p.leader_epoch, p.kind.value, p.receiver, p.entry.id if p.entry else -1))
+        order = sorted(
+            (*self.packets, *packets),
+            key=lambda p: (p.leader_epoch, p.kind.value, p.receiver, p.entry.id if p.entry else -1),
+        )
         return evolve(self, packets=tuple(order))
 
     def without(self, slot: int) -> Net:
@@ -126,7 +129,9 @@ def append(net: Net, leader: int, follower: int) -> Net | None:
     if not node.up or node.leader != leader or follower == leader:
         return None
     entry = Entry(net.written, node.leader_epoch)
-    sent = net.having(leader, log=node.log + (entry,)).sending(Packet(Kind.APPEND, leader, follower, node.leader_epoch, entry))
+    sent = net.having(leader, log=node.log + (entry,)).sending(
+        Packet(Kind.APPEND, leader, follower, node.leader_epoch, entry)
+    )
     return evolve(sent, written=net.written + 1)
 
 
@@ -143,7 +148,9 @@ def receive(net: Net, broker: int, slot: int) -> Net | None:
         return rest
     leads = net.leader == broker and packet.leader_epoch == net.epoch
     cut = node.log[: node.high_watermark]
-    return rest.having(broker, leader=broker if leads else None, leader_epoch=packet.leader_epoch, log=node.log if leads else cut)
+    return rest.having(
+        broker, leader=broker if leads else None, leader_epoch=packet.leader_epoch, log=node.log if leads else cut
+    )
 
 
 @action(actor="leader", leader=brokers)
@@ -177,7 +184,10 @@ def committed_records_are_everywhere(net: Net, broker: int, other: int) -> bool 
         log = net.nodes[other].log
         if offset < len(log) and log[offset] != net.nodes[broker].log[offset]:
             return Witness(
-                "b{broker} committed another record at offset {offset} than b{other} has", broker=broker, other=other, offset=offset
+                "b{broker} committed another record at offset {offset} than b{other} has",
+                broker=broker,
+                other=other,
+                offset=offset,
             )
     return True
 
@@ -202,12 +212,15 @@ def system_of(size: Size, *properties: Any) -> System:
 def draw(domain: Struct, net: Net) -> Picture:
     """As a model would declare it: lanes, and slots as messages."""
     controller = Badge(f"b{net.leader} leads e{net.epoch}" if net.leader is not None else "no leader", short="-")
-    lanes = {"controller": Lane((controller,), chips=(Chips("ISR", tuple(f"b{b}" for b in sorted(net.isr))),))}
+    lanes = {"controller": Lane((controller,), name_sets=(NameSet("ISR", tuple(f"b{b}" for b in sorted(net.isr))),))}
     log = domain.fields["nodes"].of.fields["log"]
     for broker, node in enumerate(net.nodes):
         leads = node.leader == broker
         epoch = node.leader_epoch if node.leader_epoch >= 0 else None
-        badges = (role(leads, None, epoch, zombie=leads and net.leader != broker), *(() if node.up else (Badge("down", Tone.DOWN, "x"),)))
+        badges = (
+            role(leads, None, epoch, zombie=leads and net.leader != broker),
+            *(() if node.up else (Badge("down", Tone.DOWN, "x"),)),
+        )
         lanes[f"b{broker}"] = Lane(badges, (log_of(log, node.log, node.high_watermark),))
     packets = tuple(
         Message(
@@ -244,11 +257,17 @@ def walk(system: System, steps: int, seed: int) -> Violation:
         trace = [Step(None, system.initial[0])]
         while len(trace) < 4 * steps:
             after = [(action, successor(action, trace[-1].state, system.domain)) for action in system.actions]
-            names = sorted({action.of.name for action, state in after if state is not None and not isinstance(state, Cut)})
+            names = sorted(
+                {action.of.name for action, state in after if state is not None and not isinstance(state, Cut)}
+            )
             name = dice.choice([name for name in names if name not in ("lose", "toggle")] * 4 + names)
-            action, state = dice.choice([(a, s) for a, s in after if a.of.name == name and s is not None and not isinstance(s, Cut)])
+            action, state = dice.choice(
+                [(a, s) for a, s in after if a.of.name == name and s is not None and not isinstance(s, Cut)]
+            )
             trace.append(Step(action, state))
-            false = next((instance for instance in system.invariants if not judge(instance, state, system.domain)), None)
+            false = next(
+                (instance for instance in system.invariants if not judge(instance, state, system.domain)), None
+            )
             if false is not None:
                 if len(trace) > steps:
                     return violation_at(system, false, trace)
@@ -256,11 +275,11 @@ def walk(system: System, steps: int, seed: int) -> Violation:
 
 
 @pytest.fixture(scope="session")
-def toy_story() -> Story:
+def toy_trace() -> Counterexample:
     """The shortest way to two records at one offset, drawn as a model declares."""
     system = system_of(Size(2, 1, 1, 3), committed_records_are_everywhere)
     (violation,) = explore(system).violations
-    return tell(ENTRY, system, violation, drawing=DRAWING)
+    return counterexample_of(ENTRY, system, violation, drawing=DRAWING)
 
 
 @pytest.fixture(scope="session")
@@ -275,14 +294,14 @@ def toy() -> Callable[..., tuple[System, Violation]]:
 
 
 @pytest.fixture(scope="session")
-def long_story(toy: Callable[..., tuple[System, Violation]]) -> Story:
+def long_trace(toy: Callable[..., tuple[System, Violation]]) -> Counterexample:
     """Sixty steps of five brokers."""
     system, violation = toy(60, brokers=5)
-    return tell({**ENTRY, "name": "sixty_steps_of_five_brokers"}, system, violation, drawing=DRAWING)
+    return counterexample_of({**ENTRY, "name": "sixty_steps_of_five_brokers"}, system, violation, drawing=DRAWING)
 
 
 @pytest.fixture(scope="session")
-def any_story(toy: Callable[..., tuple[System, Violation]]) -> Story:
+def any_trace(toy: Callable[..., tuple[System, Violation]]) -> Counterexample:
     """Drawn from the domains alone."""
     system, violation = toy(20)
-    return tell({**ENTRY, "name": "drawn_from_domains"}, system, violation)
+    return counterexample_of({**ENTRY, "name": "drawn_from_domains"}, system, violation)

@@ -20,13 +20,14 @@ from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.reports.results import entry_of
 from highwater.viewer.comparison import compare
-from highwater.viewer.index import write_gallery
+from highwater.viewer.index import write_pages
 from highwater.viewer.pages import compare_page, trace_page
-from highwater.viewer.story import Story
+from highwater.viewer.shown import Counterexample
 
 SPECS = Path(__file__).parents[3] / "specs"
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-THERE = bool(BROWSER and DRIVER) or os.environ.get("HIGHWATER_BROWSER") == "required"  # where they must be, their lack is an error
+# where they must be, their lack is an error
+THERE = bool(BROWSER and DRIVER) or os.environ.get("HIGHWATER_BROWSER") == "required"
 pytestmark = pytest.mark.skipif(not THERE, reason="chromium and chromedriver are not installed")
 
 Page = Callable[..., Any]
@@ -36,7 +37,13 @@ Page = Callable[..., Any]
 def chromium() -> Iterator[webdriver.Chrome]:
     options = webdriver.ChromeOptions()
     options.binary_location = BROWSER
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1400,1000"):
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1400,1000",
+    ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=Service(DRIVER))
@@ -50,13 +57,18 @@ def entry() -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory: pytest.TempPathFactory, entry: dict[str, Any], long_story: Story, toy_story: Story) -> dict[str, Path]:
+def files(
+    tmp_path_factory: pytest.TempPathFactory,
+    entry: dict[str, Any],
+    long_trace: Counterexample,
+    toy_trace: Counterexample,
+) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    write_gallery(folder, [entry])
+    write_pages(folder, [entry])
     found = {"index": folder / "index.html", "kip_101": folder / f"{entry['name']}.html"}
     texts = {
-        "long": trace_page(long_story),
-        "toy": trace_page(toy_story),
+        "long": trace_page(long_trace),
+        "toy": trace_page(toy_trace),
         "compare": compare_page(compare(entry, ["protocol.variant=kip-279"])),
     }
     for name, text in texts.items():
@@ -67,7 +79,9 @@ def files(tmp_path_factory: pytest.TempPathFactory, entry: dict[str, Any], long_
 
 @pytest.fixture
 def page(chromium: webdriver.Chrome, files: dict[str, Path]) -> Iterator[Page]:
-    """Opens a page at a width; afterwards nothing may have been complained of, and nothing loaded but the file itself."""
+    """Opens a page at a width; afterwards nothing may have been complained of, and nothing loaded but the file
+    itself.
+    """
 
     def load(
         name: str, fragment: str = "", *, width: int = 1400, height: int = 1000, dark: bool = False, media: str = ""
@@ -131,7 +145,9 @@ def test_keys_step_along_a_lane(page: Page) -> None:
         assert selected(browser) == step
 
 
-@pytest.mark.parametrize(("fragment", "step"), [("#step=0", 0), ("#step=7", 7), ("#step=999", 11), ("#step=x", 11), ("#<b>", 11), ("", 11)])
+@pytest.mark.parametrize(
+    ("fragment", "step"), [("#step=0", 0), ("#step=7", 7), ("#step=999", 11), ("#step=x", 11), ("#<b>", 11), ("", 11)]
+)
 def test_a_permalink_selects_its_step(page: Page, fragment: str, step: int) -> None:
     browser = page("kip_101", fragment)
     assert selected(browser) == step
@@ -142,13 +158,14 @@ def test_a_permalink_selects_its_step(page: Page, fragment: str, step: int) -> N
 def test_a_link_to_a_step_selects_it(page: Page) -> None:
     browser = page("kip_101")
     browser.find_element(By.CSS_SELECTOR, ".looked a[href='#step=5']").click()
-    WebDriverWait(browser, 10).until(lambda browser: selected(browser) == 5)  # browsers tell of a new fragment when they have time
+    # browsers tell of a new fragment when they have time
+    WebDriverWait(browser, 10).until(lambda browser: selected(browser) == 5)
 
 
 def test_a_step_far_away_is_scrolled_to(page: Page) -> None:
     browser = page("long", "#step=40")
-    inside = "const r = document.getElementById('row-40').getBoundingClientRect(); return r.top >= 0 && r.bottom <= innerHeight"
-    assert browser.execute_script(inside)
+    row = "const r = document.getElementById('row-40').getBoundingClientRect();"
+    assert browser.execute_script(f"{row} return r.top >= 0 && r.bottom <= innerHeight")
 
 
 def test_a_click_selects_a_step(page: Page) -> None:
@@ -205,7 +222,9 @@ def test_messages_are_arrows_that_end_in_the_row_and_lane_of_their_reader(page: 
         assert arrow["delivery"] in group.get_attribute("class").split()
         if arrow["delivery"] == "read":
             tip = group.find_element(By.TAG_NAME, "polygon").rect
-            cell = browser.find_element(By.CSS_SELECTOR, f"#row-{arrow['ended']} td[data-name='{arrow['reader']}']").rect
+            cell = browser.find_element(
+                By.CSS_SELECTOR, f"#row-{arrow['ended']} td[data-name='{arrow['reader']}']"
+            ).rect
             assert cell["y"] <= tip["y"] <= cell["y"] + cell["height"]
             assert cell["x"] - 12 <= tip["x"] <= cell["x"] + cell["width"]
 
@@ -237,7 +256,10 @@ def test_the_theme_can_be_chosen(page: Page) -> None:
 
 
 def test_the_systems_dark_mode_is_followed(page: Page) -> None:
-    papers = {page("kip_101", dark=dark).execute_script("return getComputedStyle(document.body).backgroundColor") for dark in (False, True)}
+    papers = {
+        page("kip_101", dark=dark).execute_script("return getComputedStyle(document.body).backgroundColor")
+        for dark in (False, True)
+    }
     assert len(papers) == 2
 
 
@@ -262,7 +284,8 @@ for (const e of document.querySelectorAll(ELEMENTS)) {
   if (e.closest(".hidden, .gone, .idle, .ghost, .empty")) continue;
   looked += 1;
   const [a, b] = [shade(getComputedStyle(e).color), shade(behind(e))].sort((x, y) => y - x);
-  if ((a + 0.05) / (b + 0.05) < 4.5) bad.push([e.className, e.textContent.trim().slice(0, 30), getComputedStyle(e).color, behind(e)]);
+  if ((a + 0.05) / (b + 0.05) < 4.5)
+    bad.push([e.className, e.textContent.trim().slice(0, 30), getComputedStyle(e).color, behind(e)]);
 }
 return [looked, bad];
 """
@@ -287,9 +310,14 @@ def test_every_control_has_a_name_and_rows_their_roles(page: Page) -> None:
     browser = page("kip_101")
     tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
     nodes = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in tree if not n.get("ignored")]
-    controls = [(role, name) for role, name in nodes if role in ("button", "searchbox", "link", "grid", "toolbar", "complementary", "list")]
+    controls = [
+        (role, name)
+        for role, name in nodes
+        if role in ("button", "searchbox", "link", "grid", "toolbar", "complementary", "list")
+    ]
     assert all(name for role, name in controls if role != "list"), controls
-    assert sum(role == "row" for role, _ in nodes) == 13 + 3  # lane names and twelve steps; the changes of the selected one
+    # lane names and twelve steps; the changes of the selected one
+    assert sum(role == "row" for role, _ in nodes) == 13 + 3
     logs = [name for role, name in nodes if role == "list" and name.startswith("log: ")]
     assert any("offset 0 r0 epoch 0 committed" in name for name in logs)
 
@@ -297,7 +325,11 @@ def test_every_control_has_a_name_and_rows_their_roles(page: Page) -> None:
 def test_a_phone_shows_only_lanes_that_changed_and_a_step_on_request(page: Page) -> None:
     browser = page("kip_101", width=390, height=844)
     assert not browser.find_element(By.ID, "panel").is_displayed()
-    shown = [td.get_attribute("data-name") for td in browser.find_elements(By.CSS_SELECTOR, "#row-5 td[data-name]") if td.is_displayed()]
+    shown = [
+        td.get_attribute("data-name")
+        for td in browser.find_elements(By.CSS_SELECTOR, "#row-5 td[data-name]")
+        if td.is_displayed()
+    ]
     assert shown == ["b0"]
     browser.find_element(By.CSS_SELECTOR, "#row-5 .action").click()
     assert browser.find_element(By.ID, "panel").is_displayed()
@@ -322,10 +354,10 @@ def test_a_comparison_marks_its_first_difference(page: Page) -> None:
     assert "b1.log: [] here, [r0@e0] there" in details.text
 
 
-def test_a_page_of_sixty_steps_and_five_brokers_shows_all_of_it(page: Page, long_story: Story) -> None:
+def test_a_page_of_sixty_steps_and_five_brokers_shows_all_of_it(page: Page, long_trace: Counterexample) -> None:
     browser = page("long")
     rows = browser.find_elements(By.CSS_SELECTOR, "tr[data-step]")
-    assert len(rows) == len(long_story.scenes) > 60
+    assert len(rows) == len(long_trace.steps) > 60
     press(browser, Keys.HOME)
     heads = [th.text for th in browser.find_elements(By.CSS_SELECTOR, "thead th") if th.is_displayed()]
     assert heads[:7] == ["step", "controller", "b0", "b1", "b2", "b3", "b4"]

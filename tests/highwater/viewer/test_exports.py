@@ -22,8 +22,8 @@ from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.reports.results import as_data, entry_of
 from highwater.viewer.exports import EXPORTS, dot, itf, mermaid, steps_csv
-from highwater.viewer.index import story_of
-from highwater.viewer.story import Delivery, Story
+from highwater.viewer.index import counterexample_in
+from highwater.viewer.shown import Counterexample, Delivery
 
 SPECS = Path(__file__).parents[3] / "specs"
 
@@ -54,7 +54,11 @@ EXPRESSIONS: dict[str, Any] = {
             },
         },
     },
-    "record": {"type": "object", "propertyNames": {"not": {"pattern": "^#"}}, "additionalProperties": {"$ref": "#/$defs/expression"}},
+    "record": {
+        "type": "object",
+        "propertyNames": {"not": {"pattern": "^#"}},
+        "additionalProperties": {"$ref": "#/$defs/expression"},
+    },
 }
 ITF_SCHEMA = {
     "type": "object",
@@ -80,29 +84,34 @@ ITF_SCHEMA = {
 
 
 @pytest.fixture(scope="module")
-def kip_101() -> Story:
-    return story_of(entry_of(check_spec(load_spec(SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml"))))
+def kip_101() -> Counterexample:
+    return counterexample_in(
+        entry_of(check_spec(load_spec(SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml")))
+    )
 
 
-@pytest.fixture(params=["kip_101", "toy_story", "long_story", "any_story"])
-def story(request: pytest.FixtureRequest) -> Story:
+@pytest.fixture(params=["kip_101", "toy_trace", "long_trace", "any_trace"])
+def trace(request: pytest.FixtureRequest) -> Counterexample:
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
-def hostile(toy_story: Story) -> Story:
-    """A story whose title and witness mean something to every format."""
+def hostile(toy_trace: Counterexample) -> Counterexample:
+    """A trace whose title and witness mean something to every format."""
     text = 'a"b\\n; #35; -->>\nend\n<b> %% \x1b[31m } ]'
     return attrs.evolve(
-        toy_story, title=text, violation=attrs.evolve(toy_story.violation, witness=text), entry={**toy_story.entry, "file": text}
+        toy_trace,
+        title=text,
+        violation=attrs.evolve(toy_trace.violation, witness=text),
+        entry={**toy_trace.entry, "file": text},
     )
 
 
 # --- ITF
 
 
-def test_itf_is_what_its_description_says(story: Story) -> None:
-    data = json.loads(itf(story))
+def test_itf_is_what_its_description_says(trace: Counterexample) -> None:
+    data = json.loads(itf(trace))
     jsonschema.Draft202012Validator(ITF_SCHEMA).validate(data)
     for number, state in enumerate(data["states"]):
         assert set(data["vars"]) == set(state) - {"#meta"}
@@ -115,22 +124,24 @@ def test_the_schema_of_itf_refuses_what_is_not_itf() -> None:
         assert not validator.is_valid({"vars": ["x"], "states": [{"x": value}]})
 
 
-def test_a_reader_of_itf_reads_it(story: Story) -> None:
-    trace = itf_py.trace_from_json(json.loads(itf(story)))
-    assert len(trace.states) == len(story.scenes)
-    assert trace.vars == list(story.system.domain.fields)
+def test_a_reader_of_itf_reads_it(trace: Counterexample) -> None:
+    read = itf_py.trace_from_json(json.loads(itf(trace)))
+    assert len(read.states) == len(trace.steps)
+    assert read.vars == list(trace.system.domain.fields)
 
 
-def test_itf_says_what_the_states_are(kip_101: Story) -> None:
+def test_itf_says_what_the_states_are(kip_101: Counterexample) -> None:
     last = itf_py.trace_from_json(json.loads(itf(kip_101))).states[-1].values
     state = kip_101.violation.trace[-1].state
     assert last["next_record_id"] == state.next_record_id
     assert last["quorum"].isr == frozenset({"b0", "b1"})
     assert (last["quorum"].leader, last["replicas"]["b0"].high_watermark) == ("b0", 1)
-    assert [record.id for record in last["replicas"]["b0"].log] == [record["id"] for record in as_data(state)["replicas"][0]["log"]]
+    assert [record.id for record in last["replicas"]["b0"].log] == [
+        record["id"] for record in as_data(state)["replicas"][0]["log"]
+    ]
 
 
-def test_hostile_text_stays_text_in_itf(hostile: Story) -> None:
+def test_hostile_text_stays_text_in_itf(hostile: Counterexample) -> None:
     data = json.loads(itf(hostile))
     jsonschema.Draft202012Validator(ITF_SCHEMA).validate(data)
     assert data["#meta"]["source"] == hostile.entry["file"]
@@ -139,14 +150,16 @@ def test_hostile_text_stays_text_in_itf(hostile: Story) -> None:
 # --- Mermaid
 
 LINE = re.compile(
-    r"    (participant L\d+ as (?P<name>.+)|L\d+(->>|--x)L\d+: (?P<message>.+)|Note over L\d+(,L\d+)?: (?P<note>.+))"
-)  # fmt: skip
+    r"    (participant L\d+ as (?P<name>.+)|L\d+(->>|--x)L\d+: (?P<message>.+)|Note over L\d+(,L\d+)?: (?P<note>.+))",
+)
 
 
-@pytest.mark.parametrize("which", ["kip_101", "long_story", "any_story", "hostile"])
-def test_every_line_of_a_mermaid_diagram_is_a_participant_a_message_or_a_note(which: str, request: pytest.FixtureRequest) -> None:
-    story = request.getfixturevalue(which)
-    first, *rest = mermaid(story).splitlines()
+@pytest.mark.parametrize("which", ["kip_101", "long_trace", "any_trace", "hostile"])
+def test_every_line_of_a_mermaid_diagram_is_a_participant_a_message_or_a_note(
+    which: str, request: pytest.FixtureRequest
+) -> None:
+    trace = request.getfixturevalue(which)
+    first, *rest = mermaid(trace).splitlines()
     assert first == "sequenceDiagram"
     for line in rest:
         match = LINE.fullmatch(line)
@@ -155,28 +168,28 @@ def test_every_line_of_a_mermaid_diagram_is_a_participant_a_message_or_a_note(wh
         assert re.fullmatch(r"([\w .,:()=+→-]|#\d+;)+", text), text
 
 
-def test_mermaid_shows_every_message_that_ended_and_crosses_out_the_lost_ones(long_story: Story) -> None:
-    text = mermaid(long_story)
-    assert text.count("->>") == sum(arrow.delivery is Delivery.READ for arrow in long_story.arrows)
-    assert text.count("--x") == sum(arrow.delivery is Delivery.DROPPED for arrow in long_story.arrows) > 0
+def test_mermaid_shows_every_message_that_ended_and_crosses_out_the_lost_ones(long_trace: Counterexample) -> None:
+    text = mermaid(long_trace)
+    assert text.count("->>") == sum(arrow.delivery is Delivery.READ for arrow in long_trace.arrows)
+    assert text.count("--x") == sum(arrow.delivery is Delivery.DROPPED for arrow in long_trace.arrows) > 0
 
 
 # --- Graphviz
 
 
-def test_dot_is_a_graph_whose_edges_join_steps(story: Story) -> None:
-    text = dot(story)
+def test_dot_is_a_graph_whose_edges_join_steps(trace: Counterexample) -> None:
+    text = dot(trace)
     assert text.startswith("digraph trace {")
     nodes = set(re.findall(r"^ +(s\d+|violation) \[", text, re.MULTILINE))
     edges = re.findall(r"^ +(s\d+) -> (s\d+|violation) \[", text, re.MULTILINE)
-    assert nodes == {"violation", *(f"s{scene.number}" for scene in story.scenes[1:])}
+    assert nodes == {"violation", *(f"s{step.number}" for step in trace.steps[1:])}
     graph = networkx.DiGraph(edges)
     assert set(graph) <= nodes
     assert networkx.is_directed_acyclic_graph(graph)
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
-@pytest.mark.parametrize("which", ["kip_101", "toy_story", "hostile"])
+@pytest.mark.parametrize("which", ["kip_101", "toy_trace", "hostile"])
 def test_graphviz_reads_it(which: str, request: pytest.FixtureRequest) -> None:
     text = dot(request.getfixturevalue(which))
     ran = subprocess.run(["dot", "-Tplain"], input=text, capture_output=True, text=True, check=False)
@@ -184,7 +197,7 @@ def test_graphviz_reads_it(which: str, request: pytest.FixtureRequest) -> None:
     assert "Error" not in ran.stderr
 
 
-def test_hostile_text_stays_inside_its_quotes_in_dot(hostile: Story) -> None:
+def test_hostile_text_stays_inside_its_quotes_in_dot(hostile: Counterexample) -> None:
     outside = re.sub(r'"(\\.|[^"\\])*"', "", dot(hostile))
     assert '"' not in outside
     assert "<b>" not in outside
@@ -193,30 +206,32 @@ def test_hostile_text_stays_inside_its_quotes_in_dot(hostile: Story) -> None:
 # --- CSV
 
 
-def test_csv_has_a_row_per_step(story: Story) -> None:
-    rows = list(csv.DictReader(io.StringIO(steps_csv(story), newline="")))
-    assert [row["step"] for row in rows] == [str(scene.number) for scene in story.scenes]
-    assert [row["action"] for row in rows] == [scene.name for scene in story.scenes]
-    assert [row["actor"] for row in rows] == [scene.actor for scene in story.scenes]
-    assert story.violation.property in rows[-1]["false"]
+def test_csv_has_a_row_per_step(trace: Counterexample) -> None:
+    rows = list(csv.DictReader(io.StringIO(steps_csv(trace), newline="")))
+    assert [row["step"] for row in rows] == [str(step.number) for step in trace.steps]
+    assert [row["action"] for row in rows] == [step.name for step in trace.steps]
+    assert [row["actor"] for row in rows] == [step.actor for step in trace.steps]
+    assert trace.violation.property in rows[-1]["false"]
 
 
-def test_csv_holds_nothing_that_a_spreadsheet_computes(long_story: Story) -> None:
-    scenes = [attrs.evolve(scene, name="=1+1", actor="@x", arguments={"-2": "+3"}) for scene in long_story.scenes]
-    rows = list(csv.reader(io.StringIO(steps_csv(attrs.evolve(long_story, scenes=tuple(scenes))), newline="")))
+def test_csv_holds_nothing_that_a_spreadsheet_computes(long_trace: Counterexample) -> None:
+    steps = [attrs.evolve(step, name="=1+1", actor="@x", arguments={"-2": "+3"}) for step in long_trace.steps]
+    rows = list(csv.reader(io.StringIO(steps_csv(attrs.evolve(long_trace, steps=tuple(steps))), newline="")))
     assert not [value for row in rows[1:] for value in row if value[:1] in ("=", "+", "-", "@")]
 
 
 @pytest.mark.parametrize("kind", EXPORTS)
-def test_exports_hold_no_control_characters(hostile: Story, kind: str) -> None:
+def test_exports_hold_no_control_characters(hostile: Counterexample, kind: str) -> None:
     assert not set(EXPORTS[kind](hostile)) & {"\x1b", "\x00"}
 
 
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_a_trace_without_steps_is_exported(make_spec: Callable[..., Any], kind: str) -> None:
-    assert EXPORTS[kind](story_of(entry_of(check_spec(make_spec(check=["leader_in_isr"])))))
+    assert EXPORTS[kind](counterexample_in(entry_of(check_spec(make_spec(check=["leader_in_isr"])))))
 
 
 @pytest.mark.parametrize("kind", EXPORTS)
 def test_every_export_has_a_test_of_its_own(kind: str) -> None:
-    assert any(kind in name.split("_") for name in globals() if name.startswith("test_")), f"no test in this file is named after {kind}"
+    assert any(kind in name.split("_") for name in globals() if name.startswith("test_")), (
+        f"no test in this file is named after {kind}"
+    )

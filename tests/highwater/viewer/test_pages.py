@@ -1,4 +1,6 @@
-"""Pages as text: that they need nothing else, that they hold what there is to see, and that nothing in them is markup but theirs."""
+"""Pages as text: that they need nothing else, that they hold what there is to see, and that nothing in them is markup
+but theirs.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +21,11 @@ from explorer.verdict import Violation
 from highwater.claims.checking import check_spec
 from highwater.files import ReportError
 from highwater.reports.results import entry_of
-from highwater.viewer.index import story_of, write_gallery
+from highwater.viewer.index import counterexample_in, write_pages
 from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
 from highwater.viewer.picture import Block, Fact, Lane, Log, Message, Picture
-from highwater.viewer.story import Story
-from highwater.viewer.telling import tell
+from highwater.viewer.showing import counterexample_of
+from highwater.viewer.shown import Counterexample
 from highwater.visible import visible
 
 HOSTILE = [
@@ -71,8 +73,8 @@ class Reader(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def pages(toy_story: Story, long_story: Story, any_story: Story) -> dict[str, str]:
-    return {"toy": trace_page(toy_story), "long": trace_page(long_story), "any": trace_page(any_story)}
+def pages(toy_trace: Counterexample, long_trace: Counterexample, any_trace: Counterexample) -> dict[str, str]:
+    return {"toy": trace_page(toy_trace), "long": trace_page(long_trace), "any": trace_page(any_trace)}
 
 
 @pytest.mark.parametrize("which", ["toy", "long", "any"])
@@ -101,29 +103,35 @@ def test_only_the_pages_own_script_may_run(pages: dict[str, str], which: str) ->
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
 
 
-def test_every_step_has_a_row_and_its_details(long_story: Story, pages: dict[str, str]) -> None:
+def test_every_step_has_a_row_and_its_details(long_trace: Counterexample, pages: dict[str, str]) -> None:
     page = Reader(pages["long"])
-    assert [a["data-step"] for a in page.all("tr") if "data-step" in a] == [str(scene.number) for scene in long_story.scenes]
+    assert [a["data-step"] for a in page.all("tr") if "data-step" in a] == [
+        str(step.number) for step in long_trace.steps
+    ]
     assert [a["id"] for a in page.all("section") if (a.get("id") or "").startswith("detail-")] == [
-        f"detail-{s.number}" for s in long_story.scenes
+        f"detail-{s.number}" for s in long_trace.steps
     ]
 
 
-def test_links_to_steps_lead_to_steps_that_there_are(long_story: Story, pages: dict[str, str]) -> None:
+def test_links_to_steps_lead_to_steps_that_there_are(long_trace: Counterexample, pages: dict[str, str]) -> None:
     page = Reader(pages["long"])
     steps = {int(a["href"].removeprefix("#step=")) for a in page.all("a") if (a.get("href") or "").startswith("#step=")}
-    assert steps <= {scene.number for scene in long_story.scenes}
+    assert steps <= {step.number for step in long_trace.steps}
     assert len(steps) > 10
 
 
-def test_steps_of_no_consequence_are_dimmed_and_the_decisive_ones_marked(long_story: Story, pages: dict[str, str]) -> None:
+def test_steps_of_no_consequence_are_dimmed_and_the_decisive_ones_marked(
+    long_trace: Counterexample, pages: dict[str, str]
+) -> None:
     rows = {int(a["data-step"]): a["class"].split() for a in Reader(pages["long"]).all("tr") if "data-step" in a}
-    for scene in long_story.scenes[1:]:
-        assert ("idle" in rows[scene.number]) == (scene.distance is None)
-        assert ("direct" in rows[scene.number]) == (scene.distance == 1)
+    for step in long_trace.steps[1:]:
+        assert ("idle" in rows[step.number]) == (step.distance is None)
+        assert ("direct" in rows[step.number]) == (step.distance == 1)
 
 
-def test_the_page_says_the_witness_the_meaning_and_the_source_in_words(toy_story: Story, pages: dict[str, str]) -> None:
+def test_the_page_says_the_witness_the_meaning_and_the_source_in_words(
+    toy_trace: Counterexample, pages: dict[str, str]
+) -> None:
     words = Reader(pages["toy"]).words
     assert "b0 committed another record at offset 0 than b1 has" in words
     assert "The controller elects a broker and tells everybody." in words
@@ -131,11 +139,11 @@ def test_the_page_says_the_witness_the_meaning_and_the_source_in_words(toy_story
     assert 'href="https://issues.apache.org/jira/browse/KAFKA-1211"' in pages["toy"]
 
 
-def test_data_for_the_script_are_json(long_story: Story, pages: dict[str, str]) -> None:
+def test_data_for_the_script_are_json(long_trace: Counterexample, pages: dict[str, str]) -> None:
     (data,) = [text for text in Reader(pages["long"]).scripts if '"use strict"' not in text]
     found = json.loads(data)
-    assert len(found["arrows"]) == len(long_story.arrows)
-    assert len(found["reads"]) == len(long_story.scenes)
+    assert len(found["arrows"]) == len(long_trace.arrows)
+    assert len(found["reads"]) == len(long_trace.steps)
 
 
 # --- hostile content
@@ -151,33 +159,49 @@ def test_hostile_text_shows_as_text(toy: Callable[..., tuple[System, Violation]]
 
     from highwater.viewer.picture import Drawing
 
-    entry = {"name": text, "model": text, "protocol": {text: text}, "bounds": {text: text}, "file": text, "source": text}
+    entry = {
+        "name": text,
+        "model": text,
+        "protocol": {text: text},
+        "bounds": {text: text},
+        "file": text,
+        "source": text,
+    }
     hostile = attrs.evolve(violation, witness=text)
-    page = trace_page(tell(entry, system, hostile, drawing=Drawing(draw)))
+    page = trace_page(counterexample_of(entry, system, hostile, drawing=Drawing(draw)))
     reader = Reader(page)
     assert {tag for tag, _ in reader.elements} <= TAGS
     assert not [name for _, attributes in reader.elements for name in attributes if name.startswith("on")]
     assert visible(text).replace("_", " ") in "".join(reader.text).replace("_", " ")
     assert not set(page) & {"\x1b", "\x00", "\u202e", "\u2028"}
     assert (
-        index_page([IndexRow({**ROW, "name": text, "file": text, "property": text, "mismatches": [text]}, "x.html")]).count("<script") == 1
+        index_page(
+            [IndexRow({**ROW, "name": text, "file": text, "property": text, "mismatches": [text]}, "x.html")]
+        ).count("<script")
+        == 1
     )
 
 
 WORDS = """
-html head meta title link style body a header p h1 h2 h3 strong span div section ul ol li code dl dt dd b i label input output button
-details summary kbd main svg table thead tbody tr th td aside del ins footer script wbr
+html head meta title link style body a header p h1 h2 h3 strong span div section ul ol li code dl dt dd b i label input
+output button details summary kbd main svg table thead tbody tr th td aside del ins footer script wbr
 """
 TAGS = frozenset(WORDS.split())
 ROW = {
-    "name": "x", "file": "x.toml", "status": "unmet", "verdict": "violated", "reason": "", "property": "p", "trace_length": 3,
-    "distinct_states": 10, "depth": 3, "seconds": 0.1, "mismatches": [],
+    "name": "x", "file": "x.toml", "status": "unmet", "verdict": "violated", "reason": "", "property": "p",
+    "trace_length": 3, "distinct_states": 10, "depth": 3, "seconds": 0.1, "mismatches": [],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
-    [("a\nb", "a\\u000ab"), ("\x1b[1m", "\\u001b[1m"), ("\u202e", "\\u202e"), ("größe → ok", "größe → ok"), ("\U000e0041", "\\U000e0041")],
+    [
+        ("a\nb", "a\\u000ab"),
+        ("\x1b[1m", "\\u001b[1m"),
+        ("\u202e", "\\u202e"),
+        ("größe → ok", "größe → ok"),
+        ("\U000e0041", "\\U000e0041"),
+    ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
     assert visible(text) == shown
@@ -203,9 +227,11 @@ def test_pages_have_plain_names_of_their_own(name: str, taken: list[str], page: 
     assert page_name(name, taken) == page
 
 
-def test_a_gallery_has_a_page_per_counterexample_and_all_verdicts(tmp_path: Path, make_spec: Callable[..., Any]) -> None:
+def test_a_gallery_has_a_page_per_counterexample_and_all_verdicts(
+    tmp_path: Path, make_spec: Callable[..., Any]
+) -> None:
     results = [check_spec(make_spec("holds.toml")), check_spec(make_spec("fails.toml", check=["leader_in_isr"]))]
-    write_gallery(tmp_path / "deep" / "pages", [entry_of(result) for result in results])
+    write_pages(tmp_path / "deep" / "pages", [entry_of(result) for result in results])
     folder = tmp_path / "deep" / "pages"
     assert sorted(path.name for path in folder.iterdir()) == ["fails.html", "index.html"]
     index = Reader((folder / "index.html").read_text(encoding="utf-8"))
@@ -219,13 +245,13 @@ def test_a_gallery_has_a_page_per_counterexample_and_all_verdicts(tmp_path: Path
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ReportError, match="cannot be made a folder") as caught:
-        write_gallery(tmp_path / "file" / "pages", [])
+        write_pages(tmp_path / "file" / "pages", [])
     assert str(tmp_path / "file" / "pages") in str(caught.value)
 
 
 def test_reports_with_damaged_facts_about_the_run_are_shown_all_the_same(make_spec: Callable[..., Any]) -> None:
     entry = entry_of(check_spec(make_spec(check=["leader_in_isr"])))
     for damaged in ({"distinct_states": "<b>"}, {"source": ["<b>"]}, {"file": None}, {"depth": []}):
-        Reader(trace_page(story_of({**entry, **damaged})))
+        Reader(trace_page(counterexample_in({**entry, **damaged})))
     for missing in ("source", "file", "distinct_states", "stored_states", "depth"):
-        Reader(trace_page(story_of({key: value for key, value in entry.items() if key != missing})))
+        Reader(trace_page(counterexample_in({key: value for key, value in entry.items() if key != missing})))

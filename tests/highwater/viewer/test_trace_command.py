@@ -18,9 +18,9 @@ from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.reports.replaying import read_report
 from highwater.reports.results import entry_of
-from highwater.viewer.index import story_of
+from highwater.viewer.index import counterexample_in
 from highwater.viewer.lanes import show_lanes
-from highwater.viewer.story import Story
+from highwater.viewer.shown import Counterexample
 
 ROOT = Path(__file__).parents[3]
 VIOLATED = ROOT / "specs" / "truncation" / "kip_101_fails_on_two_brokers.toml"
@@ -67,7 +67,7 @@ def test_states_of_the_controller_take_one_line_each_and_their_marks_are_told(co
     system = "truecolor" if colour else None
     show_lanes(
         Console(file=out, width=200, soft_wrap=True, force_terminal=colour, color_system=system),
-        story_of(entry_of(check_spec(load_spec(path)))),
+        counterexample_in(entry_of(check_spec(load_spec(path)))),
     )
     lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
     assert max(map(len, lines)) <= 100
@@ -97,7 +97,7 @@ def test_the_steps_that_wrote_what_the_property_looked_at_are_marked(highwater: 
     assert "b0.high_watermark is 1 since step 8" in text
 
 
-def test_sixty_steps_of_five_brokers_fit_in_a_hundred_columns(long_story: Story) -> None:
+def test_sixty_steps_of_five_brokers_fit_in_a_hundred_columns(long_trace: Counterexample) -> None:
     from io import StringIO
 
     from rich.console import Console
@@ -105,12 +105,18 @@ def test_sixty_steps_of_five_brokers_fit_in_a_hundred_columns(long_story: Story)
     for coloured in (False, True):
         out = StringIO()
         show_lanes(
-            Console(file=out, width=200, soft_wrap=True, force_terminal=coloured, color_system="truecolor" if coloured else None),
-            long_story,
+            Console(
+                file=out,
+                width=200,
+                soft_wrap=True,
+                force_terminal=coloured,
+                color_system="truecolor" if coloured else None,
+            ),
+            long_trace,
         )
         lines = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).splitlines()
         assert max(map(len, lines)) <= 100
-        assert sum(bool(re.match(r" ?\d+ [* ] ", line)) for line in lines) == len(long_story.scenes)
+        assert sum(bool(re.match(r" ?\d+ [* ] ", line)) for line in lines) == len(long_trace.steps)
         assert ("\x1b[" in out.getvalue()) is coloured
 
 
@@ -127,10 +133,8 @@ def test_one_step_shows_its_meaning_and_the_state_in_full(highwater: Run, report
 def test_replay_says_that_the_trace_is_good(highwater: Run, report: Path) -> None:
     result = highwater("trace", report, "--replay")
     assert result.exit_code == 0
-    assert (
-        result.stdout
-        == f"{VIOLATED.stem}: strong_isr is false after 11 steps: replayed, every step and the violation are as the file says\n"
-    )
+    replayed = "replayed, every step and the violation are as the file says"
+    assert result.stdout == f"{VIOLATED.stem}: strong_isr is false after 11 steps: {replayed}\n"
 
 
 OPTIONS = [
@@ -163,9 +167,17 @@ def test_a_tampered_trace_is_refused_with_its_step_whatever_is_asked_for(
 
 @pytest.mark.parametrize(
     ("kind", "begins"),
-    [("html", "<!doctype html>"), ("itf", "{"), ("mermaid", "sequenceDiagram"), ("dot", "digraph"), ("csv", "step,action")],
+    [
+        ("html", "<!doctype html>"),
+        ("itf", "{"),
+        ("mermaid", "sequenceDiagram"),
+        ("dot", "digraph"),
+        ("csv", "step,action"),
+    ],
 )
-def test_exports_go_to_a_file_or_to_standard_output(highwater: Run, report: Path, tmp_path: Path, kind: str, begins: str) -> None:
+def test_exports_go_to_a_file_or_to_standard_output(
+    highwater: Run, report: Path, tmp_path: Path, kind: str, begins: str
+) -> None:
     out = tmp_path / f"out.{kind}"
     result = highwater("trace", report, f"--{kind}", out)
     assert (result.exit_code, result.stdout) == (0, "")
@@ -190,11 +202,14 @@ def test_a_comparison_goes_to_a_page_or_to_the_terminal(highwater: Run, report: 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--html", "{report}"], "would overwrite a spec or what is read"),
-        (["--csv", "claim.toml"], "would overwrite a spec or what is read"),
+        (["--html", "{report}"], "would overwrite a spec or an input"),
+        (["--csv", "claim.toml"], "would overwrite a spec or an input"),
         (["--html", "{folder}"], "cannot be written"),
         (["--itf", "{folder}/nothing/x.json"], "cannot be written"),
-        (["--against", "protocol.variant=kip-279", "--dot", "-"], "--against goes with --html or with the terminal only"),
+        (
+            ["--against", "protocol.variant=kip-279", "--dot", "-"],
+            "--against goes with --html or with the terminal only",
+        ),
         (["--against", "protocol.variant=nothing"], "--against: protocol.variant"),
         (["--step", "12"], "has no step 12; the last is 11"),
         (["--step", "3", "--html", "-"], "leave them out to write a file"),
@@ -203,15 +218,25 @@ def test_a_comparison_goes_to_a_page_or_to_the_terminal(highwater: Run, report: 
     ],
     ids=range(10),
 )
-def test_bad_usage_exits_2_and_says_what_is_wrong(highwater: Run, report: Path, tmp_path: Path, options: list[str], words: str) -> None:
+def test_bad_usage_exits_2_and_says_what_is_wrong(
+    highwater: Run, report: Path, tmp_path: Path, options: list[str], words: str
+) -> None:
     filled = [option.format(report=report, folder=tmp_path) for option in options]
     assert words in explained(highwater("trace", report, *filled))
     assert read_report(report)
 
 
-def test_a_file_of_several_traces_asks_which_one_to_export(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
+def test_a_file_of_several_traces_asks_which_one_to_export(
+    highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
+) -> None:
     path = tmp_path / "two.json"
-    highwater("check", write_spec("a.toml", check=["leader_in_isr"]), write_spec("b.toml", check=["leader_in_isr"]), "--json", path)
+    highwater(
+        "check",
+        write_spec("a.toml", check=["leader_in_isr"]),
+        write_spec("b.toml", check=["leader_in_isr"]),
+        "--json",
+        path,
+    )
     assert "holds several traces; choose one with --spec: a, b" in explained(highwater("trace", path, "--html", "-"))
     assert highwater("trace", path, "--html", "-", "--spec", "b").exit_code == 0
 
@@ -219,7 +244,9 @@ def test_a_file_of_several_traces_asks_which_one_to_export(highwater: Run, tmp_p
 # --- check --html
 
 
-def test_check_writes_a_page_per_counterexample_and_an_index(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]) -> None:
+def test_check_writes_a_page_per_counterexample_and_an_index(
+    highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
+) -> None:
     folder = tmp_path / "pages"
     result = highwater("check", VIOLATED, write_spec("holds.toml"), "--html", folder)
     assert result.exit_code == 0
@@ -234,13 +261,18 @@ def test_check_learns_first_that_pages_cannot_be_written(highwater: Run, tmp_pat
 
 
 @pytest.mark.parametrize("name", ["<script>alert(1)<", "a\x1b[31mred", "a\u202eb", "&amp;{{x}}"])
-def test_hostile_file_names_show_as_text(highwater: Run, tmp_path: Path, write_spec: Callable[..., Path], name: str) -> None:
+def test_hostile_file_names_show_as_text(
+    highwater: Run, tmp_path: Path, write_spec: Callable[..., Path], name: str
+) -> None:
     path = write_spec(f"{name}.toml".replace("/", ""), check=["leader_in_isr"], source=name)
     folder, json_path = tmp_path / "pages", tmp_path / "report.json"
     checked = highwater("check", path, "--html", folder, "--json", json_path)
     assert checked.exit_code == 1
     assert not set(checked.stdout) & {"\x1b", "\u202e"}
-    assert not set(explained(highwater("check", path.with_name(f"{name}.none".replace("/", "")))).replace("\n", "")) & {"\x1b", "\u202e"}
+    assert not set(explained(highwater("check", path.with_name(f"{name}.none".replace("/", "")))).replace("\n", "")) & {
+        "\x1b",
+        "\u202e",
+    }
     for page in folder.iterdir():
         text = page.read_text(encoding="utf-8")
         assert text.count("<script") <= 2
@@ -250,10 +282,10 @@ def test_hostile_file_names_show_as_text(highwater: Run, tmp_path: Path, write_s
 
 
 def test_the_page_says_what_the_terminal_says(highwater: Run, report: Path) -> None:
-    story: Story = story_of(read_report(report)[0])
+    trace: Counterexample = counterexample_in(read_report(report)[0])
     page, terminal = highwater("trace", report, "--html", "-").stdout, highwater("trace", report).stdout
-    assert story.violation.witness in page
-    assert story.violation.witness in terminal
+    assert trace.violation.witness in page
+    assert trace.violation.witness in terminal
 
 
 def entries(path: Path) -> list[dict[str, Any]]:

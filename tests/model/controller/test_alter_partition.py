@@ -1,4 +1,6 @@
-"""How a controller answers a leader that asks for another ISR, case by case as KafkaController#tryProcessAlterPartition (3.5) does."""
+"""How a controller answers a leader that asks for another ISR, case by case as KafkaController#tryProcessAlterPartition
+(3.5) does.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ import pytest
 
 from invariants.controller.recovery import isr_changes_can_be_settled
 from model.controller.brokers import IsrChange
-from model.controller.protocol import REPAIRED, AheadOfController, IsrPath
+from model.controller.protocol import AheadOfController, IsrPath
+from model.controller.releases import PRESETS, REPAIRED
 from tests.model.controller.walk import Walk
 
 RULES = attrs.evolve(REPAIRED, isr_path=IsrPath.ALTER_PARTITION)
@@ -24,10 +27,19 @@ def answered(walk: Walk, controller: int = 0) -> Walk:
 
 def test_an_isr_that_is_asked_for_counts_only_once_it_is_granted() -> None:
     walk = asked(Walk(RULES))
-    assert (walk.leadership.isr, walk.cluster.brokers[0].isr, walk.cluster.brokers[0].maximal_isr) == ({0, 1}, {0, 1}, {0, 1})
+    assert (walk.leadership.isr, walk.cluster.brokers[0].isr, walk.cluster.brokers[0].maximal_isr) == (
+        {0, 1},
+        {0, 1},
+        {0, 1},
+    )
     answered(walk)
     leader = walk.cluster.brokers[0]
-    assert (walk.leadership.isr, walk.context.leadership, leader.isr, leader.change) == ({0}, walk.leadership, {0}, None)
+    assert (walk.leadership.isr, walk.context.leadership, leader.isr, leader.change) == (
+        {0},
+        walk.leadership,
+        {0},
+        None,
+    )
     assert (walk.leadership.leader_epoch, walk.leadership.partition_epoch, leader.partition_epoch) == (0, 1, 1)
 
 
@@ -69,18 +81,50 @@ def test_a_leader_with_another_broker_epoch_than_the_controller_knows_asks_again
     assert walk.try_("answer_alter_partition", controller=0, leader=0) is None
 
 
-def test_a_controller_that_was_deposed_finds_out_by_the_write_and_the_leader_asks_again() -> None:
-    walk = asked(Walk(RULES, controllers=2, controller_epoch_max=2))("depose_controller", controller=0)("elect_controller", controller=1)
-    answered(walk, 0)
-    assert not walk.cluster.controllers[0].active
-    assert not walk.cluster.brokers[0].change.given_up
+def test_a_leader_that_asks_a_deposed_controller_asks_again() -> None:
+    """The write fails, and KafkaController#processAlterPartition answers UNKNOWN_SERVER_ERROR; it does not resign."""
+    walk = asked(Walk(RULES, controllers=2, controller_epoch_max=2))("depose_controller", controller=0)(
+        "elect_controller", controller=1
+    )
+    assert walk.try_("answer_alter_partition", controller=0, leader=0) is None
     assert answered(walk, 1).leadership.isr == {0}
+
+
+@pytest.mark.parametrize("idempotent", [True, False])
+def test_idempotent_alter_partition(idempotent: bool) -> None:
+    """testIdempotentAlterPartition: the ISR that is there already is a success, whatever the partition epoch."""
+    walk = asked(Walk(attrs.evolve(RULES, repeated_change_succeeds=idempotent)))
+    walk("lose_isr_answer", controller=0, leader=0)
+    assert (walk.leadership.isr, walk.leadership.partition_epoch) == ({0}, 1)
+    assert (walk.cluster.brokers[0].isr, walk.cluster.brokers[0].partition_epoch) == ({0, 1}, 0)
+    answered(walk)
+    leader = walk.cluster.brokers[0]
+    if idempotent:
+        assert (leader.isr, leader.partition_epoch, leader.change) == ({0}, 1, None)
+    else:
+        assert leader.change.given_up
+    assert walk.leadership.partition_epoch == 1, "nothing is written again"
+
+
+def test_only_an_answer_to_a_write_is_worth_losing() -> None:
+    walk = asked(Walk(RULES))("lose_isr_answer", controller=0, leader=0)
+    assert walk.try_("lose_isr_answer", controller=0, leader=0) is None
+
+
+@pytest.mark.parametrize(("release", "isr"), [("kafka-2.7", {0, 1}), ("kafka-3.0", {0, 1}), ("kafka-3.3", {0})])
+def test_shutdown_broker_not_added_to_isr(release: str, isr: set[int]) -> None:
+    """testShutdownBrokerNotAddedToIsr (3.3): until 3.2 a member that shuts down or is dead is written."""
+    walk = answered(asked(Walk(PRESETS[release])))("expand_isr", leader=0, follower=1)
+    walk("crash_broker", broker=1)("notice_brokers", controller=0)
+    assert answered(walk).leadership.isr == isr
 
 
 @pytest.mark.parametrize("rules", [RULES, FENCING], ids=["not-controller", "fenced"])
 def test_a_deposed_controller_that_is_asked_about_newer_epochs(rules: object) -> None:
     """testAlterPartitionErrors and KAFKA-14154: NOT_CONTROLLER, after which the leader looks for the controller."""
-    walk = Walk(rules, controllers=2, controller_epoch_max=2)("depose_controller", controller=0)("elect_controller", controller=1)
+    walk = Walk(rules, controllers=2, controller_epoch_max=2)("depose_controller", controller=0)(
+        "elect_controller", controller=1
+    )
     answered(asked(walk), 1)("expand_isr", leader=0, follower=1)
     late = walk.try_("answer_alter_partition", controller=0, leader=0)
     if rules is RULES:

@@ -1,4 +1,6 @@
-"""The cluster around the state machines: what Kafka's sources and tests say of single events, and that both engines see it alike."""
+"""The cluster around the state machines: what Kafka's sources and tests say of single events, and that both engines see
+it alike.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from model.controller.brokers import Kind, Role
 from model.controller.context import Step
 from model.controller.definition import ACTIONS, define
 from model.controller.partition_states import PartitionState
-from model.controller.protocol import PRESETS, REPAIRED, DeadReplicaAtStartup
+from model.controller.protocol import DeadReplicaAtStartup
+from model.controller.releases import PRESETS, REPAIRED
 from model.controller.replica_states import ReplicaState
 from model.language.declarations import Action
 from tests.model.controller.walk import BY_NAME, Walk, bounds
@@ -34,7 +37,9 @@ def test_a_new_topic_is_led_by_its_first_replica() -> None:
 
 
 def test_a_new_topic_without_live_replicas_stays_new_until_one_is_back() -> None:
-    walk = Walk(established=0, replication_factor=1)("crash_broker", broker=0)("elect_controller", controller=0)("create_topic")
+    walk = Walk(established=0, replication_factor=1)("crash_broker", broker=0)("elect_controller", controller=0)(
+        "create_topic"
+    )
     walk("notice_topic", controller=0)
     assert (walk.leadership, walk.context.partition) == (None, PartitionState.NEW)
     walk("start_broker", broker=0)("notice_brokers", controller=0)
@@ -43,7 +48,9 @@ def test_a_new_topic_without_live_replicas_stays_new_until_one_is_back() -> None
 
 def test_a_follower_that_dies_costs_a_leader_epoch_and_a_partition_epoch() -> None:
     walk = Walk()("crash_broker", broker=1)("notice_brokers", controller=0)
-    assert walk.leadership == attrs.evolve(walk.leadership, leader=0, isr=frozenset({0}), leader_epoch=1, partition_epoch=1)
+    assert walk.leadership == attrs.evolve(
+        walk.leadership, leader=0, isr=frozenset({0}), leader_epoch=1, partition_epoch=1
+    )
 
 
 def test_a_leader_that_dies_is_replaced_in_one_leader_epoch_and_then_leaves_nothing_to_write() -> None:
@@ -66,8 +73,36 @@ def test_the_last_isr_member_stays_in_the_isr_and_leads_again() -> None:
     assert (walk.leadership.leader, walk.leadership.leader_epoch) == (0, 2)
 
 
+@pytest.mark.parametrize(
+    ("release", "unclean", "isr"),
+    [
+        ("kafka-0.10.2", True, set()),
+        ("kafka-0.10.2", False, {0}),
+        ("kafka-0.11", True, set()),
+        ("kafka-1.1", True, {0}),
+        ("kafka-1.1", False, {0}),
+    ],
+)
+def test_the_last_isr_member_leaves_only_if_unclean_election_is_on_until_1_0(
+    release: str, unclean: bool, isr: set[int]
+) -> None:
+    """KafkaController#removeReplicaFromIsr (0.10.2): "Retaining last ISR"."""
+    walk = Walk(attrs.evolve(PRESETS[release], unclean_election=unclean), replication_factor=1)
+    walk("crash_broker", broker=0)("notice_brokers", controller=0)
+    assert (walk.leadership.leader, walk.leadership.isr) == (None, isr)
+
+
+@pytest.mark.parametrize("release", ["kafka-0.8.2", "kafka-0.9"])
+def test_a_controller_whose_answer_was_lost_finds_itself_elected_since_0_9(release: str) -> None:
+    """KAFKA-1387."""
+    walk = Walk(PRESETS[release], established=0)("elect_controller_unnoticed", controller=0)
+    assert (walk.try_("find_itself_elected", controller=0) is not None) == (release == "kafka-0.9")
+
+
 @pytest.mark.parametrize(("rule", "epochs"), [(DeadReplicaAtStartup.OFFLINE, 2), (DeadReplicaAtStartup.INELIGIBLE, 1)])
-def test_a_crash_of_controller_and_leader_together_costs_two_leader_epochs_since_2_3(rule: DeadReplicaAtStartup, epochs: int) -> None:
+def test_a_crash_of_controller_and_leader_together_costs_two_leader_epochs_since_2_3(
+    rule: DeadReplicaAtStartup, epochs: int
+) -> None:
     walk = Walk(attrs.evolve(REPAIRED, dead_replica_at_startup=rule), controller_epoch_max=2)
     walk("crash_broker", broker=0)("crash_controller", controller=0)("elect_controller", controller=0)
     assert (walk.leadership.leader, walk.leadership.leader_epoch) == (1, epochs)
@@ -110,7 +145,9 @@ def test_a_deletion_stops_every_replica_then_deletes_it_and_then_clears_up() -> 
 
 
 def test_a_deletion_waits_for_a_dead_broker_and_ineligible_replicas_are_retried_when_it_is_back() -> None:
-    walk = Walk()("crash_broker", broker=1)("notice_brokers", controller=0)("request_deletion")("notice_deletion", controller=0)
+    walk = Walk()("crash_broker", broker=1)("notice_brokers", controller=0)("request_deletion")(
+        "notice_deletion", controller=0
+    )
     assert walk.context.replicas == (ReplicaState.DELETION_STARTED, ReplicaState.DELETION_INELIGIBLE)
     assert walk.context.deletion_halted
     walk.deliver_all()("read_answer", controller=0, broker=0)
@@ -149,7 +186,9 @@ def test_a_notification_of_a_changed_isr_tells_the_controller_and_through_it_eve
 @pytest.mark.parametrize("fixed", [True, False])
 def test_a_controller_that_has_resigned_handles_no_more_events(fixed: bool) -> None:
     walk = Walk(attrs.evolve(REPAIRED, resign_stops_queue=fixed), controllers=2, controller_epoch_max=2)
-    walk("depose_controller", controller=0)("elect_controller", controller=1)("shrink_isr", leader=0, follower=1)("resign", controller=0)
+    walk("depose_controller", controller=0)("elect_controller", controller=1)("shrink_isr", leader=0, follower=1)(
+        "resign", controller=0
+    )
     late = walk.try_("handle_notification_after_resigning", controller=0)
     if fixed:
         assert late is None
@@ -178,14 +217,18 @@ def test_a_broker_that_keeps_its_epoch_is_not_seen_to_bounce() -> None:
 def test_what_a_lossy_crash_loses_is_fetched_again() -> None:
     walk = Walk()
     assert walk.try_("crash_broker_with_loss", broker=1) is None, "there is nothing to lose yet"
-    walk("commit", leader=0)("crash_broker_with_loss", broker=1)("start_broker", broker=1)("notice_brokers", controller=0)
+    walk("commit", leader=0)("crash_broker_with_loss", broker=1)("start_broker", broker=1)(
+        "notice_brokers", controller=0
+    )
     walk.deliver_all()
     assert walk.try_("expand_isr", leader=0, follower=1) is None
     walk("catch_up", follower=1, leader=0)("expand_isr", leader=0, follower=1)
 
 
 @pytest.mark.parametrize("taken_back", [True, False])
-def test_a_partition_that_was_added_during_a_deletion_is_taken_back_or_deleted_by_the_next_controller(taken_back: bool) -> None:
+def test_a_partition_that_was_added_during_a_deletion_is_taken_back_or_deleted_by_the_next_controller(
+    taken_back: bool,
+) -> None:
     walk = Walk(attrs.evolve(REPAIRED, added_partitions_taken_back=taken_back), controllers=2, controller_epoch_max=2)
     walk("request_deletion")("notice_deletion", controller=0)("request_partition")
     back = walk.try_("take_back_added_partition", controller=0)
@@ -210,7 +253,9 @@ def test_without_the_fix_of_2_0_an_added_partition_stops_the_next_controllers_de
 
 
 def test_a_deposed_controller_finds_out_by_its_first_write() -> None:
-    walk = Walk(controllers=2, controller_epoch_max=2)("depose_controller", controller=0)("elect_controller", controller=1)
+    walk = Walk(controllers=2, controller_epoch_max=2)("depose_controller", controller=0)(
+        "elect_controller", controller=1
+    )
     walk("crash_broker", broker=1)("notice_brokers", controller=0)
     assert not walk.cluster.controllers[0].active
     assert walk.leadership.leader_epoch == 0
@@ -242,7 +287,7 @@ def system(preset: str, **given: int) -> System:
     return build_system(definition, PRESETS[preset], chosen, definition.known_properties)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", ["repaired", "kafka-0.8.2", "kafka-2.1", "kafka-2.7", "kafka-3.4.1"])
 @pytest.mark.parametrize(
     "given",
     [
@@ -266,7 +311,10 @@ def test_every_action_says_who_acts_when_and_what_for() -> None:
 
 
 def test_every_action_is_listed_once() -> None:
-    modules = (importlib.import_module(f"model.controller.{module.name}") for module in pkgutil.iter_modules(model.controller.__path__))
+    modules = (
+        importlib.import_module(f"model.controller.{module.name}")
+        for module in pkgutil.iter_modules(model.controller.__path__)
+    )
     declared = {value.name for module in modules for value in vars(module).values() if isinstance(value, Action)}
     assert declared == set(BY_NAME)
     assert len(BY_NAME) == len(ACTIONS)

@@ -1,4 +1,6 @@
-"""The election strategies, case by case as in Kafka's PartitionLeaderElectionAlgorithmsTest, with the ISR that each leaves."""
+"""The election strategies, case by case as in Kafka's PartitionLeaderElectionAlgorithmsTest, with the ISR that each
+leaves.
+"""
 
 from __future__ import annotations
 
@@ -28,26 +30,58 @@ def isr(*members: int) -> frozenset[int]:
     [
         pytest.param(elect_offline, ((2, 4), isr(2, 4), {4}), {"unclean": False}, Elected(4, isr(4)), id="offline"),
         pytest.param(
-            elect_offline, ((2, 4), isr(2), {4}), {"unclean": False}, None, id="offline, last ISR member dead, no unclean election"
+            elect_offline,
+            ((2, 4), isr(2), {4}),
+            {"unclean": False},
+            None,
+            id="offline, last ISR member dead, no unclean election",
         ),
         pytest.param(
-            elect_offline, ((2, 4), isr(2), {4}), {"unclean": True}, Elected(4, isr(4)), id="offline, last ISR member dead, unclean"
+            elect_offline,
+            ((2, 4), isr(2), {4}),
+            {"unclean": True},
+            Elected(4, isr(4)),
+            id="offline, last ISR member dead, unclean",
         ),
-        pytest.param(elect_offline, ((2, 4), isr(2), {2, 4}), {"unclean": True}, Elected(2, isr(2)), id="offline, clean where possible"),
+        pytest.param(
+            elect_offline,
+            ((2, 4), isr(2), {2, 4}),
+            {"unclean": True},
+            Elected(2, isr(2)),
+            id="offline, clean where possible",
+        ),
         pytest.param(elect_offline, ((2, 4), isr(), set()), {"unclean": True}, None, id="offline, nobody alive"),
-        pytest.param(elect_for_reassignment, ((2, 4), isr(2, 4), {4}), {}, Elected(4, isr(2, 4)), id="reassignment, dead member stays"),
+        pytest.param(
+            elect_for_reassignment,
+            ((2, 4), isr(2, 4), {4}),
+            {},
+            Elected(4, isr(2, 4)),
+            id="reassignment, dead member stays",
+        ),
         pytest.param(elect_for_reassignment, ((2, 4), isr(2), set()), {}, None, id="reassignment, no live ISR member"),
         pytest.param(elect_for_reassignment, ((2, 4), isr(), {2}), {}, None, id="reassignment, empty ISR"),
         pytest.param(elect_preferred, ((2, 4), isr(2, 4), {2, 4}), {}, Elected(2, isr(2, 4)), id="preferred"),
-        pytest.param(elect_preferred, ((2, 4), isr(2, 4), {2}), {}, Elected(2, isr(2, 4)), id="preferred, dead member stays"),
+        pytest.param(
+            elect_preferred, ((2, 4), isr(2, 4), {2}), {}, Elected(2, isr(2, 4)), id="preferred, dead member stays"
+        ),
         pytest.param(elect_preferred, ((2, 4), isr(2), set()), {}, None, id="preferred, in the ISR but dead"),
-        pytest.param(elect_preferred, ((2, 4), isr(4), {2, 4}), {}, None, id="preferred, alive but not in the ISR: not the next one"),
+        pytest.param(
+            elect_preferred,
+            ((2, 4), isr(4), {2, 4}),
+            {},
+            None,
+            id="preferred, alive but not in the ISR: not the next one",
+        ),
         pytest.param(elect_preferred, ((2, 4), isr(), set()), {}, None, id="preferred, neither"),
         pytest.param(elect_for_shutdown, ((2, 4), isr(2, 4), {2, 4}, {2}), {}, Elected(4, isr(4)), id="shutdown"),
         pytest.param(elect_for_shutdown, ((2, 4), isr(2), {2, 4}, {2}), {}, None, id="shutdown of the last ISR member"),
         pytest.param(elect_for_shutdown, ((2, 4), isr(2, 4), {2, 4}, {2, 4}), {}, None, id="shutdown of all"),
         pytest.param(
-            elect_for_shutdown, ((2, 4, 6), isr(2, 4, 6), {2, 6}, {2}), {}, Elected(6, isr(4, 6)), id="shutdown, dead member stays"
+            elect_for_shutdown,
+            ((2, 4, 6), isr(2, 4, 6), {2, 6}, {2}),
+            {},
+            Elected(6, isr(4, 6)),
+            id="shutdown, dead member stays",
         ),
         pytest.param(first_leadership, ((2, 4), {2, 4}), {}, Elected(2, isr(2, 4)), id="new, all live"),
         pytest.param(first_leadership, ((2, 4), {4}), {}, Elected(4, isr(4)), id="new, first one dead"),
@@ -58,8 +92,15 @@ def test_who_is_elected_with_which_isr(election: Any, arguments: tuple, options:
     assert election(*arguments, **options) == elected
 
 
-@given(st.permutations(range(4)), st.frozensets(st.integers(0, 3)), st.frozensets(st.integers(0, 3)), st.frozensets(st.integers(0, 3)))
-def test_only_unclean_elections_leave_the_isr(order: list[int], members: frozenset, live: frozenset, leaving: frozenset) -> None:
+@given(
+    st.permutations(range(4)),
+    st.frozensets(st.integers(0, 3)),
+    st.frozensets(st.integers(0, 3)),
+    st.frozensets(st.integers(0, 3)),
+)
+def test_only_unclean_elections_leave_the_isr(
+    order: list[int], members: frozenset, live: frozenset, leaving: frozenset
+) -> None:
     clean = [
         elect_offline(order, members, live, unclean=False),
         elect_for_reassignment(order, members, live),

@@ -1,10 +1,12 @@
-"""What docs/controller.md shows of the model is the model: diagrams and tables from the edges, and a walk that was really taken.
+"""What docs/controller.md shows of the model is the model: diagrams and tables from the edges, and a walk that was
+really taken.
 
 HIGHWATER_WRITE_DOCS=1 writes the page's generated parts anew.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from explorer.trace import changes
 from highwater.claims.resolving import toggles_of
 from model.controller import partition_states, replica_states
-from model.controller.protocol import PRESETS, REPAIRED
+from model.controller.releases import PRESETS, RELEASES, REPAIRED
 from model.controller.state import Cluster
 from model.controller.transitions import mermaid, table
 from model.language.domain import domain_of
@@ -28,15 +30,24 @@ def diagram(edges: tuple) -> str:
 
 
 def presets() -> str:
-    """Where the presets differ from the repaired protocol."""
-    fixed = toggles_of(REPAIRED)
-    others = {name: toggles_of(protocol) for name, protocol in PRESETS.items()}
-    lines = ["| toggle | " + " | ".join(f"`{name}`" for name in others) + " |", "|---|" + "---|" * len(others)]
-    for toggle, value in fixed.items():
-        row = [str(toggles[toggle]).lower() for toggles in others.values()]
-        if any(each != str(value).lower() for each in row):
-            lines.append(f"| `{toggle}` | " + " | ".join(row) + " |")
+    """How the presets differ: with which of them a rule begins, and what the repaired protocol makes of it."""
+    rules = {name: toggles_of(PRESETS[name]) for name in RELEASES}
+    first, *_, last = rules.values()
+    lines = [f"| toggle | `{next(iter(rules))}` | then | `repaired` |", "|---|---|---|---|"]
+    for toggle, repaired in toggles_of(REPAIRED).items():
+        changes = [
+            f"{shown(after[toggle])} from `{name}` on"
+            for (_, before), (name, after) in itertools.pairwise(rules.items())
+            if after[toggle] != before[toggle]
+        ]
+        if changes or repaired != last[toggle]:
+            other = shown(repaired) if repaired != last[toggle] else ""
+            lines.append(f"| `{toggle}` | {shown(first[toggle])} | {', '.join(changes)} | {other} |")
     return "\n".join(lines) + "\n"
+
+
+def shown(value: object) -> str:
+    return str(value).lower()
 
 
 def walkthrough() -> str:
@@ -49,9 +60,15 @@ def walkthrough() -> str:
         before, step = walk.cluster, walk.cluster.controllers[0].step
         walk(name, **arguments)
         title = (
-            f"{name} ({step.value})" if name == "take_next_step" else name + (f" b{arguments['broker']}" if "broker" in arguments else "")
+            f"{name} ({step.value})"
+            if name == "take_next_step"
+            else name + (f" b{arguments['broker']}" if "broker" in arguments else "")
         )
-        told = [str(change) for change in changes(domain, before, walk.cluster) if not change.path.startswith(("spent", "history"))]
+        told = [
+            str(change)
+            for change in changes(domain, before, walk.cluster)
+            if not change.path.startswith(("spent", "history"))
+        ]
         lines.append(title)
         lines.extend(f"    {each}" for each in told)
 

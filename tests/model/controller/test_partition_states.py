@@ -1,4 +1,6 @@
-"""The partition state machine, case by case as in Kafka's PartitionStateMachineTest, and complete over all pairs of states."""
+"""The partition state machine, case by case as in Kafka's PartitionStateMachineTest, and complete over all pairs of
+states.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,8 @@ def test_no_edge_is_listed_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    ("has_leadership", "leader_is_live", "state"), [(False, False, S.NEW), (True, True, S.ONLINE), (True, False, S.OFFLINE)]
+    ("has_leadership", "leader_is_live", "state"),
+    [(False, False, S.NEW), (True, True, S.ONLINE), (True, False, S.OFFLINE)],
 )
 def test_a_new_controller_reads_the_state_off_leadership_and_liveness(
     has_leadership: bool, leader_is_live: bool, state: PartitionState

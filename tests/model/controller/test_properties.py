@@ -11,9 +11,11 @@ import pytest
 
 from invariants.controller import fencing, in_sync_replicas, records, recovery
 from invariants.controller.catalogue import CONTROLLER
-from invariants.controller.in_sync_replicas import reassignments_complete_with_the_target_assigned_and_in_sync as completes
+from invariants.controller.in_sync_replicas import (
+    reassignments_complete_with_the_target_assigned_and_in_sync as completes,
+)
 from model.controller.brokers import Role
-from model.controller.protocol import REPAIRED
+from model.controller.releases import REPAIRED
 from model.controller.state import Cluster
 from tests.model.controller.walk import Walk
 
@@ -39,9 +41,15 @@ FALSE: list[tuple[Callable, tuple]] = [
     (in_sync_replicas.online_partition_has_live_leader_in_isr, (with_leadership(START, leader=None), 0)),
     (in_sync_replicas.online_partition_has_live_leader_in_isr, (with_leadership(START, isr=frozenset({1})), 0)),
     (in_sync_replicas.online_partition_has_live_leader_in_isr, (START.with_context(0, live=(None, 0)), 0)),
-    (completes, (START.with_zk(reassignment=Walk()("request_reassignment", target=(1,)).cluster.zk.reassignment), START)),
+    (
+        completes,
+        (START.with_zk(reassignment=Walk()("request_reassignment", target=(1,)).cluster.zk.reassignment), START),
+    ),
     (recovery.assigned_brokers_can_join_the_isr, (with_leadership(START, isr=frozenset({0})), 1)),
-    (recovery.metadata_can_converge, (changed(START, 1, metadata=None), 1, attrs.evolve(REPAIRED, update_metadata=True))),
+    (
+        recovery.metadata_can_converge,
+        (changed(START, 1, metadata=None), 1, attrs.evolve(REPAIRED, update_metadata=True)),
+    ),
 ]
 
 
@@ -61,7 +69,9 @@ def test_a_log_of_an_earlier_topic_lacks_what_was_committed_since_and_nothing_el
 
 def test_every_property_is_seen_to_fail() -> None:
     expected = [tomllib.loads(path.read_text(encoding="utf-8"))["expect"] for path in SPECS.rglob("*.toml")]
-    seen = {expect["property"] for expect in expected if expect["verdict"] == "violated"} | {holds.name for holds, _ in FALSE}
+    seen = {expect["property"] for expect in expected if expect["verdict"] == "violated"} | {
+        holds.name for holds, _ in FALSE
+    }
     assert {each.name for each in CONTROLLER} == seen
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from invariants.controller.in_sync_replicas import reassignments_complete_with_the_target_assigned_and_in_sync as completes
+from invariants.controller.in_sync_replicas import (
+    reassignments_complete_with_the_target_assigned_and_in_sync as completes,
+)
 from model.controller.context import Step
-from model.controller.protocol import REPAIRED, ControllerProtocol, IsrPath, ReassignmentOrder
+from model.controller.protocol import ControllerProtocol, IsrPath, ReassignmentOrder
 from model.controller.reassignment import BEGINNING, END
+from model.controller.releases import PRESETS, REPAIRED
 from model.controller.replica_states import ReplicaState
 from tests.model.controller.walk import Walk
 
@@ -45,7 +48,9 @@ def test_a_removed_replica_does_not_wait_for_its_broker() -> None:
 
 
 def test_a_reassignment_for_a_topic_that_is_being_deleted_is_refused() -> None:
-    walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("request_deletion")("notice_deletion", controller=0)
+    walk = Walk(replication_factor=1)("request_reassignment", target=(1,))("request_deletion")(
+        "notice_deletion", controller=0
+    )
     walk("notice_reassignment", controller=0)
     assert walk.cluster.zk.reassignment is None
     assert walk.context.step is None
@@ -61,9 +66,13 @@ def joined(walk: Walk, controller: int) -> Walk:
 
 
 @pytest.mark.parametrize("protocol", [REPAIRED, ALTER_PARTITION], ids=["zookeeper", "alter-partition"])
-@pytest.mark.parametrize("crashing", [*BEGINNING, None, *END], ids=lambda step: step.value if step else "while it waits")
+@pytest.mark.parametrize(
+    "crashing", [*BEGINNING, None, *END], ids=lambda step: step.value if step else "while it waits"
+)
 def test_a_controller_may_crash_before_any_step(protocol: ControllerProtocol, crashing: Step | None) -> None:
-    """Its successor completes the reassignment: exactly the target is assigned and in the ISR, and has what was committed."""
+    """Its successor completes the reassignment: exactly the target is assigned and in the ISR, and has what was
+    committed.
+    """
     walk = Walk(protocol, replication_factor=1, controllers=2, controller_epoch_max=2)("commit", leader=0)
     walk("request_reassignment", target=(1,))("notice_reassignment", controller=0)
     for step in (*BEGINNING, None, *END):
@@ -89,7 +98,9 @@ def test_a_controller_may_crash_before_any_step(protocol: ControllerProtocol, cr
     assert not walk.cluster.history.illegal_edges
 
 
-@pytest.mark.parametrize(("order", "good"), [(ReassignmentOrder.PUBLISHED, True), (ReassignmentOrder.CLOSING_FIRST, False)])
+@pytest.mark.parametrize(
+    ("order", "good"), [(ReassignmentOrder.PUBLISHED, True), (ReassignmentOrder.CLOSING_FIRST, False)]
+)
 def test_a_reassignment_that_completes_too_early_is_seen(order: ReassignmentOrder, good: bool) -> None:
     walk = Walk(attrs.evolve(REPAIRED, reassignment_order=order), replication_factor=1)
     walk("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
@@ -101,7 +112,9 @@ def test_a_reassignment_that_completes_too_early_is_seen(order: ReassignmentOrde
 
 
 def test_a_broker_that_bounces_starts_no_deletion_between_two_steps_of_a_reassignment() -> None:
-    walk = Walk(brokers=3, target_size=2)("request_reassignment", target=(0, 2))("notice_reassignment", controller=0).steps()
+    walk = Walk(brokers=3, target_size=2)("request_reassignment", target=(0, 2))(
+        "notice_reassignment", controller=0
+    ).steps()
     walk("request_deletion")("notice_deletion", controller=0)("crash_broker", broker=2)("notice_brokers", controller=0)
     for broker in (2, 1):
         if walk.cluster.brokers[broker].running:
@@ -110,3 +123,21 @@ def test_a_broker_that_bounces_starts_no_deletion_between_two_steps_of_a_reassig
     walk("notice_brokers", controller=0)
     assert walk.context.step is Step.UPDATE_ASSIGNMENT
     assert not walk.context.deletion_begun
+
+
+@pytest.mark.parametrize("release", ["kafka-2.3", "kafka-2.4.0"])
+def test_a_reassignment_that_goes_on_can_be_overridden_since_2_4(release: str) -> None:
+    """KIP-455: until 2.3 the listener leaves partitions alone that are being reassigned."""
+    walk = Walk(PRESETS[release], replication_factor=1)
+    walk("request_reassignment", target=(1,))("notice_reassignment", controller=0).steps()
+    assert (walk.try_("request_reassignment", target=(0,)) is not None) == (release == "kafka-2.4.0")
+
+
+@pytest.mark.parametrize("release", ["kafka-0.9", "kafka-0.10.1.0"])
+def test_a_reassignment_to_a_dead_broker_is_dropped_until_0_10_0(release: str) -> None:
+    """KafkaController#initiateReassignReplicasForTopicPartition (0.10.0): "Only ... are alive. Failing partition
+    reassignment", whether it was just asked for or is found by a new controller.
+    """
+    walk = Walk(PRESETS[release], replication_factor=1)("crash_broker", broker=1)("notice_brokers", controller=0)
+    walk("request_reassignment", target=(1,))("notice_reassignment", controller=0)
+    assert (walk.cluster.zk.reassignment is None) == (release == "kafka-0.9")

@@ -1,4 +1,6 @@
-"""The replica state machine, case by case as in Kafka's ReplicaStateMachineTest, and complete over all pairs of states."""
+"""The replica state machine, case by case as in Kafka's ReplicaStateMachineTest, and complete over all pairs of
+states.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,16 @@ import itertools
 
 import pytest
 
-from model.controller.replica_states import EDGES, EDGES_BEFORE_2_3, Left, ReplicaState, at_startup, can_become_new, change, leave_isr
+from model.controller.replica_states import (
+    EDGES,
+    EDGES_BEFORE_2_3,
+    Left,
+    ReplicaState,
+    at_startup,
+    can_become_new,
+    change,
+    leave_isr,
+)
 from model.controller.transitions import Does, Edge, Effect, Illegal, To, When
 
 S = ReplicaState
@@ -42,13 +53,16 @@ def test_no_edge_is_listed_twice() -> None:
     assert len({(edge.before, edge.after) for edge in EDGES}) == len(EDGES) == 14
 
 
-TOLD = [(Does.LEADER_AND_ISR, To.REPLICA, When.LEADERSHIP_KNOWN), (Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_KNOWN)]
+TOLD = [
+    (Does.LEADER_AND_ISR, To.REPLICA, When.LEADERSHIP_KNOWN),
+    (Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_KNOWN),
+]
 STOPPED = [
     (Does.STOP_REPLICA, To.REPLICA, When.ALWAYS),
     (Does.LEAVE_ISR_AND_WRITE, To.NOBODY, When.IN_ISR),
     (Does.LEADER_AND_ISR, To.OTHER_REPLICAS, When.KNOWN_AND_NOT_DELETING),
     (Does.UPDATE_METADATA, To.LIVE_BROKERS, When.KNOWN_AND_NOT_DELETING),
-    (Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_UNKNOWN),
+    (Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_UNKNOWN, "2.3.0"),
 ]
 EFFECTS = {
     (S.NON_EXISTENT, S.NEW): TOLD,
@@ -76,8 +90,16 @@ def test_an_edge_sends_and_writes_what_kafka_does(edge: Edge) -> None:
 @pytest.mark.parametrize(
     ("replica", "leader", "isr", "left"),
     [
-        pytest.param(0, 0, {0, 1}, Left(None, frozenset({1})), id="a leader leaves: nobody leads, as this machine elects nobody"),
-        pytest.param(1, 0, {0, 1}, Left(0, frozenset({0})), id="a follower leaves: the leader stays, in a new leader epoch all the same"),
+        pytest.param(
+            0, 0, {0, 1}, Left(None, frozenset({1})), id="a leader leaves: nobody leads, as this machine elects nobody"
+        ),
+        pytest.param(
+            1,
+            0,
+            {0, 1},
+            Left(0, frozenset({0})),
+            id="a follower leaves: the leader stays, in a new leader epoch all the same",
+        ),
         pytest.param(0, 0, {0}, Left(None, frozenset({0})), id="the last member stays in the ISR without leading"),
         pytest.param(1, None, {1}, Left(None, frozenset({1})), id="the last member stays where nobody leads"),
         pytest.param(2, 0, {0, 1}, None, id="not in the ISR: nothing is written"),
@@ -93,8 +115,12 @@ def test_a_replica_that_is_to_lead_cannot_become_new() -> None:
     assert can_become_new(1, leader=None)
 
 
-@pytest.mark.parametrize(("is_live", "first", "then"), [(True, S.ONLINE, S.ONLINE), (False, S.DELETION_INELIGIBLE, S.OFFLINE)])
-def test_a_new_controller_takes_replicas_online_and_offline(is_live: bool, first: ReplicaState, then: ReplicaState) -> None:
+@pytest.mark.parametrize(
+    ("is_live", "first", "then"), [(True, S.ONLINE, S.ONLINE), (False, S.DELETION_INELIGIBLE, S.OFFLINE)]
+)
+def test_a_new_controller_takes_replicas_online_and_offline(
+    is_live: bool, first: ReplicaState, then: ReplicaState
+) -> None:
     """testStartupOnlinePartition, testStartupOfflinePartition and testStartupWithReplicaWithoutLeader (3.5)."""
     assert at_startup(is_live) is first
     assert isinstance(change(first, then), Edge)

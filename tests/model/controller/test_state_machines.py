@@ -1,5 +1,6 @@
-"""The machines at work: for every pair of states, what is sent, written and remembered, as Kafka's ReplicaStateMachineTest and
-PartitionStateMachineTest (3.5) have it case by case."""
+"""The machines at work: for every pair of states, what is sent, written and remembered, as Kafka's
+ReplicaStateMachineTest and PartitionStateMachineTest (3.5) have it case by case.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ import pytest
 from model.controller.brokers import Kind
 from model.controller.elections import Strategy
 from model.controller.partition_states import PartitionState
-from model.controller.protocol import REPAIRED, ControllerProtocol
+from model.controller.protocol import ControllerProtocol
+from model.controller.releases import REPAIRED
 from model.controller.replica_states import ReplicaState
 from model.controller.state import Cluster
 from model.controller.state_machines import move_partition, move_replicas
@@ -22,7 +24,8 @@ R, P = ReplicaState, PartitionState
 TELLING = attrs.evolve(REPAIRED, update_metadata=True)
 LAI, STOP, DELETE, TOLD = "LeaderAndIsr", "StopReplica", "StopReplica, delete", "UpdateMetadata"
 
-# A replica of b0 that leads b0 and b1: an edge, then what b0 gets and what b1 gets, as Kafka verifies it on its request batch.
+# A replica of b0 that leads b0 and b1: an edge, then what b0 gets and what b1 gets, as Kafka verifies it on its request
+# batch.
 TOLD_ITSELF = ([LAI, TOLD], [TOLD])
 TAKEN_OFFLINE = ([TOLD, STOP], [LAI, TOLD])
 REQUESTS = {
@@ -56,7 +59,9 @@ def replica_in(state: ReplicaState, **given: object) -> Cluster:
 
 def sent(after: Cluster) -> tuple[list[str], list[str]]:
     """What is on its way to b0 and b1."""
-    return tuple([each.kind.value + (", delete" if each.delete else "") for each in after.queues[0][broker]] for broker in (0, 1))
+    return tuple(
+        [each.kind.value + (", delete" if each.delete else "") for each in after.queues[0][broker]] for broker in (0, 1)
+    )
 
 
 @pytest.mark.parametrize(("before", "after"), list(itertools.product(R, R)), ids=lambda state: state.value)
@@ -84,7 +89,9 @@ def test_a_replica_takes_every_edge_with_its_requests_and_no_other(before: Repli
         pytest.param(0, (0,), (None, {0}, 1, 1), id="it was the last member"),
     ],
 )
-def test_a_replica_that_is_taken_offline_leaves_the_isr(before: ReplicaState, leader: int, isr: tuple[int, ...], left: tuple) -> None:
+def test_a_replica_that_is_taken_offline_leaves_the_isr(
+    before: ReplicaState, leader: int, isr: tuple[int, ...], left: tuple
+) -> None:
     end = move_replicas(replica_in(before, leader=leader, isr=isr), 0, [0], R.OFFLINE, TELLING)
     written = end.zk.leadership
     assert (written.leader, written.isr, written.leader_epoch, written.partition_epoch) == left
@@ -92,7 +99,9 @@ def test_a_replica_that_is_taken_offline_leaves_the_isr(before: ReplicaState, le
     assert [each.leader_epoch for each in end.queues[0][1] if each.kind is Kind.LEADER_AND_ISR] == [left[2]]
 
 
-@pytest.mark.parametrize("protocol", [TELLING, attrs.evolve(TELLING, offline_without_leadership=False)], ids=["since 2.0", "before"])
+@pytest.mark.parametrize(
+    "protocol", [TELLING, attrs.evolve(TELLING, offline_without_leadership=False)], ids=["since 2.0", "before"]
+)
 def test_a_replica_without_leadership_is_taken_offline_since_2_0(protocol: ControllerProtocol) -> None:
     end = move_replicas(replica_in(R.NEW, known=False), 0, [0], R.OFFLINE, protocol)
     assert end.controllers[0].replicas[0] is (R.OFFLINE if protocol is TELLING else R.NEW)

@@ -8,7 +8,8 @@ import attrs
 
 from model.controller.bounds import ControllerBounds
 from model.controller.definition import ACTIONS
-from model.controller.protocol import REPAIRED, ControllerProtocol
+from model.controller.protocol import ControllerProtocol
+from model.controller.releases import REPAIRED
 from model.controller.state import Cluster, initial_states
 
 BY_NAME = {action.name: action for action in ACTIONS}
@@ -16,7 +17,13 @@ MOST = {field.name: 7 for field in attrs.fields(ControllerBounds) if field.defau
 
 
 def bounds(**given: int) -> ControllerBounds:
-    chosen = {"brokers": 2, "replication_factor": 2, "leader_epoch_max": 9, "partition_epoch_max": 20, "queue_length_max": 8}
+    chosen = {
+        "brokers": 2,
+        "replication_factor": 2,
+        "leader_epoch_max": 9,
+        "partition_epoch_max": 20,
+        "queue_length_max": 8,
+    }
     return ControllerBounds(**{**MOST, **chosen, **given})
 
 

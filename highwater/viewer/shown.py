@@ -1,6 +1,7 @@
-"""A counterexample as it is told: for each step who did what and why, what it changed in which lane, and which messages it sent and read.
+"""A trace as it is shown: for each step its actor and its causes, what it changed in which lane, and which messages it
+sent and read.
 
-Pages, terminal and exports show a `Story`; `telling` makes it.
+Pages, terminal and exports show a `Counterexample`; `showing` makes it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from explorer.trace import Change
 from explorer.verdict import Violation
 from highwater.viewer.picture import Block, Drawing, Lane, Log, Message
 
-MOST_UNCHANGED = 8  # parts that a property looked at and no step changed; of more it is told how many
+MOST_UNCHANGED = 8  # parts that a property looked at and no step changed; if there are more, only their number is shown
 
 
 class Delivery(Enum):
@@ -48,8 +49,8 @@ class Arrow:
 
 
 @attrs.frozen
-class Slot:
-    """One offset of a log strip.
+class ShownOffset:
+    """One offset of a log.
 
     Attributes:
         block: what stands there, or stood there before it was cut away; None where nothing does.
@@ -68,17 +69,17 @@ class Slot:
 
 
 @attrs.frozen
-class Strip:
+class ShownLog:
     """A log, offset by offset, with what changed."""
 
     log: Log
-    slots: tuple[Slot, ...]
+    offsets: tuple[ShownOffset, ...]
     high_watermark_changed: bool = False
     end_changed: bool = False
 
     @property
     def changed(self) -> bool:
-        return self.high_watermark_changed or any(slot.change for slot in self.slots)
+        return self.high_watermark_changed or any(place.change for place in self.offsets)
 
 
 @attrs.frozen
@@ -86,13 +87,13 @@ class Cell:
     """A lane after a step, and which of its parts the step changed. Parts are named `badge 0`, `ISR`, and so on."""
 
     lane: Lane
-    strips: tuple[Strip, ...]
+    logs: tuple[ShownLog, ...]
     new: frozenset[str]
     is_witness: bool = False
 
     @property
     def changed(self) -> bool:
-        return bool(self.new) or any(strip.changed for strip in self.strips)
+        return bool(self.new) or any(shown.changed for shown in self.logs)
 
 
 @attrs.frozen
@@ -108,7 +109,7 @@ class Meaning:
 
 
 @attrs.frozen
-class Scene:
+class ShownStep:
     """One step.
 
     Attributes:
@@ -121,8 +122,9 @@ class Scene:
         distance: how many reads lie between it and the violation; None where the violation does not depend on it.
         cells: by lane.
         sent, ended: messages.
-        violated: the properties that are false after it; a prospect is once it is lost, a liveness property while it waits for ever.
-        unjudged: those of which that cannot be told without the graph of all states.
+        violated: the properties that are false after it; a prospect is once it is lost, a liveness property while it
+            waits for ever.
+        unjudged: properties that cannot be judged without the graph of all states.
     """
 
     number: int
@@ -156,7 +158,9 @@ class Scene:
 
 @attrs.frozen
 class LookedAt:
-    """A part of the state that the violated property looked at: its value in the end, and the last step that changed it."""
+    """A part of the state that the violated property looked at: its value in the end, and the last step that changed
+    it.
+    """
 
     part: str
     value: str
@@ -164,34 +168,35 @@ class LookedAt:
     lane: str
 
 
-def worth_telling(looked_at: Sequence[LookedAt]) -> list[LookedAt]:
+def worth_showing(looked_at: Sequence[LookedAt]) -> list[LookedAt]:
     """What changed on the way, and the rest where it is little: prospects and deadlocks look at much."""
     changed = [found for found in looked_at if found.since]
     return list(looked_at) if len(looked_at) - len(changed) <= MOST_UNCHANGED else changed
 
 
 @attrs.frozen(kw_only=True)
-class Telling:
+class ShownTrace:
     """What a trace looks like, whether or not it ends in a violation.
 
     Attributes:
         lanes: from left to right.
-        scenes: a step each.
+        steps: a step each.
         arrows: all messages.
-        properties: those that are followed along the trace: the violated one first, then the others that were checked, then all others.
+        properties: those that are followed along the trace: the violated one first, then the others that were checked,
+            then all others.
         looked_at: what the violated property looked at.
     """
 
     drawing: Drawing
     lanes: tuple[str, ...]
-    scenes: tuple[Scene, ...]
+    steps: tuple[ShownStep, ...]
     arrows: tuple[Arrow, ...]
     properties: tuple[str, ...]
     looked_at: tuple[LookedAt, ...] = ()
 
 
 @attrs.frozen(kw_only=True)
-class Story(Telling):
+class Counterexample(ShownTrace):
     """A counterexample.
 
     Attributes:
@@ -199,7 +204,7 @@ class Story(Telling):
         entry: the report's entry.
         violation: as it was found again.
         protocol, bounds: what was explored, in words.
-        unexplained: why it cannot be told what the violation depends on; empty where it can.
+        unexplained: why the steps that the violation depends on are not known; empty if they are.
     """
 
     title: str
@@ -211,16 +216,17 @@ class Story(Telling):
     unexplained: str = ""
 
     @property
-    def told(self) -> list[LookedAt]:
-        """What it looked at that is worth telling."""
-        return worth_telling(self.looked_at)
+    def worth_showing(self) -> list[LookedAt]:
+        """What the violated property looked at, without what no step changed if that is much."""
+        return worth_showing(self.looked_at)
 
     @property
-    def idle(self) -> list[Scene]:
+    def idle(self) -> list[ShownStep]:
         """The steps that the violation does not depend on, as far as that can be told."""
-        last = len(self.scenes) - 1 if self.violation.back_to is None else self.violation.back_to  # a cycle is what is wrong
-        return [] if self.unexplained else [scene for scene in self.scenes[1 : last + 1] if scene.distance is None]
+        # a cycle is what is wrong
+        last = len(self.steps) - 1 if self.violation.back_to is None else self.violation.back_to
+        return [] if self.unexplained else [step for step in self.steps[1 : last + 1] if step.distance is None]
 
-    def repeats(self, scene: Scene) -> bool:
+    def repeats(self, step: ShownStep) -> bool:
         """Whether a step is on the cycle of a lasso."""
-        return self.violation.back_to is not None and scene.number > self.violation.back_to
+        return self.violation.back_to is not None and step.number > self.violation.back_to

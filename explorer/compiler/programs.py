@@ -1,0 +1,331 @@
+"""Learning decision trees: a function is run on a traced view, and the path that it took is grafted onto its tree.
+
+Each path is run on the images of the state, too, and compared with plain Python, before a kernel walks it.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from explorer.compiler.comparison import PlainStates
+from explorer.compiler.containers import NeededWhole
+from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, VIOLATED, DecisionTrees
+from explorer.compiler.effects import FIRST_EFFECT, Effects
+from explorer.compiler.equivariance import Equivariance
+from explorer.compiler.layout import Layout, Leaf
+from explorer.compiler.permutations import Image, families
+from explorer.compiler.tracing import Recorder
+from explorer.compiler.views import plain, tracing_errors
+from explorer.system import RAISED, Cut, ModelError, failed, judge, line_of, successor, verdict_of, where
+from model.language.declarations import Instance
+
+
+class Program(DecisionTrees):
+    """The trees of some instances, and how they learn.
+
+    Attributes:
+        effects: shared among programs over one layout.
+        paths: how many paths were learned, which is how often Python ran a function on a traced view.
+        examples: for each of them, the instance's number and the packed state on which it was learned.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        instances: Sequence[Instance],
+        effects: Effects,
+        audit: int,
+        images: Sequence[Image] = (),
+        share: bool = True,
+    ) -> None:
+        """
+        Args:
+            audit: how many paths of each function to hold against plain Python where they did not look, too.
+            images: those of the permutations of interchangeable names, the identity first; every path is tried on all
+                of them.
+            share: whether a path that one instance has taken serves the images of the instance, too.
+
+        Raises:
+            ModelError: the image of an instance is none of the instances.
+        """
+        super().__init__(layout, instances)
+        self.effects = effects
+        self.paths = 0
+        self.examples: list[tuple[int, Any]] = []
+        self._first: list[tuple[int, Image | None]] = [(number, None) for number in range(len(instances))]
+        self._others: list[list[tuple[int, Image]]] = [[] for _ in instances]
+        for first, family in families(instances, [image.permutation for image in images]) if share else ():
+            for number, position in family:
+                self._first[number] = first, images[position]
+                self._others[first].append((number, images[position]))
+        self._equivariance = Equivariance(self, images[1:]) if len(images) > 1 and instances else None
+        self._moved: dict[tuple[int, Image], int] = {}
+        self._audits = {instance.of.name: audit for instance in instances}
+        self._random = random.Random(0)
+        self._plain_states = PlainStates(layout)
+
+    def learn(self, number: int, words: Any) -> None:
+        """Run an instance on a state, and graft the path that it took onto its tree, unless the path is known.
+
+        It is the first of the instance's family that is run, and the family's other trees take images of its path.
+
+        Raises:
+            ModelError: the function raised, returned what it must not, did what cannot be traced, tells interchangeable
+                names apart, or took a path that contradicts an earlier one, so that it is no pure function of the
+                state.
+        """
+        if self._end(number, words) not in (UNKNOWN, PENDING):
+            return
+        first, image = self._first[number]
+        path, reference = self._trace(number, words)
+        self.paths += 1
+        self.examples.append((number, words))
+        self._graft(first, path, reference)
+        for other, moved in self._others[first]:
+            self._graft(other, moved.of_path(path), self.image_of(reference, moved))
+        self._compare(number, words, self._end(number, words))
+        name = self.instances[number].of.name
+        if self._audits[name] > 0:
+            self._audits[name] -= 1
+            self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
+
+    def image_of(self, reference: int, image: Image) -> int:
+        """The reference of the image of what a reference means."""
+        return reference
+
+    def leaf(self, number: int, words: Any) -> int:
+        """The position of the branch where the known path of one instance for a packed state ends, in the tree of the
+        first of its family: equal for paths that differ by names only.
+        """
+        first, image = self._first[number]
+        origin = image.origin_of(words) if image else words
+        cells, position = self.branches.cells, first
+        while (branch := cells[position]) & NODE:
+            (word, shift, width), begin = self.node(branch)
+            position = begin + (int(origin[word]) >> shift & ((1 << width) - 1))
+        return position
+
+    def evaluate(self, number: int, words: Any) -> Any:
+        """What one instance's tree says of a packed state, growing it where need be.
+
+        Returns:
+            For an action None, a `Cut`, or the next state's words; for an invariant whether it holds.
+        """
+        self.learn(number, words)
+        return self.meant(self._end(number, words), words)
+
+    def _trace(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int]:
+        """The path of the first of an instance's family, in the state whose image the words hold, and what
+        it leads to.
+        """
+        if self._equivariance is None:
+            return self.run(number, lambda: words)
+        first, image = self._first[number]
+        base = Recorder(self.layout, words, (lambda leaf: image.origin_of_leaf(leaf, words)) if image else None)
+        origin = functools.cache(lambda: tuple(image.origin_of(words)) if image else words)
+        reference = self._equivariance.run(first, base, origin)
+        return base.path, reference
+
+    def run(
+        self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None = None
+    ) -> tuple[list[tuple[Leaf, int]], int]:
+        """The path that an instance takes in a state, and what it leads to, as a reference.
+
+        Args:
+            words: gives those of the state.
+            read: gives the packed value of a leaf there, if not the words do.
+
+        Raises:
+            ModelError: the function raised, returned what it must not, or did what cannot be traced.
+        """
+        recorder, result = self._run(number, words, read)
+        if recorder.any_order:
+            self._try_other_order(number, words, result)
+        return recorder.path, self._reference(result)
+
+    def _run(
+        self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None, **how: Any
+    ) -> tuple[Recorder, Any]:
+        """A run of an instance, and what came out."""
+        tracing_errors().clear()
+        recorder = Recorder(self.layout, () if read else words(), read, **how)
+        try:
+            result = self._traced(self.instances[number], recorder)
+            if tracing_errors():  # which the function has swallowed
+                raise tracing_errors()[0]
+            return recorder, result
+        except NeededWhole as needed:
+            whole = {*how.get("whole", ()), needed.slot}
+            plain(recorder.view(needed.slot))
+            known = list(recorder.path)
+        except ModelError:
+            raise
+        except RAISED as error:
+            self._explain(self.instances[number], tuple(words()), error)
+        finally:
+            recorder.close()
+        return self._run(number, words, read, **{**how, "whole": whole, "known": known})
+
+    def _try_other_order(self, number: int, words: Callable[[], Sequence[int]], result: Any) -> None:
+        """Refuse a function that gives something else where the members of sets come in another order."""
+        other = self._run(number, words, None, backwards=True)[1]
+        if other == result:
+            return
+        state = tuple(words())
+        if self.meant(self._reference(other), state) != self.meant(self._reference(result), state):
+            instance = self.instances[number]
+            raise ModelError(
+                f"{instance} depends on the order in which the members of a set come, which differs between equal "
+                "sets\n"
+                f"  {where(instance)}\n  in the state {self.layout.domain.show(self.layout.unpack(state))}\n"
+                "  take min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
+            )
+
+    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
+        """Run the instance on the view of a state; what comes out, as `_reference` takes it."""
+        raise NotImplementedError
+
+    def _reference(self, result: Any) -> int:
+        """The branch for what came out of a run."""
+        raise NotImplementedError
+
+    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
+        """The same result from plain evaluation on the plain state that the words hold, in a form that `meant`
+        compares.
+        """
+        raise NotImplementedError
+
+    def meant(self, reference: int, words: Any) -> Any:
+        """What a reference says of a state, in the form of `_plain`."""
+        raise NotImplementedError
+
+    def _explain(self, instance: Instance, words: Any, error: BaseException) -> NoReturn:
+        """Raise the error of the plain function, if it has one; otherwise say that and where tracing failed."""
+        self._plain(instance, self._state(words), words)
+        raise self._cannot_be_compiled(instance, error) from error
+
+    @staticmethod
+    def _cannot_be_compiled(instance: Instance, error: BaseException) -> ModelError:
+        return ModelError(
+            f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {line_of(error) or where(instance)}"
+        )
+
+    def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
+        """Hold a path of the first of a family against plain evaluation on a state that differs wherever it did not
+        look.
+        """
+        twin, state = self._twin(words, path)
+        self._compare(first, twin, reference, state)
+
+    def _compare(self, number: int, words: Any, reference: int, state: Any = None) -> None:
+        """Hold what a path leads to against plain evaluation."""
+        instance, state = self.instances[number], self._state(words) if state is None else state
+        tracing_errors().clear()
+        result = self._plain(instance, state, words)
+        if tracing_errors():  # it holds a part of an earlier run's state
+            raise self._cannot_be_compiled(instance, tracing_errors()[0])
+        if result != self.meant(reference, words):
+            raise ModelError(
+                f"{instance} does not mean the same when it is traced: plain Python gives another result\n  "
+                f"{where(instance)}\n"
+                f"  in the state {self.layout.domain.show(state)}\n"
+                "  look for tests of identity or type (`is`, `type(...) is`), and for anything outside the state"
+            )
+
+    def _state(self, words: Any) -> Any:
+        """The plain state that the words hold.
+
+        Raises:
+            ModelError: it is not the state that they were packed from, as its records change what they are made of each
+                time.
+        """
+        state = self._plain_states.unpacked(words)
+        if self._plain_states.makes_rules and self.layout.pack(state) != tuple(words):
+            raise ModelError(
+                "a record of the state changes what it is made of (in __attrs_post_init__ or a converter), and "
+                "changes it again when\n"
+                f"  it is made of its own fields\n  in the state {self.layout.domain.show(state)}"
+            )
+        return state
+
+    def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> tuple[Any, Any]:
+        """A state, packed and plain, of random values in place of all that the path did not read; the state itself
+        where packing the random one again would change it.
+        """
+        read = {leaf for leaf, _ in path}
+        twin = list(words)
+        for leaf in self._tests:
+            if leaf not in read:
+                twin[leaf.word] &= ~(leaf.mask << leaf.shift)
+                twin[leaf.word] |= int(self._random.random() * leaf.size) << leaf.shift
+        try:
+            state = self.layout.unpack(twin)
+            packed = self.layout.pack(state)
+        except RAISED:  # a record's own validation may refuse a random combination
+            return words, self._plain_states.unpacked(words)
+        agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
+        return (packed, state) if agrees else (words, self._plain_states.unpacked(words))
+
+
+class ActionProgram(Program):
+    """The trees of action instances."""
+
+    def known_successors(self, words: Any) -> list[tuple[int, ...]]:
+        """The words of the states after a packed state, as far as paths are known."""
+        ends = (self._end(number, words) for number in range(len(self.instances)))
+        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self.meant(end, words), tuple)]
+
+    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
+        result = instance.apply(recorder.root())
+        return None if result is None else recorder.writes(result)
+
+    def _reference(self, result: Any) -> int:
+        return NOTHING if result is None else self.effects.reference(result)
+
+    def image_of(self, reference: int, image: Image) -> int:
+        if reference == NOTHING:
+            return NOTHING
+        found = self._moved.get((reference, image))
+        if found is None:
+            result = image.of_result(self.effects.results[reference - FIRST_EFFECT])
+            found = self._moved[reference, image] = self.effects.reference(result)
+        return found
+
+    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
+        try:
+            after = instance.apply(state)
+        except RAISED as error:
+            raise failed(instance, error, state, self.layout.domain) from error
+        try:
+            return None if after is None else self._plain_states.packed(words, state, after)
+        except RAISED:
+            successor(instance, state, self.layout.domain)  # raises what says more
+            raise
+
+    def meant(self, reference: int, words: Any) -> Any:
+        if reference == NOTHING:
+            return None
+        row = reference - FIRST_EFFECT
+        effects = self.effects
+        if cut := int(effects.cut.array[row]):
+            return Cut(effects.bounds[cut - 1])
+        return effects.after(row, words)
+
+
+class InvariantProgram(Program):
+    """The trees of invariant instances."""
+
+    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
+        return bool(verdict_of(instance, instance.apply(recorder.root())))
+
+    def _reference(self, result: Any) -> int:
+        return NOTHING if result else VIOLATED
+
+    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
+        return bool(judge(instance, state, self.layout.domain))
+
+    def meant(self, reference: int, words: Any) -> Any:
+        return reference == NOTHING

@@ -1,0 +1,7 @@
+"""Why a kernel returned: after all but DONE, its caller does something and calls again, or stops."""
+
+DONE = 0
+# of a search: a tree has to grow, or room has to be made; or all threads stop
+MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(1, 6)
+# of a random walk: a tree has to grow; or a property is violated
+MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP, BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK = range(6, 12)

@@ -1,0 +1,126 @@
+"""Liveness up to symmetry: what the rows say of components, and their images where that is not enough.
+
+The *quotient* has a row for each orbit of states. A cycle of rows need not be a cycle of states, because
+a step may lead to an image of the row that it is listed for; and an action that is never taken by one name
+may be taken by another on the way. So the quotient is asked less than the property asks: a class of demands,
+which are images of each other, counts as met where one of them is taken, and as enabled everywhere only where
+all of them are. What is fair for the states is fair for the rows then, but not the other way round.
+
+What may be fair is *unfolded*: all images of its rows, and the steps between them, without symmetry. There every
+demand is judged on its own. A fair component of states has images that are fair, too, so that an orbit is fair
+as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from explorer.compiler.permutations import Permutation, renamed
+from explorer.kernels import entry_points
+from explorer.kernels.arrays import Fairness, Symmetry
+from explorer.memory import reserve
+from explorer.search.edges import Rows
+from explorer.search.engine import Engine
+from explorer.search.fairness import Demand, demand_numbers, demands_of
+from explorer.search.store import BATCH
+from explorer.search.symmetry import no_symmetry
+from explorer.system import System
+from model.language.declarations import Instance
+
+ROWS_AT_ONCE = 1 << 16
+
+
+def exact_fairness(system: System, of: Instance) -> Fairness:
+    """What a property relies on, each demand on its own."""
+    demands = demands_of(system, of.of)
+    return _fairness(system, demands, list(range(len(demands))))
+
+
+def quotient_fairness(system: System, of: Instance, permutations: Sequence[Permutation]) -> Fairness:
+    """What a property relies on, demands that are images of each other as a class."""
+    demands = demands_of(system, of.of)
+    numbers = demand_numbers(system, demands)
+    number_of = {renamed(action, {}): number for action, number in zip(system.actions, numbers, strict=True)}
+    classes = list(range(len(demands)))
+    for demand, least in enumerate(classes):
+        for permutation in permutations:
+            for instance in demands[demand].instances:
+                image = number_of.get(renamed(instance, permutation), -1)
+                if image >= 0 and classes[image] != least:
+                    classes = [least if each == classes[image] else each for each in classes]
+    known = sorted(set(classes))
+    return _fairness(system, demands, [known.index(each) for each in classes])
+
+
+def _fairness(system: System, demands: Sequence[Demand], classes: Sequence[int]) -> Fairness:
+    sizes = np.bincount(np.array(classes, np.int64), minlength=1)
+    strong = np.zeros(len(sizes), np.uint8)
+    for demand, of in zip(demands, classes, strict=True):
+        strong[of] = demand.strong
+    numbers = np.array(demand_numbers(system, demands), np.int64)
+    return Fairness(
+        numbers, np.array(classes, np.int64), sizes if demands else sizes[:0], strong if demands else strong[:0]
+    )
+
+
+@attrs.frozen
+class Unfolded:
+    """All images of some rows.
+
+    Attributes:
+        rows: the images, as rows of their own without symmetry.
+        origins: by image, the row that it is of.
+    """
+
+    rows: Rows
+    origins: np.ndarray
+
+    def find(self, words: Sequence[int]) -> int:
+        """The number of an image, or -1."""
+        return self.rows.find(words)
+
+
+def unfold(engine: Engine, chosen: np.ndarray) -> Unfolded:
+    """All images of the chosen rows, each once."""
+    units, width = len(engine.store.units), engine.layout.words
+    cells = engine.store.rows[: engine.store.count * units].reshape(-1, units)
+    found, origins = [], []
+    for begin in range(0, len(chosen), ROWS_AT_ONCE):
+        some = chosen[begin : begin + ROWS_AT_ONCE]
+        padded = np.zeros((len(some), 2 * width), np.uint32)
+        padded[:, :units] = cells[some]
+        words = padded.view(np.uint64)
+        images = np.concatenate(
+            [words, *(_images(words, engine.symmetry, number) for number in range(len(engine.symmetry.images)))]
+        )
+        images, first = np.unique(images, axis=0, return_index=True)
+        found.append(images)
+        origins.append(some[first % len(some)])
+    words = np.concatenate(found)
+    rows = reserve((len(words) * units,), np.uint32)
+    rows.reshape(-1, units)[:] = np.ascontiguousarray(words).view(np.uint32).reshape(len(words), -1)[:, :units]
+    table = reserve((max(1 << 10, 2 * len(words)),), np.uint32)
+    room, hashes = np.zeros((1, width), np.uint64), np.zeros(BATCH, np.uint64)
+    entry_points.enter_rows(rows, 0, len(words), table, room, hashes, engine.store.units)
+    return Unfolded(Rows(rows, table, no_symmetry(engine.layout), engine.store.units, width), np.concatenate(origins))
+
+
+def _images(words: np.ndarray, symmetry: Symmetry, permutation: int) -> np.ndarray:
+    """The images of some states under a permutation, the identity not counted; see `explorer.kernels.canonical`."""
+    made = np.zeros_like(words)
+    for chunk, (word, shift, mask) in enumerate(symmetry.chunks):
+        made |= symmetry.images[permutation, chunk][(words[:, int(word)] >> shift & mask).astype(np.int64)]
+    for guard, (word, shift, mask) in enumerate(symmetry.guards):
+        made &= symmetry.kept[permutation, guard][(words[:, int(word)] >> shift & mask).astype(np.int64)]
+    return made
+
+
+def states_in(engine: Engine, marks: np.ndarray) -> Any:
+    """How many states the marked rows stand for."""
+    if len(engine.permutations) <= 1:
+        return int(marks.sum())
+    return sum(engine.states_in(row, row + 1) for row in np.flatnonzero(marks).tolist())

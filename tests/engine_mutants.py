@@ -1,0 +1,621 @@
+"""Plants defects in the compiler and the kernels, one at a time, and shows which test of the suite notices each.
+
+    python -m tests.engine_mutants            run all, and print the table
+    python -m tests.engine_mutants --write    and put the table into docs/testing.md
+    python -m tests.engine_mutants NAME ...   run some
+
+A defect is a replacement of text that must occur exactly once in its file. It is made in a copy of the tree, where the
+tests that are most likely to notice run first, until one fails. In the copy kernels are not compiled: Python interprets
+them, with the few machine instructions that numba does not offer replaced by their meaning. That takes a fraction of
+the time, and is the same text. Without a defect all of these tests must pass there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import attrs
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs" / "testing.md"
+COPIED = ("explorer", "model", "invariants", "highwater", "tests", "pyproject.toml")
+SECONDS = 600
+
+COMPILING = """
+import numpy
+numpy.seterr(all="ignore")
+part = kernel = lambda function: function
+"""
+INTRINSICS = """
+import numpy as np
+HAS_PEXT = True
+
+def gather_bits(value, mask):
+    value, mask, packed, place = int(value), int(mask), 0, 0
+    while mask:
+        lowest = mask & -mask
+        packed |= bool(value & lowest) << place
+        place += 1
+        mask &= mask - 1
+    return np.uint64(packed)
+
+pext = gather_bits
+
+def lowest_bit(value):
+    return np.uint64((int(value) & -int(value)).bit_length() - 1)
+
+def swap_if(array, position, expected, replacement):
+    found = array[position]
+    if found == expected:
+        array[position] = replacement
+    return found
+
+def fetch_add(array, position, amount):
+    found = array[position]
+    array[position] = found + array.dtype.type(amount)
+    return found
+
+def load(array, position):
+    return array[position]
+
+def prefetch(array, position):
+    pass
+"""
+DOOR = "        if self._dispatcher:\n            return self._dispatcher(*arguments)\n"
+INTERPRETED = (
+    '        found = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)(*arguments)\n'
+    "        return found if found is None or isinstance(found, tuple) else int(found)\n"
+)
+
+
+@attrs.frozen
+class Defect:
+    """One change of the engine's text.
+
+    Attributes:
+        name: what is wrong then.
+        file: below `explorer/`.
+        before, after: the text, and what takes its place.
+        tests: what is run, the likeliest first.
+    """
+
+    name: str
+    file: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
+    def source(self, root: Path = ROOT) -> Path:
+        return root / "explorer" / self.file
+
+    def planted(self, text: str) -> str:
+        """The text with the defect.
+
+        Raises:
+            ValueError: the text to replace is gone, or occurs more than once.
+        """
+        if text.count(self.before) != 1:
+            raise ValueError(
+                f"{self.name}: the text to replace occurs {text.count(self.before)} times in explorer/{self.file}"
+            )
+        return text.replace(self.before, self.after)
+
+
+@attrs.frozen
+class Fate:
+    """What became of a defect: the test that noticed it, if one did, and after how many seconds."""
+
+    defect: Defect
+    noticed_by: str | None
+    seconds: float
+
+
+TRACING = "tests/explorer/test_tracing.py"
+STEPS = f"{TRACING}::test_a_step_means_the_same_on_a_view"
+OPERATIONS = f"{TRACING}::test_an_operation_means_the_same_on_a_view"
+BEYOND = f"{TRACING}::test_steps_beyond_the_end_of_a_sequence_mean_the_same_on_a_view"
+ESCAPES = f"{TRACING}::test_no_view_can_be_read_after_its_run_even_what_was_read_before"
+ENDS = f"{TRACING}::test_a_path_that_ends_where_another_went_on_is_noticed"
+ANSWERS = "tests/explorer/test_views_answer_or_refuse.py"
+REFUSED = f"{ANSWERS}::test_what_a_view_cannot_answer_is_refused"
+RULES = f"{ANSWERS}::test_a_record_that_converts_and_refuses_does_so_on_a_view"
+TWENTY = f"{ANSWERS}::test_a_scalar_of_twenty_bits_may_be_tested_in_hundreds_of_places"
+PACKED = "tests/explorer/test_layout.py::test_unpacking_gives_back_what_was_packed"
+SMALL = "tests/explorer/test_engine_in_small.py"
+SEARCH, STEP, LONG, SYMMETRIC, LONG_SYMMETRIC = (
+    f"{SMALL}::test_a_search_finds_what_plain_python_finds[{which}]"
+    for which in (
+        "False-invariant-every state",
+        "False-step-every state",
+        "True-step-every state",
+        "False-invariant-symmetry",
+        "True-step-symmetry",
+    )
+)
+PROSPECT = f"{SMALL}::test_a_prospect_is_lost_where_plain_python_loses_it"
+CLASHES = f"{SMALL}::test_states_whose_hashes_are_equal_stay_apart"
+COUNTED = f"{SMALL}::test_violations_are_counted_row_by_row"
+PARTS = f"{SMALL}::test_parts_of_levels_find_the_same"
+WALKS = f"{SMALL}::test_a_first_step_at_random_counts_what_is_enabled_and_cut"
+RESUMED = f"{SMALL}::test_a_search_goes_on_from_a_snapshot"
+
+DEFECTS: tuple[Defect, ...] = (
+    Defect(
+        "what becomes absent is not cleared",
+        "compiler/tracing.py",
+        "self.cleared += [leaf for leaf in slot.leaves() if leaf.width]",
+        "self.cleared += []",
+        (BEYOND, SEARCH),
+    ),
+    Defect(
+        "what is known to be 0 is not cleared, so that images keep a name",
+        "compiler/tracing.py",
+        "[leaf for leaf in slot.leaves() if leaf.width]",
+        "[leaf for leaf in slot.leaves() if leaf.width and self._recorder.known(leaf) != 0]",
+        (SYMMETRIC,),
+    ),
+    Defect(
+        "a constant is not written where the leaf was read",
+        "compiler/tracing.py",
+        "if leaf.width and self._recorder.known(leaf) != raw:",
+        "if leaf.width and self._recorder.known(leaf) is None:",
+        (SEARCH,),
+    ),
+    Defect(
+        "a copy from a leaf of another domain keeps its bits",
+        "compiler/tracing.py",
+        "if value.domain == leaf.domain and self._recorder.known(value) is None:",
+        "if self._recorder.known(value) is None:",
+        (STEPS,),
+    ),
+    Defect(
+        "a read leaf is not recorded",
+        "compiler/tracing.py",
+        "            if leaf.width:\n                self.path.append((leaf, value))",
+        "            if leaf.width > 1:\n                self.path.append((leaf, value))",
+        (SEARCH,),
+    ),
+    Defect(
+        "the length of a sequence is not written",
+        "compiler/tracing.py",
+        "            self._length(slot, len(cells))",
+        "            pass",
+        (SEARCH,),
+    ),
+    Defect(
+        "what lies behind the last slot cuts nothing",
+        "compiler/tracing.py",
+        "            self.cut |= slot.domain.of.exceeded(plain(cell))",
+        "            pass",
+        (BEYOND,),
+    ),
+    Defect(
+        "a run may be read when it is over",
+        "compiler/tracing.py",
+        "        self._words = None\n        self._known, self._views = {}, {}",
+        "        pass",
+        (ESCAPES,),
+    ),
+    Defect(
+        "sets come in one order only",
+        "compiler/tracing.py",
+        "return members[::-1] if self._backwards else members",
+        "return members",
+        (REFUSED,),
+    ),
+    Defect(
+        "the union of two sets forgets members of the second",
+        "compiler/containers.py",
+        "        return True if b is True or self._is_in(a) else b",
+        "        return self._is_in(a)",
+        (SEARCH,),
+    ),
+    Defect(
+        "the difference of two sets is the first",
+        "compiler/containers.py",
+        "        return False if a is False or self._is_in(b) else a",
+        "        return a",
+        (SEARCH,),
+    ),
+    Defect(
+        "a slice of a tuple begins one too late",
+        "compiler/containers.py",
+        "TupleView(self.__recorder__, self.__slot__, self.__cells__[index])",
+        "TupleView(self.__recorder__, self.__slot__, self.__cells__[index][1:])",
+        (SEARCH,),
+    ),
+    Defect(
+        "records are equal if any field is",
+        "compiler/views.py",
+        "return all(getattr(self, name) == getattr(other, name) for name in self.__slot__.slots)",
+        "return any(getattr(self, name) == getattr(other, name) for name in self.__slot__.slots)",
+        (OPERATIONS,),
+    ),
+    Defect(
+        "evolve passes over a record's own rules",
+        "compiler/views.py",
+        "        if has_rules_of_its_own(cls):",
+        "        if False:",
+        (RULES,),
+    ),
+    Defect(
+        "swallowed tracing errors are forgotten",
+        "compiler/views.py",
+        "        tracing_errors().append(self)",
+        "        pass",
+        (REFUSED,),
+    ),
+    Defect(
+        "a path is not compared with plain Python",
+        "compiler/programs.py",
+        "        if result != self.meant(reference, words):",
+        "        if False:",
+        (REFUSED,),
+    ),
+    Defect(
+        "a bit of a wide scalar is never tested",
+        "compiler/decision_trees.py",
+        "width = min(MOST_TESTED_BITS, leaf.width - low)",
+        "width = min(MOST_TESTED_BITS - 1, leaf.width - low)",
+        (TWENTY,),
+    ),
+    Defect(
+        "a known end of a path is overwritten",
+        "compiler/decision_trees.py",
+        (
+            "        if cells[position] not in (UNKNOWN, PENDING, reference):\n            raise "
+            "impure(self.instances[number])\n"
+        ),
+        "",
+        (ENDS,),
+    ),
+    Defect(
+        "a scalar gets one bit too few",
+        "compiler/layout.py",
+        "width = (domain.size - 1).bit_length()",
+        "width = max(1, (domain.size - 1).bit_length() - 1)",
+        (PACKED,),
+    ),
+    Defect(
+        "two scalars share a bit",
+        "compiler/layout.py",
+        "        self._free[word] -= width\n",
+        "        self._free[word] -= max(0, width - 1)\n",
+        (PACKED,),
+    ),
+    Defect(
+        "elements of a sequence are packed in the wrong slots",
+        "compiler/layout.py",
+        "for slot, element in zip(self.slots, value, strict=False):",
+        "for slot, element in zip(self.slots[::-1], value, strict=False):",
+        (PACKED,),
+    ),
+    Defect(
+        "the bits under a copy stay",
+        "compiler/effects.py",
+        "                keep[word] &= ~(((1 << width) - 1) << shift)\n",
+        "",
+        (SEARCH,),
+    ),
+    Defect(
+        "the bits under a constant stay",
+        "compiler/effects.py",
+        "                keep[leaf.word] &= ~(leaf.mask << leaf.shift)\n",
+        "",
+        (SEARCH,),
+    ),
+    Defect(
+        "copies are joined that do not move together",
+        "compiler/effects.py",
+        "        if ends == (target.word, target.shift, source.word, source.shift):",
+        "        if ends[:3] == (target.word, target.shift, source.word):",
+        (LONG,),
+    ),
+    Defect(
+        "an unknown branch counts as nothing in a prefilter",
+        "compiler/prefilter.py",
+        "return everything if branch == NOTHING else 0",
+        "return everything if branch <= NOTHING else 0",
+        (SEARCH,),
+    ),
+    Defect(
+        "a prefilter looks at the first value only",
+        "compiler/prefilter.py",
+        "            for value in range(self._sizes[field]):\n                out &= nothing(first + value)",
+        "            for value in range(1):\n                out &= nothing(first + value)",
+        (SEARCH,),
+    ),
+    Defect(
+        "a wide node takes an unknown branch for an end",
+        "compiler/wide_nodes.py",
+        "return JUMPS | position if branch in (UNKNOWN, PENDING) else branch",
+        "return NOTHING if branch in (UNKNOWN, PENDING) else branch",
+        (SEARCH,),
+    ),
+    Defect(
+        "a leaf of an array by names stays in place in an image",
+        "compiler/permutations.py",
+        "yield from _moves(slot, target.slots[places.get(position, position)], permutation, codes)",
+        "yield from _moves(slot, target.slots[position], permutation, codes)",
+        (SYMMETRIC,),
+    ),
+    Defect(
+        "a path is tried on the image of one exchange only",
+        "compiler/equivariance.py",
+        "for exchange in self._exchanges:",
+        "for exchange in self._exchanges[:1]:",
+        ("tests/explorer/test_equivariance.py",),
+    ),
+    Defect(
+        "the image of a path may do something else",
+        "compiler/equivariance.py",
+        "self._refuse(number, reference, exchange, found, words())",
+        "pass",
+        ("tests/explorer/test_equivariance.py",),
+    ),
+    Defect(
+        "absent names are not held back in an image",
+        "search/symmetry.py",
+        "            kept[number, holders.index(holder), : most + 1, target.word] &=",
+        "            kept[number, holders.index(holder), :0, target.word] &=",
+        (SYMMETRIC,),
+    ),
+    Defect(
+        "one permutation too few is tried for equal keys",
+        "search/symmetry.py",
+        "        chosen[number] = np.flatnonzero(image == image.min()).tolist()",
+        "        chosen[number] = np.flatnonzero(image == image.min()).tolist()[:2]",
+        (SYMMETRIC,),
+    ),
+    Defect(
+        "an image keeps what was there before",
+        "kernels/canonical.py",
+        "        room[into, word] = np.uint64(0)",
+        "        pass",
+        (SYMMETRIC,),
+    ),
+    Defect(
+        "an orbit has one state too many",
+        "kernels/canonical.py",
+        "    return (len(symmetry.images) + 1) // unmoved",
+        "    return (len(symmetry.images) + 2) // unmoved",
+        (SYMMETRIC,),
+    ),
+    Defect(
+        "the last word is left out when states are ordered",
+        "kernels/canonical.py",
+        "    order = 0\n    for word in range((len(units) + 1) // 2):\n        if order == 0",
+        "    order = 0\n    for word in range((len(units) + 1) // 2 - 1):\n        if order == 0",
+        (SYMMETRIC, LONG_SYMMETRIC),
+    ),
+    Defect(
+        "states of equal hash tags count as equal",
+        "kernels/expand.py",
+        "        if may_be(found, hashed, bits) and is_row(rows, row_at(found, bits), work.made, number, units):",
+        "        if may_be(found, hashed, bits):",
+        (CLASHES,),
+    ),
+    Defect(
+        "the mask of a hash tag leaves out a bit of the row number",
+        "kernels/rows.py",
+        "    return np.uint32(most & _LOW)",
+        "    return np.uint32(most >> np.uint64(12))",
+        (SEARCH,),
+    ),
+    Defect(
+        "a cut step is counted as one that happens",
+        "kernels/expand.py",
+        "        happens = cut == _HAPPENS\n",
+        "        happens = True\n",
+        (SEARCH,),
+    ),
+    Defect(
+        "steps are counted once for an orbit",
+        "kernels/expand.py",
+        "        work.steps[cut] += orbit\n",
+        "        work.steps[cut] += 1\n",
+        (SYMMETRIC,),
+    ),
+    Defect(
+        "an effect's last copy is lost",
+        "kernels/trees.py",
+        "    for number in range(copies >> _HALF, copies & _LOW):",
+        "    for number in range(copies >> _HALF, (copies & _LOW) - _ONE):",
+        (SEARCH,),
+    ),
+    Defect(
+        "what was met before is recognised by its first words",
+        "kernels/recent.py",
+        "            known &= work.recent[place, word] == value",
+        "            known &= work.recent[place, 0] == work.made[number, 0]",
+        (LONG, SEARCH),
+    ),
+    Defect(
+        "an unknown branch counts as known",
+        "kernels/batches.py",
+        "    return branch != _UNKNOWN and branch != _PENDING",
+        "    return branch != _PENDING",
+        (SEARCH,),
+    ),
+    Defect(
+        "a violated invariant is not counted in the last row of a batch",
+        "kernels/check.py",
+        "        states = min(end - first, len(words))",
+        "        states = min(end - first, len(words) - 1)",
+        (COUNTED,),
+    ),
+    Defect(
+        "a violated step property is taken for one that holds",
+        "kernels/steps.py",
+        "                    work.broken[tree] = 1",
+        "                    work.broken[tree] = 0",
+        (STEP,),
+    ),
+    Defect(
+        "a predecessor on the way to a violation is not marked",
+        "kernels/reach.py",
+        "                marks[first + at] = 1",
+        "                pass",
+        (SEARCH, STEP, PROSPECT),
+    ),
+    Defect(
+        "a prospect relies on every action",
+        "kernels/reach.py",
+        "            if not along[work.hit_tree[hit]]:\n                continue\n",
+        "",
+        (PROSPECT,),
+    ),
+    Defect(
+        "a walk counts its cut steps as enabled ones",
+        "kernels/walks.py",
+        "        walker.enabled[walker.hit_tree[hit]] += 1\n",
+        "        walker.enabled[walker.hit_tree[hit]] += 2\n",
+        (WALKS,),
+    ),
+    Defect(
+        "a successor goes to the wrong owner",
+        "kernels/partitions.py",
+        "        owners[number] = owner_of(owner_hash(words, 0, units), most)",
+        "        owners[number] = 0",
+        (PARTS,),
+    ),
+    Defect(
+        "a snapshot forgets what was counted",
+        "search/snapshots.py",
+        "        work.steps[0] = counts.generated\n",
+        "",
+        (RESUMED,),
+    ),
+)
+
+
+def copy_of_the_tree(to: Path) -> None:
+    """A copy whose kernels Python interprets."""
+    for name in COPIED:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, to / name, ignore=ignored) if (ROOT / name).is_dir() else shutil.copy(
+            ROOT / name, to / name
+        )
+    kernels = to / "explorer" / "kernels"
+    (kernels / "compiling.py").write_text(COMPILING)
+    (kernels / "intrinsics.py").write_text(INTRINSICS)
+    entry_points = kernels / "entry_points.py"
+    text = entry_points.read_text(encoding="utf-8")
+    assert text.count(DOOR) == 1
+    entry_points.write_text(text.replace(DOOR, INTERPRETED), encoding="utf-8")
+
+
+def first_failure(tree: Path, tests: tuple[str, ...]) -> str | None:
+    """The first of the tests that fails in a tree, if any does; one that takes too long counts as failed."""
+    options = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", "--tb=no", "-rfE"]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tree),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HYPOTHESIS_STORAGE_DIRECTORY": f"{tree}/h",
+    }
+    command = [sys.executable, "-m", "pytest", *options, *tests]
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return f"{tests[0]} (does not end)"
+    if done.returncode == 0:
+        return None
+    found = re.search(r"^(?:FAILED|ERROR) ([^[\n]+?)(?:\[| - |$)", done.stdout, re.MULTILINE)
+    if found is None:
+        raise RuntimeError(
+            f"pytest said neither which test failed nor that all passed:\n{done.stdout[-3000:]}{done.stderr[-1000:]}"
+        )
+    return found.group(1)
+
+
+def fate_of(defect: Defect | None, tests: tuple[str, ...]) -> str | None:
+    """What fails in a tree of its own, with a defect or without one."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder)
+        copy_of_the_tree(tree)
+        if defect is not None:
+            path = defect.source(tree)
+            path.write_text(defect.planted(path.read_text(encoding="utf-8")), encoding="utf-8")
+        return first_failure(tree, tests)
+
+
+def fates_of(defects: list[Defect], jobs: int) -> list[Fate]:
+    """What becomes of each defect.
+
+    Raises:
+        RuntimeError: a test fails without any.
+    """
+
+    def fate(defect: Defect) -> Fate:
+        started = time.perf_counter()
+        found = Fate(defect, fate_of(defect, defect.tests), time.perf_counter() - started)
+        print(f"{defect.name}: {found.noticed_by or 'NOT NOTICED'} ({found.seconds:.0f} s)", flush=True)
+        return found
+
+    with ThreadPoolExecutor(jobs) as pool:
+        used = tuple(dict.fromkeys(test for defect in defects for test in defect.tests))
+        healthy = pool.submit(fate_of, None, used)
+        fates = list(pool.map(fate, defects))
+        if failed := healthy.result():
+            raise RuntimeError(f"without a defect: {failed} fails")
+    return fates
+
+
+def table(fates: list[Fate]) -> str:
+    """The result in Markdown."""
+    noticed = sum(fate.noticed_by is not None for fate in fates)
+    rows = [f"| {fate.defect.name} | `{fate.defect.file}` | {_shown(fate.noticed_by)} |" for fate in fates]
+    return "\n".join(
+        [
+            f"{noticed} of {len(fates)} planted defects are noticed.",
+            "",
+            "| defect | in | noticed by |",
+            "|---|---|---|",
+            *rows,
+        ]
+    )
+
+
+def _shown(test: str | None) -> str:
+    if test is None:
+        return "**nothing**"
+    return f"`{test.removeprefix('tests/explorer/')}`".replace("::", " ")
+
+
+def write(text: str) -> None:
+    """Put the table between its marks in the page."""
+    begin, end = "<!-- begin of the table of planted defects -->\n", "<!-- end of the table of planted defects -->"
+    head, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    PAGE.write_text(f"{head}{begin}{text}\n{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("names", nargs="*", help="defects to plant; all if there are none")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/testing.md")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="how many at once (default: one per processor)"
+    )
+    arguments = parser.parse_args()
+    chosen = [defect for defect in DEFECTS if not arguments.names or defect.name in arguments.names]
+    fates = fates_of(chosen, arguments.jobs)
+    print(table(fates))
+    if arguments.write:
+        write(table(fates))
+    sys.exit(any(fate.noticed_by is None for fate in fates))
+
+
+if __name__ == "__main__":
+    main()

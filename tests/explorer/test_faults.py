@@ -1,0 +1,214 @@
+"""Faults of disk and memory at every place where they can happen: the verdict and the counts never change, and no
+snapshot is wrong.
+"""
+
+from __future__ import annotations
+
+import errno
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+from explorer import memory
+from explorer.search import breadth_first, snapshots
+from explorer.search.checkpoint import MANIFEST
+from explorer.search.durable import LOCK
+from explorer.system import ModelError, System
+from explorer.verdict import Outcome, Progress, Verdict
+from model.language.declarations import action, invariant
+from model.language.domain import Integers, domain_of, within
+from tests.faults import Disk
+
+
+@attrs.frozen
+class Walk:
+    x: int = within(Integers(0, 6))
+    y: int = within(Integers(0, 6))
+
+
+@action(actor="walker")
+def go_right(walk: Walk) -> Walk | None:
+    return attrs.evolve(walk, x=walk.x + 1) if walk.x < 2 else None
+
+
+@action(actor="walker")
+def go_up(walk: Walk) -> Walk | None:
+    return attrs.evolve(walk, y=walk.y + 1) if walk.y < 2 else None
+
+
+@invariant()
+def stays_inside(walk: Walk) -> bool:
+    return walk.x < 6
+
+
+WALK = System(
+    domain_of(Walk, None),
+    (Walk(0, 0),),
+    (*go_right.instances(None), *go_up.instances(None)),
+    tuple(stays_inside.instances(None)),
+)
+
+
+@pytest.fixture(autouse=True)
+def eager(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A snapshot after every level, and a fingerprint that takes no time."""
+    monkeypatch.setattr(snapshots, "fingerprint", lambda *_: {"protocol": {}})
+    monkeypatch.setattr(snapshots, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
+    monkeypatch.setattr(snapshots, "MOST_OF_THE_TIME", 1e9)
+
+
+def explore(folder: Path | None = None, resume: bool = False, **how: Any) -> Outcome:
+    return breadth_first.explore(WALK, checkpoint=folder, resume=resume, workers=1, **how)
+
+
+def told(outcome: Outcome) -> dict[str, Any]:
+    how = ("seconds", "memory", "compiled_paths", "restored", "warnings")
+    return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
+
+
+EXPECTED = told(explore())
+
+
+def calls(folder: Path) -> int:
+    """How many calls of a whole search write to its folder."""
+    with Disk(folder).inserted() as disk:
+        assert told(explore(folder)) == EXPECTED
+    assert disk.calls > 40
+    return disk.calls
+
+
+def goes_on(folder: Path) -> bool:
+    """Whether there is a snapshot to go on from; if so, the search ends as it should."""
+    if not (folder / MANIFEST).exists():
+        return False
+    assert told(explore(folder, resume=True)) == EXPECTED
+    assert not {path.name for path in folder.iterdir() if path.suffix == ".tmp" or path.name == LOCK}
+    return True
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO, errno.EDQUOT], ids=errno.errorcode.get)
+def test_a_disk_that_fails_at_any_call_ends_snapshots_and_not_the_search(tmp_path: Path, error: int) -> None:
+    went_on = 0
+    for number in range(2, calls(tmp_path / "whole") + 1):  # the first one takes the lock
+        folder = tmp_path / str(number)
+        with Disk(folder, number, error).inserted():
+            outcome = explore(folder)
+        assert told(outcome) == EXPECTED
+        assert "the search goes on without snapshots" in outcome.warnings[0]
+        assert not list(folder.glob("*.tmp"))
+        went_on += goes_on(folder)
+    assert went_on > 30
+
+
+@pytest.mark.parametrize("part", [0.0, 0.5, 1.0], ids=["lost", "torn", "arrived"])
+def test_a_machine_that_dies_at_any_call_leaves_a_whole_snapshot(tmp_path: Path, part: float) -> None:
+    went_on = 0
+    for number in range(1, calls(tmp_path / "whole") + 1):
+        folder = tmp_path / str(number)
+        with Disk(folder, number, "died").inserted() as disk:
+            explore(folder)
+        assert disk.dead
+        disk.lose(part)
+        went_on += goes_on(folder)
+    assert went_on > 30
+
+
+@pytest.mark.parametrize("most", [1, 7, 100])
+def test_a_disk_that_takes_less_than_it_is_given_gets_the_rest(tmp_path: Path, most: int) -> None:
+    with Disk(tmp_path, most=most).inserted() as disk:
+        assert told(explore(tmp_path)) == EXPECTED
+    assert disk.calls > 50
+    assert goes_on(tmp_path)
+
+
+def test_signals_in_the_middle_of_calls_change_nothing(tmp_path: Path) -> None:
+    """Each call that one interrupts gives EINTR, after which Python makes it again."""
+    seen = []
+    before = signal.signal(signal.SIGALRM, lambda *_: seen.append(1))
+    signal.siginterrupt(signal.SIGALRM, True)
+    signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
+    try:
+        for number in range(10):
+            assert told(explore(tmp_path / str(number))) == EXPECTED
+            assert goes_on(tmp_path / str(number))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert len(seen) > 20
+
+
+# --- Memory
+
+
+class Memory:
+    """Lets one of the allocations fail that the engine makes of arrays and address space."""
+
+    MAKERS = ("zeros", "empty", "ones", "zeros_like", "full", "array")
+
+    def __init__(self, fails: int) -> None:
+        self.fails, self.made = fails, 0
+
+    @property
+    def makers(self) -> list[tuple[Any, str]]:
+        found = [(np, name) for name in self.MAKERS]
+        modules = [module for name, module in sys.modules.items() if name.startswith("explorer.")]
+        return found + [(module, "reserve") for module in modules if getattr(module, "reserve", None) is memory.reserve]
+
+    def insert(self, patch: pytest.MonkeyPatch) -> None:
+        for owner, name in self.makers:
+            patch.setattr(owner, name, self._failing(getattr(owner, name)))
+
+    def _failing(self, make: Any) -> Any:
+        def allocate(*arguments: Any, **more: Any) -> Any:
+            if sys._getframe(1).f_globals.get("__name__", "").startswith("explorer."):
+                self.made += 1
+                if self.made == self.fails:
+                    raise MemoryError("injected")
+            return make(*arguments, **more)
+
+        return allocate
+
+
+def test_memory_that_runs_out_at_any_allocation_gives_no_wrong_verdict(tmp_path: Path) -> None:
+    """Before the search begins it is an error; later what was learned is told, and the search goes on from its
+    snapshot.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        allocations = Memory(0)
+        allocations.insert(patch)
+        explore(tmp_path / "whole")
+    assert allocations.made > 40
+    endings = {"error": 0, "unknown": 0, "whole": 0}
+    for number in range(1, allocations.made + 1):
+        folder = tmp_path / str(number)
+        with pytest.MonkeyPatch.context() as patch:
+            Memory(number).insert(patch)
+            try:
+                outcome = explore(folder)
+            except (MemoryError, ModelError):
+                endings["error"] += 1
+                continue
+        if outcome.verdict is Verdict.UNKNOWN:
+            assert outcome.reason == "memory"
+            endings["unknown"] += 1
+        else:
+            assert told(outcome) == EXPECTED
+            endings["whole"] += 1
+        goes_on(folder)
+    assert endings["error"] > 10
+    assert endings["unknown"] > 10
+
+
+def test_memory_that_runs_out_in_the_model_or_in_a_report_keeps_what_was_learned(tmp_path: Path) -> None:
+    def report(progress: Progress) -> None:
+        if progress.depth == 3:
+            raise MemoryError
+
+    outcome = explore(tmp_path, on_progress=report)
+    assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory")
+    assert goes_on(tmp_path)

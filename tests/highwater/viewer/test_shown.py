@@ -1,0 +1,350 @@
+"""Stories: messages from sender to reader, what changed in which lane, and what the property looked at."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from explorer.system import System, successor
+from explorer.verdict import Step, Violation
+from highwater.claims.checking import Engine, check_spec
+from highwater.claims.spec import load_spec
+from highwater.reports.results import entry_of
+from highwater.viewer.cells import lane_of_part
+from highwater.viewer.drawings import drawing_of
+from highwater.viewer.index import counterexample_in
+from highwater.viewer.pages import trace_page
+from highwater.viewer.picture import Tone
+from highwater.viewer.pictures import of_any_model
+from highwater.viewer.showing import counterexample_of, shown_trace
+from highwater.viewer.shown import Counterexample, Delivery
+from highwater.viewer.wording import meaning_of, protocol_in_words
+from model.catalogue import MODELS
+from model.reference.controlling import become_leader
+from tests import small_models
+
+SPECS = Path(__file__).parents[3] / "specs"
+
+
+@pytest.fixture(scope="module")
+def kip_101() -> Counterexample:
+    return counterexample_in(
+        entry_of(check_spec(load_spec(SPECS / "truncation" / "kip_101_fails_on_two_brokers.toml")))
+    )
+
+
+def test_a_message_goes_from_the_step_that_sent_it_to_the_step_that_read_it(kip_101: Counterexample) -> None:
+    arrows = [(a.message.kind, a.message.epoch, a.sent, a.ended, a.reader, a.delivery) for a in kip_101.arrows]
+    assert arrows == [
+        ("LeaderAndIsr", 0, 1, 4, "b0", Delivery.READ),
+        ("LeaderAndIsr", 0, 1, 6, "b1", Delivery.READ),
+        ("LeaderAndIsr", 1, 2, 9, "b1", Delivery.READ),
+        ("LeaderAndIsr", 2, 3, 11, "b1", Delivery.READ),
+    ]
+
+
+def test_a_message_is_stale_where_the_leader_epoch_is_further_when_it_is_read(kip_101: Counterexample) -> None:
+    assert [arrow.newest for arrow in kip_101.arrows] == [2, 2, 2, None]
+
+
+def test_what_the_property_looked_at_says_since_when(kip_101: Counterexample) -> None:
+    assert [(found.part, found.value, found.since, found.lane) for found in kip_101.looked_at] == [
+        ("quorum.isr", "{b0 b1}", 0, "controller"),
+        ("b0.leader", "b0", 4, "b0"),
+        ("b0.log", "[r0@e0]", 5, "b0"),
+        ("b0.high_watermark", "1", 8, "b0"),
+        ("b1.log", "[]", 11, "b1"),
+    ]
+
+
+def test_truncated_records_are_gone_for_one_step(kip_101: Counterexample) -> None:
+    (log,) = kip_101.steps[11].cells["b1"].logs
+    assert [(place.offset, place.block.text, place.change) for place in log.offsets] == [
+        (0, "r0", "gone"),
+        (1, "r1", "gone"),
+    ]
+    (log,) = kip_101.steps[10].cells["b1"].logs
+    assert [(place.block.text, place.change, place.committed) for place in log.offsets] == [
+        ("r0", "", False),
+        ("r1", "new", False),
+    ]
+
+
+def test_the_high_watermark_parts_committed_from_open_records(kip_101: Counterexample) -> None:
+    (before,), (after,) = (kip_101.steps[number].cells["b0"].logs for number in (7, 8))
+    assert [place.committed for place in before.offsets if place.block] == [False]
+    assert [place.committed for place in after.offsets if place.block] == [True]
+    assert (before.high_watermark_changed, after.high_watermark_changed) == (False, True)
+
+
+def test_a_leader_that_another_epoch_has_replaced_is_a_zombie(kip_101: Counterexample) -> None:
+    tones = [step.cells["b0"].lane.badges[0].tone for step in kip_101.steps]
+    assert tones == [Tone.IDLE] * 4 + [Tone.ZOMBIE] * 8
+
+
+def test_only_lanes_that_a_step_changes_are_marked(kip_101: Counterexample) -> None:
+    changed = [{lane for lane, cell in step.cells.items() if cell.changed} for step in kip_101.steps]
+    assert changed == [set(), *[{"controller"}] * 3, {"b0"}, {"b0"}, {"b1"}, {"b1"}, {"b0"}, {"b1"}, {"b1"}, {"b1"}]
+
+
+def test_the_witness_is_at_the_offset_and_in_the_lanes_that_the_property_looked_at(kip_101: Counterexample) -> None:
+    last = kip_101.steps[-1]
+    assert {lane for lane, cell in last.cells.items() if cell.is_witness} == {"controller", "b0", "b1"}
+    assert [place.is_witness for place in last.cells["b1"].logs[0].offsets] == [True, False]
+    assert not any(cell.is_witness for step in kip_101.steps[:-1] for cell in step.cells.values())
+
+
+def test_every_property_of_the_model_is_followed_and_the_violated_one_comes_first(kip_101: Counterexample) -> None:
+    assert kip_101.properties[0] == "strong_isr"
+    assert "leader_in_isr" in kip_101.properties
+    assert [step.number for step in kip_101.steps if "leader_in_isr" in step.violated] == [0]
+    assert [step.number for step in kip_101.steps if "strong_isr" in step.violated] == [11]
+
+
+def test_an_action_means_what_its_docstring_says() -> None:
+    meaning = meaning_of(become_leader)
+    assert meaning.line == "A replica reads a request that makes it leader."
+    assert meaning.source == "BecomeLeader; kafka.cluster.Partition#makeLeader (0.11)."
+    assert list(meaning.sections) == ["Actor", "Enabled", "Effect", "Source"]
+
+
+def test_sections_of_several_lines_are_whole() -> None:
+    from model.reference.fenced import fenced_expand_isr
+
+    assert (
+        meaning_of(fenced_expand_isr)
+        .sections["Enabled"]
+        .endswith("that high watermark has reached the leader's own epoch.")
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "lane"),
+    [
+        ("b1.log", "b1"),
+        ("leader.offsets[b2]", "b2"),
+        ("quorum.isr", "controller"),
+        ("b10.log", "b10"),
+        ("b1.offsets[x]", "b1"),
+    ],
+)
+def test_a_part_of_the_state_belongs_to_the_lane_that_it_names(part: str, lane: str) -> None:
+    assert lane_of_part(part, ("controller", "b0", "b1", "b2", "b10")) == lane
+
+
+# --- messages in slots
+
+
+def test_a_slot_that_moves_up_is_the_same_message(toy_trace: Counterexample) -> None:
+    spans = [(a.message.kind, a.message.receiver, a.sent, a.ended, a.delivery) for a in toy_trace.arrows]
+    assert ("LeaderAndIsr", "b0", 1, 2, Delivery.READ) in spans
+    assert ("LeaderAndIsr", "b1", 1, 4, Delivery.READ) in spans
+    assert len({(a.message.key, a.sent) for a in toy_trace.arrows}) == len(toy_trace.arrows)
+    for arrow in toy_trace.arrows:
+        inside = range(arrow.sent, arrow.ended if arrow.ended is not None else len(toy_trace.steps))
+        states = [step.state for step in toy_trace.violation.trace]
+        assert all(arrow.message.key in states[number].packets for number in inside)
+        assert arrow.ended is None or arrow.message.key not in states[arrow.ended].packets
+
+
+def test_messages_that_are_never_read_are_in_flight_at_the_end(toy_trace: Counterexample) -> None:
+    flying = {arrow.message.key for arrow in toy_trace.arrows if arrow.delivery is Delivery.IN_FLIGHT}
+    assert flying == set(toy_trace.violation.trace[-1].state.packets)
+
+
+def test_what_the_network_loses_is_dropped_and_the_rest_is_read(long_trace: Counterexample) -> None:
+    fates = {arrow.delivery: 0 for arrow in long_trace.arrows}
+    for arrow in long_trace.arrows:
+        fates[arrow.delivery] += 1
+        if arrow.ended is not None:
+            assert (long_trace.steps[arrow.ended].name == "lose") == (arrow.delivery is Delivery.DROPPED)
+            assert arrow.reader == arrow.message.receiver
+    assert set(fates) == set(Delivery)
+
+
+def test_steps_that_the_violation_does_not_depend_on_have_no_distance(long_trace: Counterexample) -> None:
+    assert 0 < len(long_trace.idle) < len(long_trace.steps) - 1
+    assert all(step.distance is None for step in long_trace.idle)
+
+
+# --- models without a drawing
+
+
+def test_a_model_without_a_drawing_gets_a_lane_per_broker_from_its_domains(any_trace: Counterexample) -> None:
+    assert any_trace.drawing is of_any_model.DRAWING
+    assert any_trace.lanes == ("cluster", "b0", "b1", "b2")
+    last = any_trace.steps[-1].cells
+    states = any_trace.violation.trace[-1].state
+    for broker, node in enumerate(states.nodes):
+        (log,) = last[f"b{broker}"].logs
+        assert log.log.high_watermark == node.high_watermark
+        assert [(block.text, block.epoch) for block in log.log.blocks] == [
+            (f"r{e.id}", e.leader_epoch) for e in node.log
+        ]
+    assert [names.members for names in last["cluster"].lane.name_sets] == [("b0", "b1", "b2")]
+
+
+def test_records_with_a_sender_or_receiver_are_messages_in_any_model(any_trace: Counterexample) -> None:
+    assert any_trace.arrows
+    assert {arrow.message.kind for arrow in any_trace.arrows} <= {"append", "leader and isr"}
+    assert all(arrow.message.receiver in any_trace.lanes for arrow in any_trace.arrows)
+    assert all(arrow.message.sender in any_trace.lanes for arrow in any_trace.arrows if arrow.message.kind == "append")
+
+
+CASES = [(model, name) for model, name in small_models.CASES if name != "kafka-2.1"]
+
+
+@pytest.mark.parametrize(("model", "name"), CASES, ids=lambda value: value)
+def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> None:
+    system, dice = small_models.small_system(model, name), random.Random(0)
+    drawing = drawing_of(system.domain.cls)
+    for _ in range(6):
+        trace = [Step(None, dice.choice(system.initial))]
+        for _ in range(25):
+            after = (
+                (a, successor(a, trace[-1].state, system.domain))
+                for a in dice.sample(system.actions, len(system.actions))
+            )
+            found = next(((a, state) for a, state in after if isinstance(state, system.domain.cls)), None)
+            if found is None:
+                break
+            trace.append(Step(*found))
+        shown = shown_trace(system, trace, drawing, "")
+        for step, executed in zip(shown.steps, trace, strict=True):
+            picture = drawing.draw(system.domain, executed.state)
+            assert tuple(picture.lanes) == shown.lanes
+            assert {m.sender for m in picture.messages} | {m.receiver for m in picture.messages} <= {
+                *shown.lanes,
+                None,
+            }
+            assert len({message.key for message in picture.messages}) == len(picture.messages)
+            assert step.lane in (*shown.lanes, "")
+            if step.actor in shown.lanes:
+                assert step.lane == step.actor
+        for arrow in shown.arrows:
+            assert arrow.ended is None or arrow.ended > arrow.sent
+            assert arrow.message.receiver in (None, arrow.reader) or arrow.delivery is Delivery.IN_FLIGHT
+
+
+PARTITION = """
+model = "partition"
+preset = "kafka-0.10.2"
+bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 2, fetch_steps = 3, leader_moves = 2 }
+check = ["candidates_are_complete"]
+expect = { verdict = "violated" }
+"""
+
+
+@pytest.fixture(scope="module")
+def partition_trace(tmp_path_factory: pytest.TempPathFactory) -> Counterexample:
+    path = tmp_path_factory.mktemp("spec") / "partition.toml"
+    path.write_text(PARTITION, encoding="utf-8")
+    return counterexample_in(entry_of(check_spec(load_spec(path), Engine.PYTHON)))
+
+
+def test_a_fetch_goes_to_the_leader_and_its_response_comes_back_however_late(partition_trace: Counterexample) -> None:
+    arrows = [arrow for arrow in partition_trace.arrows if arrow.message.kind in ("Fetch", "FetchResponse")]
+    assert [
+        (a.message.kind, a.message.sender, a.message.receiver, a.message.epoch, a.delivery, a.newest) for a in arrows
+    ] == [
+        ("Fetch", "b1", "b0", 0, Delivery.READ, None),
+        ("FetchResponse", "b0", "b1", 0, Delivery.READ, 2),  # leadership has moved twice by then
+        ("Fetch", "b1", "b0", 0, Delivery.READ, 2),
+        ("FetchResponse", "b0", "b1", 0, Delivery.IN_FLIGHT, None),
+    ]
+    assert arrows[0].ended == arrows[1].sent
+    served = partition_trace.steps[arrows[0].ended]
+    assert (served.name, served.actor, served.lane) == ("serve_fetch", "leader", "b0")
+
+
+def test_an_election_is_a_message_to_all_that_each_reads_once(partition_trace: Counterexample) -> None:
+    read = [(a.message.epoch, a.reader) for a in partition_trace.arrows if a.message.kind == "LeaderAndIsr"]
+    assert sorted(read) == [(1, "b1"), (2, "b1")]
+
+
+def test_what_clients_were_promised_stands_in_a_lane_of_its_own(partition_trace: Counterexample) -> None:
+    (exposed,) = partition_trace.steps[-1].cells["clients"].logs
+    state = partition_trace.violation.trace[-1].state
+    assert (
+        [block.text for block in exposed.log.blocks] == [f"r{record.id}" for record in state.clients.exposed] == ["r0"]
+    )
+
+
+def test_a_protocol_is_told_by_the_preset_that_it_differs_least_from(partition_trace: Counterexample) -> None:
+    assert partition_trace.protocol == "kafka-0.10.2"
+    model = MODELS["partition"]
+    changed = attrs.evolve(model.presets["repaired"], fence_fetch=False)
+    assert protocol_in_words(model, changed) == "repaired, fence_fetch false"
+    assert protocol_in_words(model, changed, "kafka-4.1").startswith("kafka-4.1, fence_fetch false")
+    assert "initial_isr" not in partition_trace.bounds
+    assert "leader_moves 2" in partition_trace.bounds
+
+
+def test_async_isr_shows_beliefs_beside_the_truth(make_spec: Callable[..., Any]) -> None:
+    path = SPECS / "isr_agreement" / "two_brokers_agree_on_the_isr.toml"
+    system = load_spec(path).system()
+    state = system.initial[0]
+    shrunk = next(a for a in system.actions if str(a) == "controller_shrinks_isr(broker b1)").apply(state)
+    picture = drawing_of(type(state)).draw(system.domain, shrunk)
+    (belief,) = picture.lanes["b0"].name_sets
+    assert (belief.members, belief.truth, belief.wrong) == (("b0", "b1"), ("b0",), frozenset({"b1"}))
+
+
+def test_a_story_of_a_trace_without_steps_can_be_told(make_spec: Callable[..., Any]) -> None:
+    counterexample = counterexample_in(entry_of(check_spec(make_spec(check=["leader_in_isr"]))))
+    assert [step.number for step in counterexample.steps] == [0]
+    assert counterexample.steps[0].violated >= {"leader_in_isr"}
+
+
+def test_a_story_of_a_deadlock_can_be_told(make_spec: Callable[..., Any]) -> None:
+    counterexample = counterexample_in(entry_of(check_spec(make_spec(check=["no_deadlock"]))))
+    assert "no_deadlock" in counterexample.steps[-1].violated
+    assert counterexample.looked_at
+
+
+def test_telling_uses_the_drawing_that_is_given(toy: Callable[..., tuple[System, Violation]]) -> None:
+    system, violation = toy(20)
+    counterexample = counterexample_of(
+        {"name": "x", "protocol": {}, "bounds": {}, "model": "toy"}, system, violation, drawing=of_any_model.DRAWING
+    )
+    assert counterexample.lanes[0] == "cluster"
+
+
+@pytest.fixture(scope="module")
+def bounce() -> Counterexample:
+    """A prospect that is lost: a controller that does not notice a bounce."""
+    spec = load_spec(SPECS / "controller" / "fail_over" / "a_broker_that_bounces_unseen_stays_idle.toml")
+    return counterexample_in(entry_of(check_spec(spec)))
+
+
+def test_a_prospect_is_false_where_it_is_lost_and_nowhere_before(bounce: Counterexample) -> None:
+    assert [bounce.violation.property in step.violated for step in bounce.steps] == [False, False, True]
+    assert not any(step.unjudged for step in bounce.steps)
+
+
+def test_a_lost_prospect_depends_on_what_it_and_the_steps_along_it_read(bounce: Counterexample) -> None:
+    assert [found.part for found in bounce.worth_showing] == ["b0.role", "zk.registrations[b0]", "b0.running"]
+    assert {step.number: step.distance for step in bounce.steps} == {0: None, 1: 1, 2: 1}
+
+
+def test_prospects_that_were_not_checked_are_not_followed(bounce: Counterexample) -> None:
+    assert bounce.properties[0] == "assigned_brokers_can_take_their_role"
+    assert not {"a_leader_can_act", "deletion_can_complete"} & set(bounce.properties)
+
+
+def test_what_cannot_be_judged_without_all_states_is_neither_true_nor_false(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = SPECS / "controller" / "deletion" / "a_new_controller_that_does_not_resume_deletions_lets_them_hang.toml"
+    entry = entry_of(check_spec(load_spec(path)))
+    monkeypatch.setattr("explorer.analysis.outlook.MOST_STATES", 1)
+    counterexample = counterexample_in(entry)
+    assert counterexample.steps[-1].unjudged == {counterexample.violation.property}
+    assert counterexample.looked_at == ()
+    assert "The steps that it depends on are not known: too many states lie ahead of the last one." in trace_page(
+        counterexample
+    )
+    assert "was not judged</span>" in trace_page(counterexample)

@@ -1,0 +1,33 @@
+"""The defects that `tests.engine_mutants` plants still have a place in the engine's text."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from tests.engine_mutants import DEFECTS, PAGE, Defect
+
+
+@pytest.mark.parametrize("defect", [pytest.param(defect, id=defect.name) for defect in DEFECTS])
+def test_a_defect_can_be_planted_and_is_python(defect: Defect) -> None:
+    text = defect.source().read_text(encoding="utf-8")
+    planted = defect.planted(text)
+    assert planted != text
+    ast.parse(planted)
+
+
+def test_there_are_at_least_thirty_defects_with_names_of_their_own() -> None:
+    assert len({defect.name for defect in DEFECTS}) == len(DEFECTS) >= 30
+
+
+def test_the_page_tells_of_every_defect_and_of_none_that_nothing_notices() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert all(f"| {defect.name} |" in page for defect in DEFECTS)
+    assert "**nothing**" not in page
+
+
+def test_a_defect_whose_text_is_gone_is_an_error() -> None:
+    gone = Defect("gone", "system.py", "a text that is nowhere", "", ())
+    with pytest.raises(ValueError, match="occurs 0 times"):
+        gone.planted(gone.source().read_text(encoding="utf-8"))
