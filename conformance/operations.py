@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.process import Operation
 from model.partition.leadership import learned
+from model.partition.membership import metadata_end_proposals
 from model.partition.messages import Answer, Election, Stage
 from model.partition.protocol import Acks, AlterError
 from model.partition.state import Partition, Standing
@@ -192,10 +193,14 @@ def learn_leadership(before: Partition, broker: int, epoch: int) -> list[Operati
     return None if told is None else _learn(before, broker, epoch, told)
 
 
-def learn_isr(before: Partition, leader: int) -> list[Operation] | None:
+def learn_isr(before: Partition, leader: int, protocol: Any) -> list[Operation] | None:
     quorum, replica = before.quorum, before.replicas[leader]
     if not before.leads(leader) or replica.leader_epoch != before.leader_epoch:
         return None
+    known = replica.leadership
+    repeats = known.partition_epoch == quorum.partition_epoch
+    if repeats and metadata_end_proposals(protocol) and not known.ahead_of_metadata:
+        return None  # the metadata log says it once
     told = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
     return _learn(before, leader, before.leader_epoch, told)
 
@@ -240,7 +245,7 @@ MAPPED: Mapping[str, Step] = {
     "serve_fetch": _fetching("serve"),
 }  # fmt: skip
 
-REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch")
+REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch", "learn_isr")
 """Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard
 may be wrong.
 """
