@@ -21,13 +21,12 @@ Step = Callable[..., list[Operation] | None]
 CODES = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: -1}
 
 
-def view(partition: Partition, *, leader: int | None = None, hiding: int | None = None) -> list[list[Any]]:
+def view(partition: Partition, *, leader: int | None = None) -> list[list[Any]]:
     """What a broker has read of the others' registrations: all of it.
 
     Args:
         leader: if given, what this leader need not have heard yet, because it is newer than the partition epoch that it
             knows, is left out: such a broker looks active, in the incarnation that has fetched.
-        hiding: a broker that looks fenced, so that a fetch does not propose it at once.
     """
     seen: list[list[Any]] = []
     for broker, registration in enumerate(partition.quorum.registrations):
@@ -36,8 +35,6 @@ def view(partition: Partition, *, leader: int | None = None, hiding: int | None 
             known = partition.replicas[leader].followers[broker].broker_epoch
             if leadership.partition_epoch < registration.since:
                 standing, epoch = Standing.ACTIVE, known if known >= 0 else epoch
-        if broker == hiding:
-            standing = Standing.FENCED
         seen.append([epoch, standing.value])
     return seen
 
@@ -99,9 +96,8 @@ def _fetching(what: str) -> Step:
             or replica.truncating
         ):
             return None
-        hidden = None if replica.leadership is not None else follower
         operation = {"do": what, "broker": follower, "leader": asked, "viewer": asked, "see": [follower, asked]}
-        return [{**operation, "view": view(before, hiding=hidden)}]
+        return [{**operation, "view": view(before)}]
 
     return step
 

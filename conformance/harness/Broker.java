@@ -63,6 +63,7 @@ final class Broker {
     private Object cache;
     private String image = "";
 
+    private boolean serving;
     boolean up;
     long epoch;
     long checkpoint;
@@ -363,9 +364,12 @@ final class Broker {
             ? (Object) false : Reflect.proxy(p, (name, arguments) -> null));
     }
 
-    /** As DefaultAlterPartitionManager#submit does, it attempts nothing while an earlier request waits. */
+    /**
+     * As DefaultAlterPartitionManager#submit does, it attempts nothing while an earlier request waits; nor during a fetch, whose expansion
+     * of the ISR is a step of its own: Partition then takes its proposal back.
+     */
     private Object submitted(Object leaderAndIsr) {
-        if (!proposals.isEmpty())
+        if (serving || !proposals.isEmpty())
             return CompletableFuture.failedFuture(new OperationNotAttemptedException("another request waits"));
         Proposal proposal = new Proposal(leaderAndIsr);
         proposals.add(proposal);
@@ -442,7 +446,12 @@ final class Broker {
             throw new org.apache.kafka.common.errors.NotLeaderOrFollowerException("the broker knows no such partition");
         FetchRequest.PartitionData data = new FetchRequest.PartitionData(TOPIC_ID, offset, 0, 1,
             leaderEpoch < 0 ? Optional.empty() : Optional.of(leaderEpoch), lastFetchedEpoch < 0 ? Optional.empty() : Optional.of(lastFetchedEpoch));
-        return Reflect.call(partition, "fetchRecords", Kafka.fetchParams(replica, brokerEpoch), data, clock.milliseconds(), 1, true, update);
+        serving = true;
+        try {
+            return Reflect.call(partition, "fetchRecords", Kafka.fetchParams(replica, brokerEpoch), data, clock.milliseconds(), 1, true, update);
+        } finally {
+            serving = false;
+        }
     }
 
     private Object replica(int other) {

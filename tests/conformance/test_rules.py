@@ -63,7 +63,7 @@ OF_OLDER = {
     ("3.5.1", "kafka-3.5"): [
         Wrong("fetch_response_checks", "leader-epoch", MOVES, "fetch", "high watermark"),
         Wrong("fetch_response_checks", "none", MOVES, "receive_fetch", "log end offset"),
-        Wrong("high_watermark_requires_min_isr", "true", SHRINKS, "receive_isr_answer", "high watermark"),
+        Wrong("high_watermark_requires_min_isr", "true", SHRINKS, "learn_leadership", "high watermark"),
     ],
     ("3.9.1", "kafka-3.9.1"): [
         Wrong("fetch_response_checks", "leader", MOVES, "receive_fetch", "log end offset"),
