@@ -133,9 +133,11 @@ def handle_out_of_range(before: Partition, follower: int) -> list[Operation] | N
     return [{"do": "out_of_range", "broker": follower, "leader": replica.leader, "see": [follower, replica.leader]}]
 
 
-def propose_expansion(before: Partition, leader: int, follower: int) -> list[Operation] | None:
+def propose_expansion(before: Partition, leader: int, follower: int, protocol: Any) -> list[Operation] | None:
     if leader == follower or not before.leads(leader):
         return None
+    if not protocol.leader_snapshot_atomic and before.replicas[leader].leadership.candidate != follower:
+        return None  # the model refuses the second of two looks; one call of Kafka does both
     seen = view(before, leader=leader)
     return [{"do": "expand", "broker": leader, "follower": follower, "view": seen, "see": [leader]}]
 
@@ -228,6 +230,13 @@ def delete_old_records(before: Partition, leader: int, offset: int) -> list[Oper
 
 def consume(before: Partition, broker: int, offset: int) -> list[Operation]:
     return [{"do": "consume", "broker": broker, "offset": offset, "see": [broker]}]
+
+
+def between_looks(partition: Partition) -> bool:
+    """Whether a leader has looked at a follower once of two times: inside one call of Partition#maybeExpandIsr, so that
+    nothing else can be called.
+    """
+    return any(each.leadership is not None and each.leadership.candidate is not None for each in partition.replicas)
 
 
 MAPPED: Mapping[str, Step] = {

@@ -137,7 +137,8 @@ class Harness:
             for line in self._log.read().decode(errors="replace").splitlines()
             if line.strip() and not line.startswith("SLF4J")
         ]
-        last = f"; it said last: {lines[-1]}" if lines else ""
+        causes = [line for line in lines if "Error" in line or "Exception" in line] or lines
+        last = f"; it said last: {causes[-1].strip()}" if causes else ""
         return KafkaError(f"Kafka {self.distribution.release}: the Java process ended with code {code}{last}")
 
 

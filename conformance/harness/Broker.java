@@ -250,9 +250,11 @@ final class Broker {
         start();
     }
 
+    /** ReplicaManager#checkpointHighWatermarks, which writes nothing for a directory without an open log. */
     void checkpoint() {
         Object log = log();
-        checkpoint = log == null ? 0 : (Long) Reflect.call(log, "highWatermark");
+        if (log != null)
+            checkpoint = (Long) Reflect.call(log, "highWatermark");
     }
 
     /** The partition's log, if the broker has opened it. */

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from conformance.lockstep import Divergence, Findings, LockStep
-from conformance.operations import MAPPED, REFUSABLE, UNMAPPED
+from conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
 from conformance.paths import Paths, Run, first_difference
 from conformance.process import Harness
 from explorer.compiler.layout import Layout
@@ -237,10 +237,7 @@ def without_interleavings(system: System) -> System:
             return action
 
         def apply(state: Any) -> Any:
-            for replica in state.replicas:
-                if replica.leadership is not None and replica.leadership.candidate is not None:
-                    return None
-            return action.apply(state)
+            return None if between_looks(state) else action.apply(state)
 
         return attrs.evolve(action, apply=apply)
 
