@@ -19,7 +19,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
-from explorer.sources import digest, files_of
+from explorer.sources import INSTALLED, digest, files_of
 
 # Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how
 # many results there are and the results, and the arguments.
@@ -141,8 +141,12 @@ def _linker() -> Any:
 
 
 def folders() -> Iterator[Path]:
-    """Where code may be kept: beside the sources, or in the user's own folder."""
-    yield BESIDE_SOURCES
+    """Where code may be kept: beside the sources of a checkout, or in the user's own folder.
+
+    Beside installed sources it would stay behind when these are uninstalled.
+    """
+    if not INSTALLED.intersection(BESIDE_SOURCES.parts):
+        yield BESIDE_SOURCES
     own = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     if os.path.isabs(own):  # there are users without a home
         yield Path(own) / "highwater"

@@ -12,7 +12,7 @@ from highwater.cli.options import PATH, Count, budgets, model_path
 
 
 @click.command()
-@click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=PATH)
+@click.argument("paths", metavar="[SPEC|DIR]...", nargs=-1, type=PATH)
 @click.option(
     "--engine",
     type=click.Choice(["local", "python", "spark"]),
@@ -91,7 +91,9 @@ def check(
     github: bool,
     **options: Any,
 ) -> None:
-    """Check that every claim in SPEC files, or in all .toml files below DIR, is met.
+    """Check that every claim in SPEC files, or in all .toml files below DIR, is met. Without either: below specs/.
+
+    gallery: stands for all claims that come with Highwater, gallery:kip_101* for those whose name matches.
 
     Exit codes: 0 every claim was met; 1 some were not; 2 a spec or the usage is wrong;
     3 a budget or depth limit ended a search before it could decide; 70 a defect of Highwater; 130 interrupted.
@@ -102,5 +104,15 @@ def check(
     from highwater.cli.run import Run, Wanted
 
     outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path, "html": html_path}, github)
-    wanted = Wanted(paths, Engine(engine), Budget(max_depth, max_states, memory), **options)
+    wanted = Wanted(paths or _specs_here(), Engine(engine), Budget(max_depth, max_states, memory), **options)
     sys.exit(Run(wanted, outputs)())
+
+
+def _specs_here() -> tuple[Path, ...]:
+    """The folder that is checked where none is named."""
+    if Path("specs").is_dir():
+        return (Path("specs"),)
+    raise click.UsageError(
+        "there is no folder specs here; name a SPEC file or a DIR, or gallery: for the claims that come with "
+        "Highwater; `highwater init DIR` writes a first model with claims of your own"
+    )

@@ -12,12 +12,12 @@ from highwater.cli.options import MET, PATH, USAGE, complain, model_path
 
 @click.command("list")
 @click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
-@click.argument("paths", metavar="[DIR...|RELEASE...]", nargs=-1, type=PATH)
+@click.argument("paths", metavar="[DIR|RELEASE]...", nargs=-1, type=PATH)
 @model_path
 def list_(what: str, paths: tuple[Path, ...]) -> None:
-    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default:
-    specs).
+    """List models with their protocols and bounds, presets, actions, properties, or specs.
 
+    `list specs` lists those below DIR, by default below specs; `list specs gallery:` those that come with Highwater.
     `list presets 3.4.1` names the presets that speak for that release of Kafka.
     """
     from highwater.claims.spec import SpecError

@@ -12,6 +12,7 @@ import attrs
 from rich.console import Console
 from rich.text import Text
 
+from highwater.claims.gallery import name_of
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import SpecError, find_specs, load_spec
 from highwater.claims.tables import shown
@@ -169,5 +170,5 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
             )
         if expect.distinct_states is not None:
             claim += f", {expect.distinct_states:,} states"
-        _line(console, 0, visible(str(path)), claim)
+        _line(console, 0, visible(name_of(path)), claim)
     return wrong

@@ -6,13 +6,13 @@ import hashlib
 import inspect
 import json
 from collections.abc import Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from explorer.verdict import DEADLOCK
 from highwater.claims.checking import Mismatch, Result, Status
 from highwater.claims.positions import in_repository, line_of_function, line_of_key, readable
+from highwater.distribution import VERSION
 from highwater.files import write_text
 from highwater.reports.results import Problem
 from highwater.reports.terminal import trace_rows, verdict_line
@@ -39,7 +39,7 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplet
     found = [finding for result in results for finding in _findings(result, rules)]
     for finding in found:
         finding["ruleIndex"] = list(rules).index(finding["ruleId"])
-    driver = {"name": "Highwater", "version": version("highwater"), "rules": list(rules.values())}
+    driver = {"name": "Highwater", "version": VERSION, "rules": list(rules.values())}
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",

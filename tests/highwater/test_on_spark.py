@@ -61,7 +61,7 @@ def test_spark_without_pyspark_is_explained_in_one_line(
     monkeypatch.setitem(sys.modules, "pyspark", None)
     result = highwater("check", write_spec(), "--engine", "spark")
     assert result.exit_code == 2
-    assert "pip install 'highwater[spark]'" in result.output
+    assert "pip install 'kafka-highwater[spark]'" in result.output
 
 
 def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
