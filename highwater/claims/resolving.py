@@ -4,8 +4,9 @@ these.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -67,6 +68,34 @@ def toggles_of(protocol: Any) -> dict[str, Any]:
     """A protocol as a spec file writes it: its toggles by name."""
     toggles = attrs.asdict(protocol, recurse=False)
     return {name: value.value if isinstance(value, Enum) else value for name, value in toggles.items()}
+
+
+def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
+    """The protocols of a model by name, each with what the model is under it.
+
+    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by
+    their values; it is called "default" if there are none.
+    """
+    attrs.resolve_types(model.protocol)
+    needed = [field for field in attrs.fields(model.protocol) if field.default is attrs.NOTHING]
+    named = model.presets or {
+        " ".join(map(spelt, chosen)) or "default": model.protocol(
+            **{field.name: value for field, value in zip(needed, chosen, strict=True)}
+        )
+        for chosen in itertools.product(*(choices(field.type) for field in needed))
+    }
+    for name, protocol in named.items():
+        yield name, protocol, model.define(protocol)
+
+
+def choices(kind: type) -> tuple[Any, ...]:
+    """The values of a toggle."""
+    return (False, True) if kind is bool else tuple(kind)
+
+
+def spelt(value: Any) -> str:
+    """A toggle's value as a spec file spells it."""
+    return str(value.value) if isinstance(value, Enum) else str(value).lower()
 
 
 def resolve_model(

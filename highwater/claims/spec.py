@@ -10,6 +10,7 @@ import functools
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -29,7 +30,15 @@ COUNTS = ("trace_length", "distinct_states", "depth")
 
 
 class SpecError(Exception):
-    """A spec, or where to find one, is wrong. The message names the file, the keys and what is allowed."""
+    """A spec, or where to find one, is wrong. The message names the file, the keys and what is allowed.
+
+    Attributes:
+        by_file: what is wrong with each file, where several were read.
+    """
+
+    def __init__(self, message: str, by_file: Mapping[Path, str] = MappingProxyType({})) -> None:
+        super().__init__(message)
+        self.by_file = by_file
 
 
 @attrs.frozen
@@ -180,14 +189,14 @@ def load_specs(paths: Iterable[Path]) -> list[Spec]:
     Raises:
         SpecError: with what is wrong with any of them, all together.
     """
-    specs, problems = [], []
+    specs, problems = [], {}
     for path in paths:
         try:
             specs.append(load_spec(path))
         except SpecError as error:
-            problems.append(str(error))
+            problems[path] = str(error)
     if problems:
-        raise SpecError("\n".join(problems))
+        raise SpecError("\n".join(problems.values()), problems)
     return specs
 
 

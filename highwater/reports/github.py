@@ -38,8 +38,14 @@ def annotations(results: Iterable[Result]) -> list[str]:
 
 
 def complaint(message: str) -> str:
-    """The workflow command for what is wrong with a spec or the usage."""
+    """The workflow command for what is wrong with the usage."""
     return f"::error title=highwater::{_data(message)}"
+
+
+def complaints(problem: Problem) -> list[str]:
+    """The workflow commands for what is wrong with a spec, each at its line."""
+    file = _value(in_repository(problem.path).as_posix())
+    return [f"::error file={file},line={line},title=highwater::{_data(text)}" for line, text in problem.findings]
 
 
 def _command(kind: str, result: Result, key: str, message: str) -> str:

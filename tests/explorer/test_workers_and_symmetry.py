@@ -26,8 +26,7 @@ from explorer.search.compiled import Compiled
 from explorer.search.symmetry import permutations_of, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
-from highwater.claims.resolving import build_system
-from highwater.cli.listing import variants
+from highwater.claims.resolving import build_system, variants
 from model.catalogue import MODELS
 from model.language.declarations import action, invariant
 from model.language.domain import (

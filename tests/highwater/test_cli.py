@@ -21,8 +21,8 @@ import pytest
 from click.testing import Result
 
 from explorer.verdict import Progress
+from highwater.claims.resolving import variants
 from highwater.claims.spec import find_specs
-from highwater.cli.listing import variants
 from highwater.reports.progress import Live
 from invariants.reference import CLUSTER
 from model.catalogue import MODELS
@@ -620,10 +620,22 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_explored(
     assert "cannot be written" in explained(result)[0]
 
 
-def test_a_wrong_spec_leaves_an_older_report_alone(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+def test_specs_that_are_wrong_from_the_start_are_in_the_report(
+    highwater: Run, write_spec: Write, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.json"
+    fine, wrong = write_spec("fine.toml"), write_spec("wrong.toml", sauce="a book")
+    assert highwater("check", fine, wrong, "--json", report).exit_code == 2
+    assert results_in(report) == []
+    data = json.loads(report.read_text(encoding="utf-8"))
+    assert [error["file"] for error in data["errors"]] == [str(wrong)]
+    assert data["complete"] is False
+
+
+def test_a_folder_that_is_not_there_leaves_an_older_report_alone(highwater: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     report.write_text("old", encoding="utf-8")
-    assert highwater("check", write_spec(sauce="a book"), "--json", report).exit_code == 2
+    assert highwater("check", tmp_path / "specs", "--json", report).exit_code == 2
     assert report.read_text(encoding="utf-8") == "old"
 
 
