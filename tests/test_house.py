@@ -36,6 +36,7 @@ ONLY_IMPORTER = {
     "markupsafe": ("highwater/viewer/pages.py",),
     "textual": ("highwater/viewer/interactive.py",),
     "pytest": ("highwater/pytest_plugin.py",),
+    "watchfiles": ("highwater/cli/watch.py",),
 }
 MODEL_LIBRARIES = {"attrs"}
 

@@ -162,10 +162,19 @@ def _made_of() -> str:
         *(file.read_bytes() for file in sorted(numba.glob("_*.py"))),
         f"{llvmlite.__version__} {np.__version__} {sys.version}".encode(),
         f"{llvm.get_process_triple()} {object.__basicsize__}".encode(),
-        f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}".encode(),
+        _processor().encode(),
         repr(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))).encode(),
     ]
     return "kernels-" + digest(parts)[:16]
+
+
+def _processor() -> str:
+    """What numba compiles for: this processor, or any with its instruction set if NUMBA_CPU_NAME says so, as it does
+    for code that is to run elsewhere.
+    """
+    if os.environ.get("NUMBA_CPU_NAME", "").lower() == "generic":
+        return "generic"
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
 
 
 def sources() -> list[Any]:

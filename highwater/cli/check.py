@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, Count, budgets, model_path
+from highwater.cli.options import PATH, USAGE, Count, budgets, complain, model_path
 
 
 @click.command()
@@ -77,6 +78,7 @@ from highwater.cli.options import PATH, Count, budgets, model_path
     help="Write a page per counterexample and one of all verdicts into DIR.",
 )
 @model_path
+@click.option("--watch", is_flag=True, help="Check again what changes, specs and models of your own, until Ctrl-C.")
 @click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
 def check(
     paths: tuple[Path, ...],
@@ -89,6 +91,7 @@ def check(
     junit_path: Path | None,
     sarif_path: Path | None,
     github: bool,
+    watch: bool,
     **options: Any,
 ) -> None:
     """Check that every claim in SPEC files, or in all .toml files below DIR, is met. Without either: below specs/.
@@ -104,8 +107,24 @@ def check(
     from highwater.cli.run import Run, Wanted
 
     outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path, "html": html_path}, github)
-    wanted = Wanted(paths or _specs_here(), Engine(engine), Budget(max_depth, max_states, memory), **options)
-    sys.exit(Run(wanted, outputs)())
+    budget = Budget(max_depth, max_states, memory)
+
+    def check_some(paths: tuple[Path, ...]) -> int:
+        return Run(Wanted(paths, Engine(engine), budget, **options), outputs)()
+
+    paths = paths or _specs_here()
+    sys.exit(_watched(paths, check_some) if watch else check_some(paths))
+
+
+def _watched(paths: tuple[Path, ...], check_some: Callable[[tuple[Path, ...]], int]) -> int:
+    from highwater.claims.spec import SpecError
+    from highwater.cli.watch import watch_and_check
+
+    try:
+        return watch_and_check(paths, check_some)
+    except SpecError as error:
+        complain(error)
+        return USAGE
 
 
 def _specs_here() -> tuple[Path, ...]:
