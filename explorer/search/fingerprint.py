@@ -20,14 +20,15 @@ import attrs
 from explorer.compiler.layout import Layout
 from explorer.sources import digest, files_of, sources_of
 from explorer.system import System
-from model.language import declarations, domain
-from model.language.declarations import Instance, Liveness, Prospect
+from model.language import declarations, domain, graph_properties, records
+from model.language.declarations import Instance
+from model.language.graph_properties import Liveness, Prospect
 
 Fingerprint = dict[str, dict[str, str]]
 """By part of a search, what there is in it, and a text or a hash of each."""
 
 ENGINE = ("explorer", "explorer.compiler", "explorer.kernels", "explorer.search")
-LANGUAGE = (declarations.__name__, domain.__name__)
+LANGUAGE = tuple(module.__name__ for module in (declarations, domain, graph_properties, records))
 CAUSES = {
     "protocol": "protocol.{}",
     "bounds": "bounds.{}",

@@ -20,7 +20,7 @@ from highwater.claims.resolving import build_system, find_model, resolve_model, 
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.distribution import installing
-from model.language.declarations import GraphProperty, Prospect
+from model.language.graph_properties import GraphProperty, Prospect
 
 
 def system_of(

@@ -29,21 +29,8 @@ from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims.resolving import build_system, variants
 from model.catalogue import MODELS
 from model.language.declarations import action, invariant
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    SequenceOf,
-    SetOf,
-    Struct,
-    domain_of,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
+from model.language.records import domain_of, evolve, records, replaced, within
 from tests.small_models import CASES, small_system, tiny_system
 
 EXPLORED = [
