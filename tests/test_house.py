@@ -26,9 +26,14 @@ MAY_IMPORT = {
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
     "llvmlite": ("explorer/kernels/",),
-    "networkx": ("explorer/analysis/graph.py", "explorer/search/plain_python.py", "explorer/search/plain_liveness.py"),
+    "networkx": (
+        "explorer/analysis/graph.py",
+        "explorer/search/plain_python.py",
+        "explorer/search/plain_liveness.py",
+        "highwater/api.py",
+    ),
     "pyspark": ("spark/",),
-    "pyarrow": ("spark/",),
+    "pyarrow": ("spark/", "highwater/spaces.py", "highwater/api.py"),
     "click": ("highwater/",),
     "rich": ("highwater/",),
     "cattrs": ("highwater/",),

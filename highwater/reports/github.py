@@ -107,7 +107,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
             _cell(verdict_line(result)),
             f"{outcome.distinct_states:,}",
         )
-        lines.append(f"| {' | '.join(cells)} | {outcome.depth} | {outcome.seconds:.2f} |")
+        lines.append(f"| {' | '.join(cells)} | {outcome.depth} | {outcome.search_seconds:.2f} |")
     if problems:
         lines += [
             "",

@@ -124,6 +124,7 @@ def entry_of(result: Result) -> dict[str, Any]:
         "restored_states": outcome.restored,
         "warnings": list(outcome.warnings),
         "seconds": round(outcome.seconds, 6),
+        "compile_seconds": round(outcome.compile_seconds, 6),
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,
         "state_bits": outcome.bits,

@@ -51,7 +51,7 @@ SYMMETRIC = [case for case in CASES if case[0] not in ("controller", "kraft-refe
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
-    how = {"stored_states", "compiled_paths", "seconds", "memory", "words", "bits", "unreached"}
+    how = {"stored_states", "compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "unreached"}
     return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
 
 
