@@ -46,6 +46,7 @@ def check(
     workers: int | None = None,
     symmetry: bool = True,
     keep_going: bool = False,
+    keep_trees: bool = True,
     model_path: Iterable[str | PathLike[str]] = (),
 ) -> Result:
     """Check one claim: a spec file, or what `claim` made.
@@ -56,6 +57,7 @@ def check(
         workers: threads; one per processor if None.
         symmetry: keep one state for all that differ by interchangeable names only.
         keep_going: after a violation, go on until every state is seen.
+        keep_trees: begin with what earlier checks have learned of the model's functions, and keep what this one learns.
         model_path: folders with models of your own.
 
     Raises:
@@ -78,8 +80,8 @@ def check(
         raise SpecError(f"workers: {shown(workers)} is above {MOST_WORKERS:,}")
     own_folders(model_path)
     budget = Budget(max_depth, max_states, memory)
-    options: dict[str, Any] = {"keep_going": keep_going, "workers": workers, "symmetry": symmetry}
-    return _as(Result, check_spec(load(spec), Engine(engine), budget, **options))
+    options: dict[str, Any] = {"workers": workers, "symmetry": symmetry, "keep_trees": keep_trees}
+    return _as(Result, check_spec(load(spec), Engine(engine), budget, keep_going=keep_going, **options))
 
 
 def _as(kind: Any, found: Any) -> Any:
