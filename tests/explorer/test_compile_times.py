@@ -44,7 +44,7 @@ def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypat
     console = progress.make_console(stderr=True)
     console.file = log = io.StringIO()
     with progress.Live(console, "claim"):
-        outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1)
+        outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
     assert outcome.compile_seconds == 100.0
     told = r"claim: compiling machine code for states of \d+ words?, once on this machine: some 10 s\n"
     assert re.search(told, log.getvalue())
@@ -53,8 +53,8 @@ def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypat
 
 
 def test_a_search_that_compiles_nothing_says_nothing_of_it() -> None:
-    breadth_first.explore(tiny_system("reference", "kip-101"), workers=1)
-    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1)
+    breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
+    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
     assert outcome.compile_seconds == 0
     assert "compiling" not in counts_line(outcome)
 
@@ -64,7 +64,7 @@ def test_an_interrupt_during_it_says_so(uncompiled: dict[str, Any]) -> None:
         raise KeyboardInterrupt
 
     uncompiled["do"] = interrupt
-    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1)
+    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
     assert outcome.reason == "interrupted"
     assert outcome.warnings[0].startswith("interrupted while machine code was compiled")
     assert not TIMES.running

@@ -126,7 +126,7 @@ def test_coverage_counts_paths_by_line_and_names_lines_that_never_ran(tmp_path: 
     file = str(ROOT / "model" / "reference" / "fenced.py")
     texts = Path(file).read_text().splitlines()
     ran = [texts[line - 1].strip() for line, paths in found.lines[file].items() if paths]
-    assert any(text.startswith("return evolve(") for text in ran)
+    assert any(text.startswith("return ") for text in ran)
     page = found.to_html(tmp_path / "coverage.html")
     assert page == (tmp_path / "coverage.html").read_text()
     assert page.count("<tr") > len(found.lines[file])
