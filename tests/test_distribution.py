@@ -120,4 +120,4 @@ def test_the_installed_command_works_in_any_folder_and_leaves_nothing_when_unins
 def test_the_package_index_has_the_name_of_the_project_file() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert project["name"] == NAME
-    assert f"{NAME}[table,tui,watch]" in project["optional-dependencies"]["dev"]
+    assert f"{NAME}[site,table,tui,watch]" in project["optional-dependencies"]["dev"]

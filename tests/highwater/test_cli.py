@@ -232,10 +232,33 @@ def test_a_memory_may_be_written_in_many_ways(highwater: Run, write_spec: Write,
     assert highwater("check", write_spec(), "--memory", size).exit_code == 0
 
 
+def test_without_a_spec_the_folder_specs_is_checked_or_one_line_says_what_to_type(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = highwater("check")
+    assert result.exit_code == 2
+    assert "there is no folder specs here" in result.stderr
+    assert "gallery:" in result.stderr
+    write_spec("specs/mine.toml")
+    assert highwater("check").stdout.startswith("ok  mine\n")
+
+
+def test_claims_of_the_gallery_have_names(highwater: Run) -> None:
+    names = highwater("list", "specs", "gallery:truncation").stdout.splitlines()
+    assert len(names) == len(list((SPECS / "truncation").glob("*.toml")))
+    assert highwater("check", "gallery:truncation/kip_101_fails*").exit_code == 0
+    missing = highwater("check", "gallery:kip_101_fials_on_two_brokers")
+    assert missing.exit_code == 2
+    assert 'did you mean "kip_101_fails_on_two_brokers"?' in missing.stderr
+    several = highwater("graph", "gallery:truncation")
+    assert several.exit_code == 2
+    assert "name one of them" in several.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
         ("--max-depth", "-1", "spec"),
         ("--max-depth", "deep", "spec"),
         ("--max-states", "0", "spec"),
