@@ -48,9 +48,8 @@ def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypat
     assert outcome.compile_seconds >= 100.0, "of one kernel, or of all where none is kept"
     told = r"claim: compiling machine code for states of \d+ words?, once on this machine: some 10 s\n"
     assert re.search(told, log.getvalue())
-    assert counts_line(outcome).endswith(
-        f"; before that {outcome.compile_seconds:.1f} s of compiling machine code, once on this machine"
-    )
+    said = f"; before that {outcome.compile_seconds:.1f} s of compiling machine code, once on this machine"
+    assert counts_line(outcome).endswith(said)
     assert not TIMES.listeners
 
 
