@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
+from explorer.kernels.compile_times import TIMES
 from explorer.memory import in_bytes
 from explorer.verdict import Progress
 from highwater.visible import visible
@@ -56,9 +57,14 @@ class Live:
     def __enter__(self) -> Live:
         self._context: AbstractContextManager[Any] = self._status or nullcontext()
         self._context.__enter__()
+        TIMES.listeners.append(self._compiles)
         return self
 
+    def _compiles(self) -> None:
+        self.tell(f"compiling machine code for {TIMES.about or 'this search'}, once on this machine: some 10 s")
+
     def __exit__(self, *exception: Any) -> None:
+        TIMES.listeners.remove(self._compiles)
         self._context.__exit__(*exception)
 
     def __call__(self, progress: Progress) -> None:
@@ -68,12 +74,41 @@ class Live:
 
     def tell(self, *lines: str) -> None:
         """Show how far it is, if it is time to."""
+        title = [Text(self._name, "bold")] if self._name else []
         if self._status:
             # each wrapped where the terminal ends
-            self._status.update(Group(Text(self._name, "bold"), *map(Text, lines)))
+            self._status.update(Group(*title, *map(Text, lines)))
         elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.perf_counter()
-            self._console.print(Text(f"{self._name}: {'  '.join(lines)}"))
+            self._console.print(Text(": ".join([*map(str, title), "  ".join(lines)])))
+
+
+class LiveClaims:
+    """Progress of claims that are checked side by side: a line for each on a terminal, one plain line for all every ten
+    seconds elsewhere.
+    """
+
+    def __init__(self, console: Console, claims: int) -> None:
+        self._live = Live(console, "")
+        self._claims, self._done = claims, 0
+        self._lines: dict[str, str] = {}
+
+    def __enter__(self) -> LiveClaims:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._live.__exit__(*exception)
+
+    def __call__(self, name: str, progress: Progress | None) -> None:
+        """Note how far a claim is; None at its end."""
+        if progress is None:
+            self._done += 1
+            self._lines.pop(name, None)
+        else:
+            self._lines[name] = progress_lines(progress)[0]
+        lines = [f"{visible(name)}: {line}" for name, line in self._lines.items()]
+        self._live.tell(f"{self._done} of {self._claims} claims checked", *lines)
 
 
 def progress_lines(progress: Progress) -> list[str]:
