@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invariants.partition import agreement, clients, liveness, records
+from invariants.partition import agreement, clients, divergence, liveness, records
 from model.language.definition import Property
 
 PARTITION: tuple[Property, ...] = (
@@ -10,10 +10,10 @@ PARTITION: tuple[Property, ...] = (
     records.acknowledged_records_survive,
     records.candidates_are_complete,
     records.own_isr_is_complete,
-    records.logs_agree_below_high_watermarks,
-    records.epochs_tell_records_apart,
-    records.followers_do_not_diverge,
-    records.overtaken_follower_keeps_no_diverging_records,
+    divergence.logs_agree_below_high_watermarks,
+    divergence.epochs_tell_records_apart,
+    divergence.followers_do_not_diverge,
+    divergence.overtaken_follower_keeps_no_diverging_records,
     agreement.commits_wait_for_every_candidate,
     agreement.one_leader_per_epoch,
     agreement.stale_leaders_expose_nothing,

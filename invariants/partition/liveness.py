@@ -13,6 +13,7 @@ from invariants.partition.terms import Truth, is_the_leader
 from model.language.declarations import Witness
 from model.language.graph_properties import always_eventually, per
 from model.partition import (
+    alter_partition,
     controlling,
     elections,
     fetching,
@@ -34,7 +35,7 @@ FAIR = (
     truncating.ask_where_to_truncate,
     per(leadership.learn_leadership, "broker"),
     leadership.learn_isr,
-    in_sync_replicas.alter_partition,
+    alter_partition.alter_partition,
     in_sync_replicas.receive_isr_answer,
     in_sync_replicas.propose_shrink,
     zookeeper_isr.shrink_isr,

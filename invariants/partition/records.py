@@ -1,4 +1,4 @@
-"""What becomes of records: lost, diverging, truncated."""
+"""Loss: which replicas keep the records that were exposed or acknowledged, and how far high watermarks reach."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from invariants.partition.terms import Truth, is_the_leader, record_numbers
 from model.language.declarations import Witness, invariant, step_property
 from model.log import brokers, offsets
 from model.partition.bounds import PartitionBounds
-from model.partition.messages import Stage
-from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
 
@@ -107,134 +105,6 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
         leader=leader,
         offset=offset,
         member=member,
-    )
-
-
-@invariant(one=brokers, other=brokers, offset=offsets)
-def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int, offset: int) -> Truth:
-    """S5: two running replicas have the same record at every offset below both their high watermarks.
-
-    Kind: state.
-    When false: consumers of the two read different histories.
-    Source: KIP-101, scenario 2; KAFKA-3919.
-    """
-    ours, theirs = partition.replicas[one], partition.replicas[other]
-    if one >= other or offset >= ours.high_watermark or offset >= theirs.high_watermark:
-        return True
-    if not (ours.is_up and theirs.is_up and ours.has_offset(offset) and theirs.has_offset(offset)):
-        return True
-    if ours.log[offset] == theirs.log[offset]:
-        return True
-    return Witness(
-        "at offset {offset}, below both high watermarks, b{one} has {ours} and b{other} has {theirs}",
-        offset=offset,
-        one=one,
-        other=other,
-        ours=str(ours.log[offset]),
-        theirs=str(theirs.log[offset]),
-    )
-
-
-@invariant(one=brokers, other=brokers, offset=offsets)
-def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset: int) -> Truth:
-    """S6: where two logs have a record of the same leader epoch at the same offset, it is the same record, and so is
-    the one before it.
-
-    It is what truncation by epochs relies on.
-    Kind: state.
-    When false: two histories share an epoch.
-    Source: KIP-101, KIP-279.
-    """
-    ours, theirs = partition.replicas[one], partition.replicas[other]
-    if one >= other or not ours.has_offset(offset) or not theirs.has_offset(offset):
-        return True
-    if ours.log[offset].leader_epoch != theirs.log[offset].leader_epoch:
-        return True
-    before = offset - 1
-    same_before = not ours.has_offset(before) or not theirs.has_offset(before) or ours.log[before] == theirs.log[before]
-    if ours.log[offset] == theirs.log[offset] and same_before:
-        return True
-    return Witness(
-        "b{one} and b{other} have records of epoch {epoch} at offset {offset}, but not the same history",
-        one=one,
-        other=other,
-        epoch=ours.log[offset].leader_epoch,
-        offset=offset,
-    )
-
-
-@invariant(leader=brokers, follower=brokers, offset=offsets)
-def followers_do_not_diverge(
-    partition: Partition, leader: int, follower: int, offset: int, protocol: PartitionProtocol
-) -> Truth:
-    """S7: a follower in its leader's epoch that is done with truncating has its leader's records.
-
-    Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may
-    fetch.
-
-    Kind: state.
-    When false: the follower fetches on behind records that its leader does not have.
-    Source: KIP-279; KAFKA-6361.
-    """
-    ours, theirs = partition.replicas[leader], partition.replicas[follower]
-    if not ours.has_offset(offset) or not theirs.has_offset(offset) or ours.log[offset] == theirs.log[offset]:
-        return True
-    if (
-        theirs.leader != leader
-        or not partition.leads(leader)
-        or theirs.leader_epoch != ours.leader_epoch
-        or theirs.truncating
-    ):
-        return True
-    if protocol.truncation_rules.fetches_name_epochs:
-        known = ours.followers[follower]
-        if known.log_end_offset is None or not known.since_change or known.log_end_offset <= offset:
-            return True
-    return Witness(
-        "b{follower} follows b{leader} with {theirs} at offset {offset}, where the leader has {ours}",
-        follower=follower,
-        leader=leader,
-        offset=offset,
-        ours=str(ours.log[offset]),
-        theirs=str(theirs.log[offset]),
-    )
-
-
-@step_property(follower=brokers, offset=offsets)
-def overtaken_follower_keeps_no_diverging_records(
-    before: Partition, after: Partition, follower: int, offset: int
-) -> Truth:
-    """S7 for a follower that was out of range: where its leader has passed it meanwhile, it goes on with records that
-    the leader has, too.
-
-    Kind: step.
-    When false: the follower fetches on behind records that its leader does not have, and nothing ever shows it.
-    Source: KAFKA-2143; the comment in kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.10.2).
-    """
-    old, new = before.replicas[follower], after.replicas[follower]
-    if (
-        old.fetch is None
-        or old.fetch.stage is not Stage.OUT_OF_RANGE
-        or new.fetch is not None
-        or not new.has_offset(offset)
-    ):
-        return True
-    if new.leader is None or new.leader == follower or old.leader != new.leader or not after.leads(new.leader):
-        return True
-    leader = after.replicas[new.leader]
-    if (
-        not leader.has_offset(offset)
-        or leader.log_end_offset < old.log_end_offset
-        or leader.log[offset] == new.log[offset]
-    ):
-        return True
-    return Witness(
-        "b{follower}, passed by its leader b{leader}, keeps {ours} at offset {offset}, where the leader has {theirs}",
-        follower=follower,
-        leader=new.leader,
-        offset=offset,
-        ours=str(new.log[offset]),
-        theirs=str(leader.log[offset]),
     )
 
 

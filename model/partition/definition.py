@@ -10,6 +10,7 @@ from model.language.definition import Definition, Model
 from model.language.records import evolve
 from model.log import NO_EPOCH, Record
 from model.partition import (
+    alter_partition,
     clients,
     controlling,
     elections,
@@ -66,10 +67,10 @@ FAILURES = (failures.crash, failures.end_controlled_shutdown, failures.restart, 
 BY_CONTROLLER = (
     in_sync_replicas.propose_expansion,
     in_sync_replicas.propose_shrink,
-    in_sync_replicas.alter_partition,
+    alter_partition.alter_partition,
     in_sync_replicas.receive_isr_answer,
     in_sync_replicas.lose_isr_answer,
-    in_sync_replicas.ask_deposed_controller,
+    alter_partition.ask_deposed_controller,
 )
 BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.lose_written_isr, zookeeper_isr.shrink_isr)
 

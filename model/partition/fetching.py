@@ -7,13 +7,11 @@ request when it is sent, and the response travels and may be lost; with three, t
 from __future__ import annotations
 
 from model.language.declarations import action
-from model.language.records import evolve, replaced
+from model.language.records import evolve
 from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import with_leader
 from model.partition.logs import (
     appended,
-    end_of_epoch,
     latest_epoch,
     truncated,
     truncation_point,
@@ -21,7 +19,8 @@ from model.partition.logs import (
 )
 from model.partition.messages import Fetch, Stage
 from model.partition.protocol import FetchResponseChecks, PartitionProtocol
-from model.partition.state import Follower, Partition, Replica
+from model.partition.serving import served
+from model.partition.state import Partition, Replica
 
 
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
@@ -44,100 +43,6 @@ def may_fetch(partition: Partition, follower: int) -> bool:
     if replica.leader is None or replica.leader == follower or replica.fetch is not None:
         return False
     return replica.is_up and not replica.truncating and partition.replicas[replica.leader].is_up
-
-
-# The leader's part
-
-
-def served(
-    partition: Partition, follower: int, request: Fetch, protocol: PartitionProtocol, bounds: PartitionBounds
-) -> tuple[Partition, Fetch | None]:
-    """What a broker makes of a fetch: the state after it, and the response; None where it gives no answer that matters.
-
-    Whom the leader does not know to be assigned gets no answer. The offset that a follower fetches from says what it
-    has: the leader notes it, and the high watermark may move. The four fences of KIP-320 are separate here: records are
-    given, and the offset is noted for the high watermark and for the ISR, each in its epoch only. Until KAFKA-9338 a
-    fetch session forgot the epoch, so that only its first fetch was fenced; here every fetch is an incremental one. The
-    high watermark in a response with a record is the one from before; only a fetch that had to wait for news is read
-    again.
-    Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2) and
-        #updateFollowerFetchState (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
-    """
-    leader = request.leader
-    replica = partition.replicas[leader]
-    if not partition.leads(leader) or follower not in replica.leadership.assignment:
-        return partition, None
-    sees_epoch = protocol.truncation_rules.fetches_are_fenced and protocol.fetch_sessions_keep_epochs
-    in_epoch = request.leader_epoch == replica.leader_epoch or not sees_epoch
-    for_high_watermark = in_epoch or not protocol.fence_high_watermark
-    for_isr = in_epoch or not protocol.fence_isr
-    response = response_to(replica, request, protocol)
-    noted = response.stage is not Stage.DIVERGING or protocol.diverging_fetch_updates_leo
-    if noted and response.stage is not Stage.OUT_OF_RANGE and (for_high_watermark or for_isr):
-        known = caught_up_to(partition, replica, follower, request.offset, bounds)
-        known = evolve(known, for_high_watermark=for_high_watermark, for_isr=for_isr)
-        moved = known.log_end_offset != replica.followers[follower].log_end_offset
-        replica = evolve(replica, followers=replaced(replica.followers, follower, known))
-        if moved or protocol.high_watermark_recheck_on_every_fetch:
-            partition = with_leader(partition, leader, replica, protocol, bounds)
-        else:
-            partition = partition.with_replica(leader, replica)
-        if response.stage is Stage.NOTHING_NEW:
-            response = evolve(response, high_watermark=partition.replicas[leader].high_watermark)
-    return partition, response if in_epoch or not protocol.fence_fetch else None
-
-
-def caught_up_to(
-    partition: Partition, replica: Replica, follower: int, offset: int, bounds: PartitionBounds
-) -> Follower:
-    """What a leader knows of a follower that fetches from an offset.
-
-    It has caught up if it has all of the log, or all that the leader had when it fetched last. Source:
-    kafka.cluster.Replica#updateLogReadResult (0.10.2 to 2.3), #updateFetchState (2.4 to 3.5).
-    """
-    known = replica.followers[follower]
-    if not bounds.caught_up_times:
-        caught_up, leader_end = False, None
-    else:
-        caught_up = offset >= replica.log_end_offset or (known.leader_end is not None and offset >= known.leader_end)
-        caught_up, leader_end = caught_up or known.caught_up, replica.log_end_offset
-    return Follower(
-        log_end_offset=offset,
-        for_high_watermark=True,
-        for_isr=True,
-        since_change=True,
-        caught_up=caught_up,
-        leader_end=leader_end,
-        broker_epoch=partition.quorum.registrations[follower].broker_epoch,
-    )
-
-
-def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -> Fetch:
-    """What a leader answers to a fetch. Source: kafka.log.Log#read (0.10.2);
-    kafka.cluster.Partition#readRecords (2.8).
-    """
-    offset, high_watermark, log_start = request.offset, replica.high_watermark, replica.log_start
-    if request.epoch != NO_EPOCH:
-        end = end_of_epoch(replica, request.epoch, protocol)
-        if end is None or offset < replica.log_start:
-            return evolve(request, stage=Stage.OUT_OF_RANGE, epoch=NO_EPOCH)
-        if end[0] < request.epoch or end[1] < offset:
-            return evolve(
-                request, stage=Stage.DIVERGING, epoch=end[0], end_offset=end[1], high_watermark=high_watermark
-            )
-    if offset > replica.log_end_offset or offset < replica.log_start:
-        return evolve(request, stage=Stage.OUT_OF_RANGE, epoch=NO_EPOCH)
-    if offset == replica.log_end_offset:
-        return evolve(
-            request, stage=Stage.NOTHING_NEW, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start
-        )
-    record = replica.log[offset]
-    return evolve(
-        request, stage=Stage.RECORD, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start, record=record
-    )
-
-
-# The follower's part
 
 
 def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:

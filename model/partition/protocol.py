@@ -14,48 +14,7 @@ from enum import Enum
 import attrs
 
 from model.language.definition import toggle
-
-
-class Truncation(Enum):
-    """How a follower finds where its log parts from its leader's."""
-
-    HIGH_WATERMARK = "high-watermark"
-    EPOCH_101 = "epoch-101"
-    EPOCH_279 = "epoch-279"
-    ON_FETCH_MISMATCH = "on-fetch-mismatch"
-    ON_FETCH = "on-fetch"
-
-
-@attrs.frozen
-class TruncationRules:
-    """What a way of truncating means, step by step.
-
-    Attributes:
-        cuts_at_high_watermark: a new follower cuts its log at its high watermark.
-        asks: a new follower asks its leader where to cut before it fetches.
-        answers_name_epochs: the answer is an epoch and its end, not an end alone.
-        fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can find where to cut.
-        only_of_records: that epoch is the last record's, not the newest that the follower knows.
-        fetches_are_fenced: a fetch carries the follower's leader epoch.
-    """
-
-    cuts_at_high_watermark: bool = False
-    asks: bool = False
-    answers_name_epochs: bool = True
-    fetches_name_epochs: bool = False
-    only_of_records: bool = False
-    fetches_are_fenced: bool = True
-
-
-TRUNCATION_RULES = {
-    Truncation.HIGH_WATERMARK: TruncationRules(cuts_at_high_watermark=True),
-    Truncation.EPOCH_101: TruncationRules(asks=True, answers_name_epochs=False),
-    Truncation.EPOCH_279: TruncationRules(asks=True),
-    Truncation.ON_FETCH_MISMATCH: TruncationRules(
-        fetches_name_epochs=True, only_of_records=True, fetches_are_fenced=False
-    ),
-    Truncation.ON_FETCH: TruncationRules(fetches_name_epochs=True),
-}
+from model.partition.truncation_rules import TRUNCATION_RULES, Truncation, TruncationRules
 
 
 class TruncationSkip(Enum):

@@ -36,10 +36,10 @@ from model.partition.protocol import (
     PartitionProtocol,
     PendingPolicy,
     ShrinkStartsEpoch,
-    Truncation,
     TruncationSkip,
     WaitsForNonIsr,
 )
+from model.partition.truncation_rules import Truncation
 
 KAFKA_0_8_0 = PartitionProtocol(
     truncation=Truncation.HIGH_WATERMARK,
