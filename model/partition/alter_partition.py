@@ -1,4 +1,4 @@
-"""AlterPartition (KIP-497) on the controller's side: which changes of the ISR it accepts, and what it answers."""
+"""AlterPartition (KIP-497) on the controller's side: the changes of the ISR that it accepts, and its answers."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from model.partition.state import Partition, Standing
 
 
 def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
-    """What the controller says to a leader that asks for another ISR.
+    """The controller's answer to a leader that asks for another ISR.
 
-    The whole ISR has to be eligible, not only who joins it; a member that has not fetched from this leader has no
+    Every member of that ISR has to be eligible, new or not. A member that has not fetched from this leader has no
     broker epoch to compare.
     Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3;
         3.5.1) with #ineligibleReplicasForIsr (3.5.1); kafka.controller.KafkaController#processAlterIsr (2.7.0),
@@ -45,7 +45,7 @@ def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: Pa
 
 
 def is_done_already(partition: Partition, change: IsrChange, protocol: PartitionProtocol) -> bool:
-    """Whether the controller finds that the ISR is what a leader asks for, and says so without another change.
+    """Whether the controller grants a request without a change, because the ISR is already as asked for.
 
     Source: kafka.api.LeaderAndIsr#equalsIgnoreZk (2.7.0), #equalsAllowStalePartitionEpoch (3.5.1).
     """
@@ -59,10 +59,10 @@ def alter_partition(
     """The controller handles a leader's request for another ISR.
 
     Actor: the controller.
-    Enabled: the request is on its way, whether or not the leader still runs.
-    Effect: it is refused for an old leader epoch, an old partition epoch, or a member that is fenced, shutting down or
-        another incarnation; or the ISR is what was asked for, in a new partition epoch, and in a new leader epoch where
-        a smaller ISR takes one. The answer is on its way.
+    Enabled: the request is in flight; the leader need not run any more.
+    Effect: the controller refuses an old leader epoch, an old partition epoch, and a member that is fenced, shutting
+        down or another incarnation. Else the ISR is as asked for, in a new partition epoch, and in a new leader epoch
+        if the ISR has shrunk and the protocol starts an epoch for that. The answer is in flight.
     Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (2.8 to 3.1), #alterPartition (3.2 to 3.8).
     """
     changes = partition.replicas[leader].changes
@@ -90,12 +90,11 @@ def alter_partition(
 
 @action(actor="controller", needs=lambda bounds: bounds.alter_failures, leader=brokers)
 def ask_deposed_controller(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
-    """A controller that was deposed answers a request in a leader epoch that it has not heard of.
+    """A deposed controller answers a request from a leader epoch that it does not know.
 
     Actor: the deposed controller.
-    Enabled: the request is on its way, from a leader epoch after the first.
-    Effect: NOT_CONTROLLER makes the leader ask again, so that nothing changes; FENCED_LEADER_EPOCH ends the request for
-        good.
+    Enabled: the request is in flight, from a leader epoch after the first; the budget allows it.
+    Effect: FENCED_LEADER_EPOCH ends the request. After NOT_CONTROLLER the leader asks again: nothing changes.
     Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3.0; KAFKA-14154).
     """
     replica = partition.replicas[leader]

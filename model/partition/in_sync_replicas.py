@@ -22,8 +22,8 @@ from model.partition.state import Leadership, Partition, Replica, Standing
 
 
 def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -> Set[int] | None:
-    """What a leader has proposed once it proposes another ISR; None if it has to wait until it knows what became of an
-    earlier one.
+    """A leader's open proposal after it has proposed another ISR; None if it has to wait for the answer to an earlier
+    one.
 
     Source: kafka.cluster.Partition#canAddReplicaToIsr, #needsShrinkIsr (2.7 to 3.7), AsyncIsr for the union.
     """
@@ -40,12 +40,12 @@ def pending_with(replica: Replica, isr: Set[int], protocol: PartitionProtocol) -
 
 
 def pending_policy(protocol: PartitionProtocol) -> PendingPolicy:
-    """How many ISR changes of one leader may be on their way."""
+    """What a leader does with an open proposal when it wants another ISR."""
     return protocol.pending_policy
 
 
 def is_superseded(leadership: Leadership, change: IsrChange, protocol: PartitionProtocol) -> bool:
-    """Whether a leader has given up a proposal before its answer came: it ignores the answer then.
+    """Whether a leader ignores an answer, because it has given up the proposal by now.
 
     Source: kafka.cluster.Partition#sendAlterIsrRequest (2.7; 3.0), #submitAlterPartition (3.5.1).
     """
@@ -53,15 +53,15 @@ def is_superseded(leadership: Leadership, change: IsrChange, protocol: Partition
 
 
 def takes_back(answer: Answer, protocol: PartitionProtocol) -> bool:
-    """Whether a leader takes its proposal back after a failure. Source:
+    """Whether a leader takes its proposal back after an error. Source:
     kafka.cluster.Partition#handleAlterPartitionError (3.5).
     """
     return answer is Answer.INELIGIBLE or protocol.on_alter_error is AlterError.REVERT_ANY
 
 
 def seems_eligible(partition: Partition, replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
-    """Whether a leader may know nothing against a follower: what it was told after its partition epoch it need not have
-    heard yet.
+    """Whether a leader may take a follower for eligible. It may not have learned yet of a fence or a restart that came
+    after the partition epoch that it knows.
 
     Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch), by the broker's metadata
         cache.
@@ -77,7 +77,7 @@ def seems_eligible(partition: Partition, replica: Replica, follower: int, protoc
 def proposed(
     partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """The state once a leader has asked for another ISR; None if it may not ask now."""
+    """The state after a leader has asked for another ISR; None if it may not ask now."""
     replica = partition.replicas[leader]
     leadership, pending = replica.leadership, pending_with(replica, isr, protocol)
     if pending is None:
@@ -96,12 +96,12 @@ def proposed(
 def propose_expansion(
     partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A leader asks the controller to take a follower that has caught up into the ISR.
+    """A leader asks the controller to add a caught-up follower to the ISR.
 
     Actor: the leader.
-    Enabled: it presumes leadership and has no other proposal open; the follower is assigned, not in the ISR, has caught
-        up and is not known to be fenced or shutting down.
-    Effect: the request is on its way; from now on the high watermark waits for the follower, too.
+    Enabled: it presumes leadership and has no other proposal open. The follower is assigned, not in the ISR, has caught
+        up, and is neither fenced nor shutting down as far as the leader knows.
+    Effect: the request is in flight. From now on the high watermark waits for the follower, too.
     Source: kafka.cluster.Partition#maybeExpandIsr, #expandIsr (2.7 to 3.0), #prepareIsrExpand (3.1 to 3.8); KIP-497.
     """
     if leader == follower or not partition.leads(leader):
@@ -121,12 +121,11 @@ def propose_expansion(
 
 @action(actor="leader", leader=brokers, follower=brokers)
 def find_in_sync(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol) -> Partition | None:
-    """A leader sees that a follower has caught up, and will look at its broker epoch later.
+    """A leader finds that a follower has caught up. It reads the follower's broker epoch in a later step.
 
     Actor: the leader.
     Enabled: as `propose_expansion`.
-    Effect: the follower is the one to propose. Until then the leader neither appends nor commits, but it does take note
-        of fetches.
+    Effect: the leader will propose the follower. Until then it neither appends nor commits, but notes fetches.
     Source: kafka.cluster.Partition#maybeExpandIsr before KAFKA-15221 (3.5).
     """
     if leader == follower or not partition.leads(leader):
@@ -144,14 +143,13 @@ def find_in_sync(partition: Partition, leader: int, follower: int, protocol: Par
 def propose_shrink(
     partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A leader asks the controller to take a follower that lags out of the ISR.
+    """A leader asks the controller to remove a lagging follower from the ISR.
 
     Actor: the leader.
-    Enabled: it presumes leadership and has no other proposal open; the follower is in the ISR and not known to have all
-        of the log.
-    Effect: the request is on its way; the high watermark waits for the follower until the answer.
-    Abstracts: replica.lag.time.max.ms; a follower that lags may be found so at any moment, as often as the budget
-        allows.
+    Enabled: it presumes leadership and has no other proposal open. The follower is in the ISR, and may lack records as
+        far as the leader knows; the budget allows it.
+    Effect: the request is in flight. The high watermark waits for the follower until the answer.
+    Abstracts: replica.lag.time.max.ms: the leader may find that a follower lags at any moment.
     Source: kafka.cluster.Partition#maybeShrinkIsr, #shrinkIsr (2.7 to 3.0), #prepareIsrShrink (3.1 to 3.8).
     """
     if not partition.leads(leader):
@@ -169,11 +167,11 @@ def receive_isr_answer(
 ) -> Partition | None:
     """A broker handles the controller's answer to its request for another ISR.
 
-    Actor: the leader, if it still is.
-    Enabled: the answer is on its way, and the broker runs.
-    Effect: an answer from another leader epoch, older than what it knows, or to what it has given up, is dropped.
-        Success commits the ISR, and the high watermark may move. INELIGIBLE_REPLICA takes the proposal back; after any
-        other refusal the proposal stays open until newer metadata arrive.
+    Actor: the broker that asked, which need not lead any more.
+    Enabled: the answer is in flight, and the broker runs.
+    Effect: the broker drops an answer from another leader epoch, one older than what it knows, and one to a proposal
+        that it has given up. Success commits the ISR, and the high watermark may move. After INELIGIBLE_REPLICA the
+        leader takes its proposal back. After any other error the proposal stays open until newer metadata arrive.
     Source: kafka.cluster.Partition#handleAlterIsrResponse (2.7 to 3.0), #handleAlterPartitionUpdate and
         #handleAlterPartitionError (3.2 to 3.8).
     """
@@ -202,14 +200,14 @@ def receive_isr_answer(
 
 @action(actor="network", needs=lambda bounds: bounds.alter_failures, leader=brokers)
 def lose_isr_answer(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
-    """A leader does not learn in time what became of its request for another ISR: a timeout, or a controller that is
-    none any more.
+    """A leader's request for another ISR times out, or its answer is lost.
 
     Actor: the network.
-    Enabled: the leader has a request open.
-    Effect: it keeps the proposal and asks again. If the request was not yet handled, that is the request still on its
-        way; if it was granted, the new one is refused for its partition epoch, unless the controller sees that nothing
-        is left to change. A protocol that takes the proposal back forgets that the request may yet be granted.
+    Enabled: the leader has an open request; the budget allows it.
+    Effect: the leader keeps its proposal and asks again. If the controller has not handled the request, the new one is
+        the same. If the controller has granted it, the new one is refused for its partition epoch, unless the
+        controller finds that the ISR is already as proposed. Under a protocol that takes the proposal back after any
+        error, the controller may still grant the request.
     Source: kafka.server.DefaultAlterPartitionManager#sendRequest, kafka.cluster.Partition#handleAlterPartitionError
         (3.5).
     """

@@ -1,4 +1,4 @@
-"""Serving: what a leader does with a fetch, and what it answers."""
+"""Serving: a leader handles a follower's fetch."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from model.partition.state import Follower, Partition, Replica
 def served(
     partition: Partition, follower: int, request: Fetch, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> tuple[Partition, Fetch | None]:
-    """What a broker makes of a fetch: the state after it, and the response; None where it gives no answer that matters.
+    """The state after a broker has handled a fetch, and the response; None for an error that changes nothing.
 
-    Whom the leader does not know to be assigned gets no answer. The offset that a follower fetches from says what it
-    has: the leader notes it, and the high watermark may move. The four fences of KIP-320 are separate here: records are
-    given, and the offset is noted for the high watermark and for the ISR, each in its epoch only. Until KAFKA-9338 a
-    fetch session forgot the epoch, so that only its first fetch was fenced; here every fetch is an incremental one. The
-    high watermark in a response with a record is the one from before; only a fetch that had to wait for news is read
-    again.
+    A broker that the leader does not know to be assigned gets an error. The offset of a fetch is the follower's log end
+    offset: the leader notes it, and the high watermark may move. The fences of KIP-320 are separate toggles: whether a
+    fetch from another epoch gets records, and whether it counts for the high watermark and for the ISR. Until
+    KAFKA-9338 a fetch session forgot the epoch, so that only its first fetch was fenced; here every fetch is an
+    incremental one. A response with a record has the high watermark from before the fetch. A fetch that has to wait for
+    new records is read again, so that its response has the high watermark from after it.
     Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2) and
         #updateFollowerFetchState (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
     """
@@ -55,8 +55,8 @@ def caught_up_to(
 ) -> Follower:
     """What a leader knows of a follower that fetches from an offset.
 
-    It has caught up if it has all of the log, or all that the leader had when it fetched last. Source:
-    kafka.cluster.Replica#updateLogReadResult (0.10.2 to 2.3), #updateFetchState (2.4 to 3.5).
+    The follower has caught up if it has the whole log, or the log as it was at the follower's last fetch.
+    Source: kafka.cluster.Replica#updateLogReadResult (0.10.2 to 2.3), #updateFetchState (2.4 to 3.5).
     """
     known = replica.followers[follower]
     if not bounds.caught_up_times:
@@ -76,9 +76,7 @@ def caught_up_to(
 
 
 def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -> Fetch:
-    """What a leader answers to a fetch. Source: kafka.log.Log#read (0.10.2);
-    kafka.cluster.Partition#readRecords (2.8).
-    """
+    """A leader's response. Source: kafka.log.Log#read (0.10.2); kafka.cluster.Partition#readRecords (2.8)."""
     offset, high_watermark, log_start = request.offset, replica.high_watermark, replica.log_start
     if request.epoch != NO_EPOCH:
         end = end_of_epoch(replica, request.epoch, protocol)
