@@ -1,4 +1,4 @@
-"""Where logs diverge: replicas that have different records at one offset."""
+"""Divergence: replicas with different records at the same offset."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int,
     """S5: two running replicas have the same record at every offset below both their high watermarks.
 
     Kind: state.
-    When false: consumers of the two read different histories.
+    When false: consumers of the two replicas read different records.
     Source: KIP-101, scenario 2; KAFKA-3919.
     """
     ours, theirs = partition.replicas[one], partition.replicas[other]
@@ -37,12 +37,12 @@ def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int,
 
 @invariant(one=brokers, other=brokers, offset=offsets)
 def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset: int) -> Truth:
-    """S6: where two logs have a record of the same leader epoch at the same offset, it is the same record, and so is
-    the one before it.
+    """S6: if two logs have records of the same leader epoch at an offset, these are the same, and so are the records
+    before them.
 
-    It is what truncation by epochs relies on.
+    Truncation by leader epochs relies on it.
     Kind: state.
-    When false: two histories share an epoch.
+    When false: logs with different records share an epoch, so that followers do not find where they diverge.
     Source: KIP-101, KIP-279.
     """
     ours, theirs = partition.replicas[one], partition.replicas[other]
@@ -55,7 +55,7 @@ def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset
     if ours.log[offset] == theirs.log[offset] and same_before:
         return True
     return Witness(
-        "b{one} and b{other} have records of epoch {epoch} at offset {offset}, but not the same history",
+        "b{one} and b{other} have records of epoch {epoch} at offset {offset}, but their logs differ there or before",
         one=one,
         other=other,
         epoch=ours.log[offset].leader_epoch,
@@ -67,13 +67,13 @@ def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset
 def followers_do_not_diverge(
     partition: Partition, leader: int, follower: int, offset: int, protocol: PartitionProtocol
 ) -> Truth:
-    """S7: a follower in its leader's epoch that is done with truncating has its leader's records.
+    """S7: a follower in its leader's epoch that has ended truncation has its leader's records.
 
-    Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may
-    fetch.
+    With truncation on fetch, it has ended once the leader has accepted a fetch in this epoch; otherwise, once the
+    follower may fetch.
 
     Kind: state.
-    When false: the follower fetches on behind records that its leader does not have.
+    When false: the follower keeps records that its leader does not have, and appends others to them.
     Source: KIP-279; KAFKA-6361.
     """
     ours, theirs = partition.replicas[leader], partition.replicas[follower]
@@ -104,11 +104,11 @@ def followers_do_not_diverge(
 def overtaken_follower_keeps_no_diverging_records(
     before: Partition, after: Partition, follower: int, offset: int
 ) -> Truth:
-    """S7 for a follower that was out of range: where its leader has passed it meanwhile, it goes on with records that
-    the leader has, too.
+    """S7 for a follower whose offset was out of range and whose leader has overtaken it since: it keeps no record that
+    its leader does not have.
 
     Kind: step.
-    When false: the follower fetches on behind records that its leader does not have, and nothing ever shows it.
+    When false: the follower appends to records that its leader does not have, and no broker notices.
     Source: KAFKA-2143; the comment in kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.10.2).
     """
     old, new = before.replicas[follower], after.replicas[follower]
@@ -129,7 +129,7 @@ def overtaken_follower_keeps_no_diverging_records(
     ):
         return True
     return Witness(
-        "b{follower}, passed by its leader b{leader}, keeps {ours} at offset {offset}, where the leader has {theirs}",
+        "b{follower}, overtaken by its leader b{leader}, keeps {ours} at offset {offset}; the leader has {theirs}",
         follower=follower,
         leader=new.leader,
         offset=offset,

@@ -10,7 +10,7 @@ from model.partition.state import Partition
 
 
 def lacks(partition: Partition, broker: int, offset: int) -> bool:
-    """Whether a replica lacks the record exposed at an offset; what retention deleted it does not lack."""
+    """Whether a replica lacks the record exposed at an offset. Deletion by retention does not count."""
     replica = partition.replicas[broker]
     if offset >= len(partition.clients.exposed) or offset < replica.log_start:
         return False
@@ -18,7 +18,7 @@ def lacks(partition: Partition, broker: int, offset: int) -> bool:
 
 
 def lost(partition: Partition, broker: int, offset: int, who: str) -> Witness:
-    """What to say of an exposed record that a replica lacks."""
+    """The witness of an exposed record that a replica lacks."""
     replica = partition.replicas[broker]
     has = f"has {replica.log[offset]} there" if replica.has_offset(offset) else f"ends at {replica.log_end_offset}"
     return Witness(
@@ -36,8 +36,8 @@ def exposed_records_survive(partition: Partition, leader: int, offset: int) -> T
     """S1: the leader has every record that was ever exposed.
 
     Kind: state.
-    When false: a consumer has read a record that is gone.
-    Source: KAFKA-1211; KIP-101, KIP-320, whose aim it is.
+    When false: a consumer has read a record that is lost.
+    Source: KAFKA-1211; the aim of KIP-101 and KIP-320.
     """
     if not lacks(partition, leader, offset) or not is_the_leader(partition, leader):
         return True
@@ -50,7 +50,7 @@ def acknowledged_records_survive(partition: Partition, leader: int, record: int)
 
     Kind: state.
     When false: an acknowledged write is lost.
-    Source: what acks=all promises; KIP-966.
+    Source: the guarantee of acks=all; KIP-966.
     """
     clients = partition.clients
     if record not in clients.acked or not is_the_leader(partition, leader):
@@ -72,9 +72,9 @@ def acknowledged_records_survive(partition: Partition, leader: int, record: int)
 def candidates_are_complete(partition: Partition, broker: int, offset: int) -> Truth:
     """S3: every running replica that a clean election may choose has every exposed record.
 
-    It is what makes elections safe.
+    Elections are safe because of it.
     Kind: state.
-    When false: one election is enough to lose a committed record.
+    When false: one election can lose a committed record.
     Source: StrongIsr in github.com/hachikuji/kafka-specification.
     """
     quorum = partition.quorum
@@ -90,7 +90,7 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
     """S4: every running member of a presumed leader's own ISR has the records below that leader's high watermark.
 
     Kind: state.
-    When false: the leader counts records as replicated that are not.
+    When false: the leader takes records for replicated that are not.
     Source: WeakIsr in github.com/hachikuji/kafka-specification.
     """
     replica, other = partition.replicas[leader], partition.replicas[member]
@@ -110,10 +110,10 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
 
 @step_property(broker=brokers, offset=offsets)
 def isr_members_keep_what_is_committed(before: Partition, after: Partition, broker: int, offset: int) -> Truth:
-    """S11: no running member of the ISR cuts an exposed record from its log.
+    """S11: no running member of the ISR truncates an exposed record.
 
     Kind: step.
-    When false: a replica that counts as in sync stops being so.
+    When false: a member of the ISR no longer has every committed record.
     Source: KAFKA-1211, KAFKA-13207.
     """
     old, new = before.replicas[broker], after.replicas[broker]
@@ -127,17 +127,16 @@ def isr_members_keep_what_is_committed(before: Partition, after: Partition, brok
     ):
         return True
     return Witness(
-        "b{broker}, a member of the ISR, cuts offset {offset}, which was exposed", broker=broker, offset=offset
+        "b{broker}, a member of the ISR, truncates offset {offset}, which was exposed", broker=broker, offset=offset
     )
 
 
 @step_property(needs=lambda bounds: bounds.checkpoints, broker=brokers)
 def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -> Truth:
-    """A checkpointed high watermark goes back no further than the log was cut: S11 of the high watermark in memory,
-    asked of the disk.
+    """A high watermark in the checkpoint file decreases no further than to the broker's own one or its log end offset.
 
     Kind: step.
-    When false: a broker that starts again trusts less of its log than it knew to be committed.
+    When false: a broker that restarts knows less of its log to be committed than before.
     Source: KAFKA-1647; kafka.server.ReplicaManager#makeFollowers (0.8.2).
     """
     old, new = before.replicas[broker].checkpoint, after.replicas[broker].checkpoint
@@ -148,7 +147,7 @@ def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -
 
 @invariant(broker=brokers)
 def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth:
-    """S14: every replica's high watermark is neither below its log start offset nor beyond its log end offset.
+    """S14: no replica's high watermark is below its log start offset or beyond its log end offset.
 
     Kind: state.
     When false: fetches at the high watermark fail.
@@ -171,9 +170,9 @@ def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth
 def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: int, offset: int) -> Truth:
     """S15: every record below a running replica's high watermark is the one that was exposed at its offset.
 
-    It is what reading from followers (KIP-392) relies on.
+    Reading from followers (KIP-392) relies on it.
     Kind: state.
-    When false: a replica lets consumers read what may vanish.
+    When false: consumers can read records from a replica that may be lost.
     Source: KAFKA-14704; KIP-392.
     """
     replica = partition.replicas[broker]
@@ -192,11 +191,10 @@ def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: in
 
 @invariant(record=record_numbers)
 def acknowledged_records_are_somewhere(partition: Partition, record: int, bounds: PartitionBounds) -> Truth:
-    """S23: an acknowledged record is in some replica's log as long as fewer than min.insync.replicas crashes have lost
-    data.
+    """S23: as long as fewer than min.insync.replicas crashes have lost data, an acknowledged record is in some log.
 
     Kind: state.
-    When false: the record cannot be recovered by any election.
+    When false: no election can recover the record.
     Source: KIP-966; min.insync.replicas, KAFKA-1555.
     """
     if record not in partition.clients.acked or partition.used.lossy_crashes >= bounds.min_insync_replicas:

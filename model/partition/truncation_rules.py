@@ -1,4 +1,4 @@
-"""How a follower finds where its log diverges from its leader's, release by release, and what each way means.
+"""The ways in which followers have found where their logs diverge from their leaders', and what each of them implies.
 
 Source: KIP-101, KIP-279, KIP-320 and KIP-595.
 """
@@ -11,7 +11,7 @@ import attrs
 
 
 class Truncation(Enum):
-    """How a follower finds where its log parts from its leader's."""
+    """How a follower finds where its log diverges from its leader's."""
 
     HIGH_WATERMARK = "high-watermark"
     EPOCH_101 = "epoch-101"
@@ -22,15 +22,15 @@ class Truncation(Enum):
 
 @attrs.frozen
 class TruncationRules:
-    """What a way of truncating means, step by step.
+    """What a way of truncating implies.
 
     Attributes:
-        cuts_at_high_watermark: a new follower cuts its log at its high watermark.
-        asks: a new follower asks its leader where to cut before it fetches.
-        answers_name_epochs: the answer is an epoch and its end, not an end alone.
-        fetches_name_epochs: a fetch carries the epoch before its offset, so that the leader can find where to cut.
-        only_of_records: that epoch is the last record's, not the newest that the follower knows.
-        fetches_are_fenced: a fetch carries the follower's leader epoch.
+        cuts_at_high_watermark: a new follower truncates to its high watermark.
+        asks: a new follower asks its leader where to truncate before it fetches.
+        answers_name_epochs: the answer is an epoch and its end offset, not an end offset alone.
+        fetches_name_epochs: a fetch has the epoch before its offset, so that the leader can find divergence.
+        only_of_records: that epoch is the last record's, not the newest in the follower's cache.
+        fetches_are_fenced: a fetch has the follower's leader epoch.
     """
 
     cuts_at_high_watermark: bool = False
