@@ -123,7 +123,7 @@ def _replica_effect(
     match effect.does:
         case Does.LEADER_AND_ISR:
             told = [replica] if effect.to is To.REPLICA else [other for other in context.assignment if other != replica]
-            batch.add_leader_and_isr(cluster, told, context.leadership)
+            batch.add_leader_and_isr(cluster, receivers, context.leadership)
         case Does.UPDATE_METADATA:
             batch.add_update_metadata(cluster)
         case Does.STOP_REPLICA | Does.STOP_REPLICA_AND_DELETE:
@@ -197,8 +197,8 @@ def move_partition(
                 cluster = _write_elected(cluster, controller, elected, first, protocol)
             case Does.LEADER_AND_ISR:
                 first = edge.before is PartitionState.NEW
-                told = _receivers(cluster, controller, None if first else strategy, protocol)
-                batch.add_leader_and_isr(cluster, told, cluster.controllers[controller].leadership)
+                receivers = _receivers(cluster, controller, None if first else strategy, protocol)
+                batch.add_leader_and_isr(cluster, receivers, cluster.controllers[controller].leadership)
             case Does.UPDATE_METADATA:
                 batch.add_update_metadata(cluster)
     return batch.sent(cluster.with_context(controller, partition=to), protocol)
