@@ -122,7 +122,9 @@ def _replica_effect(
         return cluster
     match effect.does:
         case Does.LEADER_AND_ISR:
-            told = [replica] if effect.to is To.REPLICA else [other for other in context.assignment if other != replica]
+            receivers = (
+                [replica] if effect.to is To.REPLICA else [other for other in context.assignment if other != replica]
+            )
             batch.add_leader_and_isr(cluster, receivers, context.leadership)
         case Does.UPDATE_METADATA:
             batch.add_update_metadata(cluster)
