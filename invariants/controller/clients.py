@@ -9,7 +9,7 @@ from model.log import brokers
 
 
 @invariant(broker=brokers)
-def brokers_are_what_they_were_told(cluster: Cluster, broker: int) -> bool | Witness:
+def brokers_act_on_the_newest_request(cluster: Cluster, broker: int) -> bool | Witness:
     """A broker leads if, and only if, the newest request that it accepted names it as leader.
 
     Kind: state.

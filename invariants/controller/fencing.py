@@ -33,7 +33,7 @@ def one_leader_per_epoch(cluster: Cluster, first: int, second: int) -> bool | Wi
 
 
 @step_property(broker=brokers)
-def a_leader_epoch_has_one_leader_for_ever(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
+def a_leader_epoch_keeps_its_leader(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
     """While a leader epoch is current, its leader does not change, and no other broker begins to lead in it.
 
     Kind: step.

@@ -145,7 +145,7 @@ def brokers_that_shut_down_stay_out_of_the_isr(cluster: Cluster, controller: int
 
 
 @step_property(leader=brokers)
-def leaders_that_are_well_keep_leading(before: Cluster, after: Cluster, leader: int) -> bool | Witness:
+def running_leaders_keep_leading(before: Cluster, after: Cluster, leader: int) -> bool | Witness:
     """A leader that runs, is registered and does not shut down keeps leading, unless a client has asked for another
     leader.
 

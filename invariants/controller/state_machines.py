@@ -7,7 +7,7 @@ from model.language.declarations import Witness, invariant
 
 
 @invariant()
-def machines_take_declared_edges(cluster: Cluster) -> bool | Witness:
+def state_machines_make_legal_transitions(cluster: Cluster) -> bool | Witness:
     """The controller never asks a state machine for a transition that it does not have.
 
     Kind: state, of the past.

@@ -97,7 +97,7 @@ def isr_is_valid(partition: Partition, broker: int) -> Truth:
 
 
 @invariant()
-def somebody_can_be_waited_for(partition: Partition) -> Truth:
+def a_possible_leader_is_known(partition: Partition) -> Truth:
     """S16 and S21: ISR and ELR are not both empty; if they are, the controller knows the last leader.
 
     Kind: state.

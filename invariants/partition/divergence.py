@@ -36,7 +36,7 @@ def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int,
 
 
 @invariant(one=brokers, other=brokers, offset=offsets)
-def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset: int) -> Truth:
+def epochs_identify_records(partition: Partition, one: int, other: int, offset: int) -> Truth:
     """S6: if two logs have records of the same leader epoch at an offset, these are the same, and so are the records
     before them.
 

@@ -109,7 +109,7 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
 
 
 @step_property(broker=brokers, offset=offsets)
-def isr_members_keep_what_is_committed(before: Partition, after: Partition, broker: int, offset: int) -> Truth:
+def isr_members_keep_committed_records(before: Partition, after: Partition, broker: int, offset: int) -> Truth:
     """S11: no running member of the ISR truncates an exposed record.
 
     Kind: step.
@@ -132,7 +132,7 @@ def isr_members_keep_what_is_committed(before: Partition, after: Partition, brok
 
 
 @step_property(needs=lambda bounds: bounds.checkpoints, broker=brokers)
-def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -> Truth:
+def checkpoints_keep_high_watermarks(before: Partition, after: Partition, broker: int) -> Truth:
     """A high watermark in the checkpoint file decreases no further than to the broker's own one or its log end offset.
 
     Kind: step.
@@ -167,7 +167,7 @@ def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth
 
 
 @invariant(broker=brokers, offset=offsets)
-def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: int, offset: int) -> Truth:
+def records_below_a_high_watermark_are_committed(partition: Partition, broker: int, offset: int) -> Truth:
     """S15: every record below a running replica's high watermark is the one that was exposed at its offset.
 
     Reading from followers (KIP-392) relies on it.
