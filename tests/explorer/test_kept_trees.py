@@ -191,7 +191,8 @@ _COUNTERS = """
 import attrs
 from explorer.system import System
 from model.language.declarations import action, invariant
-from model.language.domain import Integers, domain_of, within
+from model.language.domain import Integers
+from model.language.records import domain_of, within
 from steps_of_counters import ahead
 
 
