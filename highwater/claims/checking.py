@@ -137,8 +137,8 @@ def check_spec(
         keep_going: after a violation, go on until every state is seen.
         options: further options of the engine: `workers`, `symmetry`, `checkpoint`, `resume`, `coverage` and
             `keep_trees` as `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`,
-            `checkpoint`, `resume`, `master` and `partitions` as `highwater.claims.on_spark.explore` does. An engine leaves out what it knows
-            nothing of.
+            `checkpoint`, `resume`, `master` and `partitions` as `highwater.claims.on_spark.explore` does. An engine
+            leaves out what it knows nothing of.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
