@@ -48,8 +48,8 @@ def obeyed(cluster: Cluster, controller: int, broker: int, request: Request, pro
             if done is not None:
                 cluster = _answered(cluster, controller, broker, request, Answer.DELETED)
         case _:
-            told = None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch)
-            done = evolve(after, metadata=told)
+            served = None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch)
+            done = evolve(after, metadata=served)
     cluster = cluster.with_broker(broker, after if done is None else done)
     return cluster.with_mishap(Mishap.STALE_REQUEST) if done is not None and is_stale else cluster
 

@@ -204,12 +204,12 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
         idle, leader_epoch=0, role=Role.FOLLOWER, leader=assignment[0], topic_id=1, log=1, complete=True
     )
     leader = attrs.evolve(follower, role=Role.LEADER, isr=members, replicas=members, coordinates=True)
-    told = Metadata(assignment[0], 0)
+    served = Metadata(assignment[0], 0)
     brokers_ = tuple(
         attrs.evolve(
             leader if broker == assignment[0] else follower if broker in members else idle,
             controller_epoch=1,
-            metadata=told,
+            metadata=served,
         )
         for broker in everybody
     )

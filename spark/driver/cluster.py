@@ -56,14 +56,14 @@ class Cluster:
         return self._partitions
 
     def run(
-        self, levels: Sequence[Level], known: Sequence[str], tell: Callable[[str], None]
+        self, levels: Sequence[Level], known: Sequence[str], on_progress: Callable[[str], None]
     ) -> tuple[list[Expanded], list[Admitted], str]:
         """Expand the last level and write the parts of the next one.
 
         Args:
             levels: all levels so far.
             known: properties that need no check any more.
-            tell: called from time to time with the progress, in words.
+            on_progress: called from time to time with the progress, in words.
 
         Returns:
             The reports of the tasks, and Spark's figures on shuffle and spill, in words.
@@ -81,7 +81,8 @@ class Cluster:
                     reports = [read_report(text) for text in running.result(SECONDS_BETWEEN_REPORTS)]
                     break
                 except StillRunning:
-                    tell(f"level {levels[-1].depth + 1} runs for {time.perf_counter() - started:.0f} s{self._tasks()}")
+                    seconds = time.perf_counter() - started
+                    on_progress(f"level {levels[-1].depth + 1} runs for {seconds:.0f} s{self._tasks()}")
         except BaseException:
             self._spark.sparkContext.cancelJobGroup(self._group)
             raise
