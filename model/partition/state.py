@@ -4,8 +4,7 @@ One partition has a replica on every broker. Offsets count from 0; log end offse
 Epochs count from 0, and -1 is "none". A run begins with broker 0 as the leader of epoch 0, followed by all others.
 
 Abstractions: a fetch response has at most one record; a follower has one fetch in flight, a leader one ISR change (a
-bound allows two); the controller acts at once and never fails; there is no time, so that a timeout may end at any
-moment.
+bound allows two); the controller acts at once and never fails; there is no time: a timeout may end at any moment.
 """
 
 from __future__ import annotations
