@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from explorer.verdict import Verdict, Violation
-    from highwater.api import check, check_all, claim
-    from highwater.claims.checking import Result, Status
-    from highwater.claims.spec import Spec, SpecError
+    from highwater.api import check, check_all, claim, coverage, graph, load, states
+    from highwater.claims.checking import Status
+    from highwater.claims.spec import SpecError
+    from highwater.notebooks import Coverage, Result, Spec, Trace
     from model.language.declarations import Transition, Witness, action, invariant, step_property
     from model.language.definition import Definition, Model, NoToggles, toggle
     from model.language.domain import BOOLEAN, ArrayOf, DomainError, Integers, Maybe, OneOf, SequenceOf, SetOf
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "explorer.verdict": ("Verdict", "Violation"),
-    "highwater.api": ("check", "check_all", "claim"),
-    "highwater.claims.checking": ("Result", "Status"),
-    "highwater.claims.spec": ("Spec", "SpecError"),
+    "highwater.api": ("check", "check_all", "claim", "coverage", "graph", "load", "states"),
+    "highwater.claims.checking": ("Status",),
+    "highwater.claims.spec": ("SpecError",),
+    "highwater.notebooks": ("Coverage", "Result", "Spec", "Trace"),
     "model.language.declarations": ("Transition", "Witness", "action", "invariant", "step_property"),
     "model.language.definition": ("Definition", "Model", "NoToggles", "toggle"),
     "model.language.domain": (
@@ -62,6 +64,7 @@ _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 __all__ = [
     "BOOLEAN",
     "ArrayOf",
+    "Coverage",
     "Definition",
     "DomainError",
     "Integers",
@@ -75,6 +78,7 @@ __all__ = [
     "Spec",
     "SpecError",
     "Status",
+    "Trace",
     "Transition",
     "Verdict",
     "Violation",
@@ -86,17 +90,21 @@ __all__ = [
     "check",
     "check_all",
     "claim",
+    "coverage",
     "epochs",
     "eventually",
     "eventually_always",
     "evolve",
+    "graph",
     "invariant",
     "leads_to",
+    "load",
     "offsets",
     "per",
     "prospect",
     "records",
     "replaced",
+    "states",
     "step_property",
     "toggle",
     "within",

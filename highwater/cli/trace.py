@@ -50,7 +50,7 @@ def _first_words(docstring: str) -> str:
     help="Execute every step again and say whether the trace is good; show nothing.",
 )
 @click.option(
-    "--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs highwater[tui])."
+    "--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs the extra tui)."
 )
 @click.option(
     "--against",
@@ -271,6 +271,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
 
 
 def _explore(entry: dict[str, Any]) -> None:
+    from highwater.distribution import installing
     from highwater.files import ReportError
     from highwater.viewer.index import counterexample_in
 
@@ -281,7 +282,5 @@ def _explore(entry: dict[str, Any]) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "textual":
             raise
-        raise ReportError(
-            "--interactive needs the library textual; install it with: pip install 'highwater[tui]'"
-        ) from None
+        raise ReportError(f"--interactive needs the library textual; {installing('tui')}") from None
     Explorer(counterexample_in(entry)).run()
