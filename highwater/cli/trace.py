@@ -236,7 +236,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
         _put(out, compare_page(comparison))
         return
     console = make_console()
-    console.print(_headline(entry, comparison.counterexample.violation))
+    console.print(_headline(entry, comparison.ours.violation))
     console.print(Text(f"    {comparison.summary}"))
     for number, row in enumerate(comparison.rows):
         if step is not None and number != step:

@@ -22,7 +22,7 @@ from highwater.reports.results import as_data
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
 from highwater.viewer.showing import counterexample_of, other_properties, shown_trace
-from highwater.viewer.shown import Counterexample, ShownStep
+from highwater.viewer.shown import Counterexample, ShownStep, ShownTrace
 from highwater.viewer.wording import in_words, protocol_in_words
 from model.language.declarations import Instance
 
@@ -60,16 +60,20 @@ class Row:
 
 @attrs.frozen
 class Comparison:
-    """A counterexample and its schedule under another protocol.
+    """A schedule under two protocols.
 
     Attributes:
-        counterexample: the counterexample.
-        protocol: the other protocol in words, and what of it is different.
+        ours, theirs: under its own protocol, and under the other.
+        property: the one that the schedule is about.
+        protocol: the other protocol in words.
+        difference: what of it is different.
         rows: a step each, the initial states first.
         first: the first step that is not the same; None where all are.
     """
 
-    counterexample: Counterexample
+    ours: Counterexample
+    theirs: ShownTrace
+    property: str
     protocol: str
     difference: str
     rows: tuple[Row, ...]
@@ -78,7 +82,7 @@ class Comparison:
     @property
     def summary(self) -> str:
         """The result in one sentence."""
-        name = self.counterexample.violation.property
+        name = self.property
         broken = name in self.rows[-1].theirs.violated
         ever = next((row.theirs.number for row in self.rows if name in row.theirs.violated), None)
         end = f"{name} holds after every step"
@@ -116,7 +120,7 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
             f"--against: {in_words(toggles)} has states of another kind ({other.definition.state.__name__}); nothing "
             "to compare"
         )
-    drawing = drawing_of(system.domain.cls)
+    drawing = drawing_of(system)
     trace, outcomes = _schedule(other.system, drawing, violation.trace)
     shown = shown_trace(other.system, trace, drawing, violation.property, other_properties(other))
     rows = tuple(
@@ -136,8 +140,8 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
     difference = {key: value for key, value in as_data(other.protocol).items() if ours.get(key) != value}
     named = next((text.partition("=")[2].strip() for text in against if text.startswith("preset")), entry.get("preset"))
     words = protocol_in_words(other.model, other.protocol, named)
-    shown = words if len(difference) > MOST_NAMED else in_words(difference) or "the same protocol"
-    return Comparison(counterexample, words, shown, rows, first)
+    different = words if len(difference) > MOST_NAMED else in_words(difference) or "the same protocol"
+    return Comparison(counterexample, shown, violation.property, words, different, rows, first)
 
 
 def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -> tuple[Subject, dict[str, Any]]:

@@ -53,7 +53,7 @@ def test_a_trace_is_a_line_per_step_that_fits_in_a_hundred_columns(highwater: Ru
     assert lines[2:14] == steps
     shown = lines[1 : next(number for number, line in enumerate(lines) if "strong_isr is false: " in line)]
     assert max(map(len, shown)) <= 100
-    assert "; ".join(shown[13:]).startswith("* wrote what the property looked at; L leads, F follows, Z zombie")
+    assert "; ".join(shown[13:]).startswith("* wrote what the property looked at; L leads, F follows, S stale leader")
 
 
 @pytest.mark.parametrize("colour", [False, True])
