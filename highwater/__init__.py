@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from explorer.verdict import Verdict, Violation
     from highwater.api import check, check_all, claim
     from highwater.claims.checking import Result, Status
+    from highwater.claims.following import follow
     from highwater.claims.spec import Spec, SpecError
     from model.language.declarations import (
         Transition,
@@ -50,6 +51,7 @@ _PLACES = {
     "explorer.verdict": ("Verdict", "Violation"),
     "highwater.api": ("check", "check_all", "claim"),
     "highwater.claims.checking": ("Result", "Status"),
+    "highwater.claims.following": ("follow",),
     "highwater.claims.spec": ("Spec", "SpecError"),
     "model.language.declarations": (
         "Transition",
@@ -115,6 +117,7 @@ __all__ = [
     "eventually",
     "eventually_always",
     "evolve",
+    "follow",
     "invariant",
     "leads_to",
     "offsets",

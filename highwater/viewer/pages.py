@@ -17,6 +17,7 @@ import jinja2
 from markupsafe import Markup, escape
 
 from highwater.claims import own
+from highwater.claims.positions import in_repository
 from highwater.viewer.comparison import Comparison
 from highwater.viewer.shown import Counterexample, Delivery, ShownLog, ShownStep, ShownTrace
 from highwater.visible import counted, visible
@@ -53,7 +54,7 @@ def trace_page(trace: Counterexample, index: str = "", page: str = "") -> str:
         steady=steady,
         needed=_needed(trace.steps),
         repeats=[step.number for step in trace.steps if trace.repeats(step)],
-        explore=None,
+        explore={"page": page, "command": " ".join(["highwater explore", page, *_model_path(trace.entry["model"])])},
         data=data,
     )
 
@@ -185,9 +186,10 @@ def _environment() -> jinja2.Environment:
         "counted": counted,
         "linked": _linked,
         "described": described,
+        "place": lambda choice: f"{in_repository(Path(choice.refused.file))}:{choice.refused.line}",
         "words": lambda name: name.replace("_", " "),
     }
-    scripts = {name: (TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in ("script",)}
+    scripts = {name: (TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in ("script", "explore")}
     hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts.values())
     environment.globals |= {
         "style": Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),

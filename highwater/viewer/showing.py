@@ -46,7 +46,9 @@ def counterexample_of(
     violated = instance_of(system, violation.property, violation.arguments, trace, violation.back_to)
     why, unexplained = None, ""
     try:
-        if violated or violation.property == DEADLOCK:
+        if not violation.property:
+            unexplained = "no property is false at the end"
+        elif violated or violation.property == DEADLOCK:
             why = causes(system, trace, violated, violation.back_to)
         else:
             unexplained = "too many states lie ahead of the last one"

@@ -251,7 +251,19 @@ class Counterexample(ShownTrace):
         """The steps that the violation does not depend on, as far as that can be told."""
         # a cycle is what is wrong
         last = len(self.steps) - 1 if self.violation.back_to is None else self.violation.back_to
-        return [] if self.unexplained else [step for step in self.steps[1 : last + 1] if step.distance is None]
+        return (
+            []
+            if self.unexplained or not self.violation.property
+            else [step for step in self.steps[1 : last + 1] if step.distance is None]
+        )
+
+    @property
+    def verdict(self) -> str:
+        """What the trace shows, in one sentence without a stop."""
+        found = self.violation
+        if not found.property:
+            return f"{found.length_in_words}, tried by hand"
+        return f"{found.property} is false after {found.length_in_words}"
 
     def repeats(self, step: ShownStep) -> bool:
         """Whether a step is on the cycle of a lasso."""
