@@ -115,6 +115,8 @@ def _explained(at: _Return, noted: list[_Return]) -> Refusal | None:
         if isinstance(above, ast.If):
             found = _refused_by(above.test, at, holds=inner in above.body)
             return _said_by(found, at, noted) or found
+    if (before := _sibling_before(statement, at.code)) is not None:  # `if wanted: return after`, and then None
+        return _refused_by(before.test, at, holds=False)
     text = texts[statement.lineno - 1].strip() if len(texts) >= statement.lineno else "return None"
     return Refusal(text, at.code.co_filename, statement.lineno)
 
@@ -205,6 +207,16 @@ def _way_to(code: CodeType, line: int) -> list[ast.AST]:
         parts = (each for each in ast.iter_child_nodes(inner) if isinstance(each, ast.stmt | ast.match_case))
         inner = next((each for each in parts if _first_line(each) <= line <= _last_line(each)), None)
     return way[1:]
+
+
+def _sibling_before(statement: ast.AST, code: CodeType) -> ast.If | None:
+    """The `if` before a statement of the same block, if it would have returned."""
+    function = _functions(code.co_filename)[code.co_name, code.co_firstlineno]
+    blocks = (getattr(node, name, None) for node in ast.walk(function) for name in ("body", "orelse"))
+    block = next(block for block in blocks if isinstance(block, list) and statement in block)
+    before = block[block.index(statement) - 1] if block.index(statement) else None
+    returns = isinstance(before, ast.If) and not before.orelse and isinstance(before.body[-1], ast.Return)
+    return before if returns else None
 
 
 def _first_line(node: ast.stmt | ast.match_case) -> int:

@@ -20,7 +20,7 @@ from highwater.exploring.expressions import ExpressionError, condition
 from model.language.declarations import Instance, Invariant, Property
 from model.language.definition import Definition
 
-IN_PLAIN_PYTHON = 3_000
+IN_PLAIN_PYTHON = 5_000
 MOST_STATES = 20_000_000
 
 

@@ -14,6 +14,7 @@ from textual.containers import Horizontal, VerticalScroll
 from textual.widgets import DataTable, Footer, Static
 
 from explorer.system import ModelError
+from highwater.claims.positions import in_repository
 from highwater.exploring.expressions import ExpressionError
 from highwater.exploring.nodes import Choice
 from highwater.exploring.opening import switched
@@ -28,7 +29,7 @@ from highwater.viewer.drawings import drawing_of
 from highwater.viewer.lanes import lane_words, unbroken
 from highwater.viewer.showing import shown_trace
 from highwater.viewer.shown import ShownStep
-from highwater.visible import visible
+from highwater.visible import counted, visible
 
 REFUSALS = (SessionError, ExpressionError, ReportError, ModelError)
 
@@ -245,7 +246,7 @@ class Explorer(App[None]):
         step = self._shown_steps()[session.at.depth]
         judged = session.judged()
         false = next((each for each in judged if each.checked and each.holds is False), None)
-        verdict = f"{false.name} is false: {false.why}" if false else f"{len(session.nodes)} states tried"
+        verdict = f"{false.name} is false: {false.why}" if false else f"{counted(len(session.nodes), 'state')} tried"
         self.query_one("#verdict", Static).update(Text(visible(f"{session.entry['name']}: {verdict}"), "bold"))
         text = _detail(step)
         for each in judged:
@@ -267,7 +268,7 @@ class Explorer(App[None]):
 def _refused(choice: Choice) -> str:
     if choice.refused is None:
         return f"cut by {', '.join(choice.bounds)}"
-    return f"{choice.refused}\n{choice.refused.file}:{choice.refused.line}"
+    return f"{choice.refused}  at {in_repository(Path(choice.refused.file))}:{choice.refused.line}"
 
 
 def _outcomes(comparison: Comparison) -> list[str]:
