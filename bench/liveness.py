@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from bench.kip_320 import LARGE, SMALL, system
 from explorer.search import breadth_first, liveness
 from explorer.system import System
-from model.language.declarations import Liveness, always_eventually
+from model.language.graph_properties import Liveness, always_eventually
 
 
 def promise(actions: list[Any], strong: bool) -> Liveness:

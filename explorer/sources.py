@@ -12,20 +12,25 @@ import hashlib
 import importlib.metadata
 import importlib.resources
 import importlib.util
+import json
 import sys
 import sysconfig
-from collections.abc import Iterable
-from functools import cache, lru_cache
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from explorer.kept_files import make_folder, own_folder, read, write
+
 HOUSE = Path(__file__).parent.parent
 MACHINERY = ("explorer", "spark", "highwater")
 SCAFFOLD = HOUSE / "highwater" / "scaffold"
 INSTALLED = {"site-packages", "dist-packages"}
+IMPORTS, NAME = "imports", "imports-1"
 STANDARD = tuple(Path(sysconfig.get_path(which)) for which in ("stdlib", "platstdlib"))
 
 
@@ -68,6 +73,7 @@ def sources_of(modules: Iterable[str]) -> Sources:
         code = _read(spec)
         files[name] = hashlib.sha256(code).hexdigest()
         todo |= _imported(code, _package_of(spec)) if spec.origin.endswith(".py") else set()
+    _keep_imports()
     return Sources(dict(sorted(files.items())), dict(sorted(versions.items())))
 
 
@@ -147,14 +153,49 @@ def _read(spec: ModuleSpec) -> bytes:
     return path.read_bytes() if path.exists() else loader.get_data(spec.origin)
 
 
-@lru_cache(1024)
-def _imported(source: bytes, package: str) -> frozenset[str]:
-    """The modules, and names that may be modules, that a source imports."""
-    names: set[str] = set()
+def _imported(source: bytes, package: str) -> set[str]:
+    """The modules, and names that may be modules, that a source imports. Parsing it takes long: the answer is kept."""
+    known = _imports()
+    key = digest([source, package.encode()])
+    if key not in known:
+        known[key] = sorted(_imported_by(source, package))
+        _unkept.append(key)
+    return set(known[key])
+
+
+def _imported_by(source: bytes, package: str) -> Iterator[str]:
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            names |= {alias.name for alias in node.names}
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             origin = importlib.util.resolve_name("." * node.level + (node.module or ""), package)
-            names |= {origin, *(f"{origin}.{alias.name}" for alias in node.names)}
-    return frozenset(names)
+            yield origin
+            yield from (f"{origin}.{alias.name}" for alias in node.names)
+
+
+# Imports that are kept
+
+MOST_IMPORTS = 4096
+_unkept: list[str] = []  # which of them are new
+
+
+@cache
+def _imports() -> dict[str, list[str]]:
+    """What sources import, by a hash of each."""
+    for folder in own_folder():
+        with suppress(OSError, ValueError):
+            return dict(json.loads(read(folder / IMPORTS, NAME)))
+    return {}
+
+
+def _keep_imports() -> None:
+    if not _unkept:
+        return
+    known = _imports()
+    for key in list(known)[:-MOST_IMPORTS]:
+        del known[key]
+    _unkept.clear()
+    for folder in own_folder():
+        with suppress(OSError):
+            make_folder(folder / IMPORTS, IMPORTS, 1)
+            write(folder / IMPORTS, NAME, json.dumps(known).encode())

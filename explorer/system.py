@@ -233,7 +233,7 @@ def is_machinery(path: Path) -> bool:
     """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses,
     or is none.
     """
-    if not path.exists() or (path.parent == SHARED and path.stem in ("domain", "declarations")):
+    if not path.exists() or path.parent == SHARED:
         return True
     if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in ("explorer", "spark", "highwater"):
         return not path.is_relative_to(HOUSE / "highwater" / "scaffold")

@@ -16,35 +16,18 @@ if TYPE_CHECKING:
     from highwater.claims.checking import Result, Status
     from highwater.claims.following import follow
     from highwater.claims.spec import Spec, SpecError
-    from model.language.declarations import (
-        Transition,
-        Witness,
-        action,
+    from model.language.declarations import Transition, Witness, action, invariant, step_property
+    from model.language.definition import Definition, Model, NoToggles, toggle
+    from model.language.domain import BOOLEAN, ArrayOf, DomainError, Integers, Maybe, OneOf, SequenceOf, SetOf
+    from model.language.graph_properties import (
         always_eventually,
         eventually,
         eventually_always,
-        invariant,
         leads_to,
         per,
         prospect,
-        step_property,
     )
-    from model.language.definition import Definition, Model, NoToggles, toggle
-    from model.language.domain import (
-        BOOLEAN,
-        ArrayOf,
-        DomainError,
-        Integers,
-        Maybe,
-        OneOf,
-        SequenceOf,
-        SetOf,
-        bound,
-        evolve,
-        records,
-        replaced,
-        within,
-    )
+    from model.language.records import bound, evolve, records, replaced, within
     from model.log import brokers, epochs, offsets
 
 _PLACES = {
@@ -53,19 +36,7 @@ _PLACES = {
     "highwater.claims.checking": ("Result", "Status"),
     "highwater.claims.following": ("follow",),
     "highwater.claims.spec": ("Spec", "SpecError"),
-    "model.language.declarations": (
-        "Transition",
-        "Witness",
-        "action",
-        "always_eventually",
-        "eventually",
-        "eventually_always",
-        "invariant",
-        "leads_to",
-        "per",
-        "prospect",
-        "step_property",
-    ),
+    "model.language.declarations": ("Transition", "Witness", "action", "invariant", "step_property"),
     "model.language.definition": ("Definition", "Model", "NoToggles", "toggle"),
     "model.language.domain": (
         "BOOLEAN",
@@ -76,12 +47,16 @@ _PLACES = {
         "OneOf",
         "SequenceOf",
         "SetOf",
-        "bound",
-        "evolve",
-        "records",
-        "replaced",
-        "within",
     ),
+    "model.language.graph_properties": (
+        "always_eventually",
+        "eventually",
+        "eventually_always",
+        "leads_to",
+        "per",
+        "prospect",
+    ),
+    "model.language.records": ("bound", "evolve", "records", "replaced", "within"),
     "model.log": ("brokers", "epochs", "offsets"),
 }
 _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}

@@ -38,6 +38,7 @@ def check(
     workers: int | None = None,
     symmetry: bool = True,
     keep_going: bool = False,
+    keep_trees: bool = True,
     model_path: Iterable[str | PathLike[str]] = (),
 ) -> Result:
     """Check one claim: a spec file, or what `claim` made.
@@ -48,6 +49,7 @@ def check(
         workers: threads; one per processor if None.
         symmetry: keep one state for all that differ by interchangeable names only.
         keep_going: after a violation, go on until every state is seen.
+        keep_trees: begin with what earlier checks have learned of the model's functions, and keep what this one learns.
         model_path: folders with models of your own.
 
     Raises:
@@ -72,7 +74,8 @@ def check(
     if not isinstance(spec, Spec):
         spec = load_spec(Path(spec))
     budget = Budget(max_depth, max_states, memory)
-    return check_spec(spec, Engine(engine), budget, keep_going=keep_going, workers=workers, symmetry=symmetry)
+    options = {"workers": workers, "symmetry": symmetry, "keep_trees": keep_trees}
+    return check_spec(spec, Engine(engine), budget, keep_going=keep_going, **options)
 
 
 def check_all(*paths: str | PathLike[str], **options: Any) -> list[Result]:

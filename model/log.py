@@ -6,7 +6,8 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import Integers, within
+from model.language.domain import Integers
+from model.language.records import within
 
 NO_EPOCH = -1
 

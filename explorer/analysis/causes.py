@@ -22,7 +22,8 @@ from explorer.search.lassos import is_lasso
 from explorer.system import RAISED, ModelError, System, judge_end, where
 from explorer.trace import element_path
 from explorer.verdict import Step
-from model.language.declarations import Instance, Liveness, Prospect, StepProperty, Transition
+from model.language.declarations import Instance, StepProperty, Transition
+from model.language.graph_properties import Liveness, Prospect
 
 START = 0
 

@@ -20,7 +20,7 @@ import numpy as np
 
 from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
-from explorer.compiler.prefilter import Filter
+from explorer.compiler.prefilter import Filter, filter_of
 from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import not_widened
 from explorer.kernels import entry_points, walk_arrays
@@ -140,8 +140,8 @@ class _Walks(Compiled):
         self.depth, self.seed, self.check_deadlock = depth, seed, check_deadlock
         self.initial = np.array([self.layout.pack(state) for state in system.initial], np.uint64)
         self.weights = np.array([weights.get(action.of.name, 1.0) for action in system.actions], np.float64)
-        self.unfiltered = {program: Filter(program) for program in (self.invariants, self.steps)}
-        self.filter = Filter(self.actions)
+        self.unfiltered = {program: filter_of(program) for program in (self.invariants, self.steps)}
+        self.filter = filter_of(self.actions)
 
     def run(
         self, walks: int | None, seconds: float | None, workers: int, on_progress: Callable[[int, int, float], None]
@@ -167,7 +167,7 @@ class _Walks(Compiled):
                     elapsed = time.perf_counter() - self.started
                     on_progress(begin, sum(int(walker.place[walk_arrays.STEPS]) for walker, _ in done), elapsed)
                     if begin >= 4 * filtered_at:
-                        self.filter = Filter(self.actions, done[-1][0].ends.tolist())
+                        self.filter = filter_of(self.actions, done[-1][0].ends.tolist())
                         filtered_at = begin
                     done = [(_added(done), DONE)]
                     if seconds is not None and elapsed >= seconds:

@@ -5,7 +5,7 @@ bounds cut.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -50,6 +50,11 @@ class Column:
             )
         return first
 
+    def clear(self) -> None:
+        """Forget all rows."""
+        self.array[: self.length] = 0
+        self.length = 0
+
     def append(self, row: Any) -> int:
         """Add one row; returns its position."""
         position = self.extend(1)
@@ -75,19 +80,40 @@ class Effects:
         self.copies = Column(np.uint64)
         self.cut = Column(np.uint32)
         self.bounds: list[frozenset[str]] = []
-        self.results: list[Any] = []
         self._words = words
+        self._results: list[Any] = []
         self._numbers: dict[Any, int] = {}
+        self._recall: Callable[[], Iterable[Any]] | None = None
+
+    @property
+    def results(self) -> list[Any]:
+        if self._recall is not None:
+            self._results, self._recall = list(self._recall()), None
+            self._numbers = {result: number for number, result in enumerate(self._results)}
+        return self._results
+
+    def recall_by(self, results: Callable[[], Iterable[Any]]) -> None:
+        """Rows were put there from outside; what they mean is asked for when it is needed first, which is seldom."""
+        self._recall = results
+
+    def clear(self) -> None:
+        """Forget everything."""
+        for column in (self.writes, self.copies, self.cut):
+            column.clear()
+        self.bounds.clear()
+        self._results, self._numbers, self._recall = [], {}, None
 
     def reference(self, result: Update | OutOfBounds) -> int:
         """The reference of an effect; equal effects share one."""
+        results = self.results
         number = self._numbers.get(result)
         if number is None:
-            number = self._numbers[result] = self._add(result)
+            number = self._numbers[result] = len(results)
+            results.append(result)
+            self._add(result)
         return FIRST_EFFECT + number
 
-    def _add(self, result: Update | OutOfBounds) -> int:
-        self.results.append(result)
+    def _add(self, result: Update | OutOfBounds) -> None:
         row = self.writes.extend(1)
         self.cut.extend(1)
         keep, put = [2**64 - 1] * self._words, [0] * self._words
@@ -109,7 +135,6 @@ class Effects:
                 parts = (source_word, source_shift, width, word, shift)
                 self.copies.append(sum(part << place * COPY_FIELD for place, part in enumerate(parts)))
         self.writes.array[row] = [*keep, *put, first << 32 | self.copies.length]
-        return row
 
     def after(self, row: int, words: Sequence[int]) -> tuple[int, ...]:
         """The words of the state after an effect that happens, on a state's words."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+import attrs
 import numpy as np
 
 from explorer.compiler.decision_trees import NODE, NOTHING, DecisionTrees, tested_sizes
@@ -51,10 +52,26 @@ def gathering(fields: Iterable[Field]) -> tuple[int, int, int]:
     return low_mask, high_mask, low_mask.bit_count() | low << GATHER_FIELD | high << 2 * GATHER_FIELD
 
 
+@attrs.frozen
 class Filter:
     """The arrays that the kernel reads; see `explorer.kernels.arrays.Trees`."""
 
-    def __init__(self, program: DecisionTrees, sample: Sequence[Sequence[int]] = ()) -> None:
+    chunks: np.ndarray
+    candidates: np.ndarray
+
+
+def filter_of(program: DecisionTrees, sample: Sequence[Sequence[int]] = ()) -> Filter:
+    """A filter for a program, its chunks chosen by a sample of states; without one it rules out what never leads to
+    anything.
+    """
+    choice = _Choice(program, sample)
+    return Filter(choice.chunks, choice.candidates)
+
+
+class _Choice:
+    """Chooses chunks, and tabulates them."""
+
+    def __init__(self, program: DecisionTrees, sample: Sequence[Sequence[int]]) -> None:
         self._program = program
         self._cells = program.branches.cells
         self._sizes = tested_sizes(program.layout)

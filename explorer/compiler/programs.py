@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
 
 from explorer.compiler.comparison import PlainStates
@@ -30,6 +30,7 @@ class Program(DecisionTrees):
         effects: shared among programs over one layout.
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
         examples: for each of them, the instance's number and the packed state on which it was learned.
+        audits: by function, how many of its next paths to hold against plain Python where they did not look, too.
     """
 
     def __init__(
@@ -63,7 +64,8 @@ class Program(DecisionTrees):
                 self._others[first].append((number, images[position]))
         self._equivariance = Equivariance(self, images[1:]) if len(images) > 1 and instances else None
         self._moved: dict[tuple[int, Image], int] = {}
-        self._audits = {instance.of.name: audit for instance in instances}
+        self._audit = audit
+        self.audits = {instance.of.name: audit for instance in instances}
         self._random = random.Random(0)
         self._plain_states = PlainStates(layout)
 
@@ -88,9 +90,31 @@ class Program(DecisionTrees):
             self._graft(other, moved.of_path(path), self.image_of(reference, moved))
         self._compare(number, words, self._end(number, words))
         name = self.instances[number].of.name
-        if self._audits[name] > 0:
-            self._audits[name] -= 1
+        if self.audits[name] > 0:
+            self.audits[name] -= 1
             self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
+
+    def verify(self, sample: Iterable[tuple[int, Any]]) -> None:
+        """Hold paths that were learned elsewhere against plain Python.
+
+        Args:
+            sample: numbers of instances, and packed states whose paths they know.
+
+        Raises:
+            ModelError: one of them means something else, or is not known.
+        """
+        for number, words in sample:
+            reference = self._end(number, words)
+            if reference in (UNKNOWN, PENDING):
+                raise ModelError(f"{self.instances[number]} has no path there")
+            self._compare(number, words, reference)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.branches.clear()
+        self.branches.extend(len(self.instances))
+        self.paths, self.examples = 0, []
+        self.audits = dict.fromkeys(self.audits, self._audit)
 
     def image_of(self, reference: int, image: Image) -> int:
         """The reference of the image of what a reference means."""

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import importlib.util
 import os
-import shutil
-import stat
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -19,6 +15,7 @@ import llvmlite
 import llvmlite.binding as llvm
 import numpy as np
 
+from explorer import kept_files
 from explorer.sources import digest, files_of
 
 # Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how
@@ -38,12 +35,8 @@ def load(name: str) -> Function | None:
     """The door of that name, if it is kept, and was kept by somebody who may have this process execute it."""
     for folder in folders():
         try:
-            with _opened(folder) as place:
-                data = _read(name, folder, place)
-            head, _, code = data.partition(b"\n")
-            checksum, symbol = head.decode("ascii").split(" ")
-            if hashlib.sha256(code).hexdigest() == checksum:
-                return linked(name, symbol, code)
+            symbol, _, code = kept_files.read(folder / _made_of(), name, _owners(folder)).partition(b"\n")
+            return linked(name, symbol.decode("ascii"), code)
         except (OSError, ValueError, RuntimeError):
             continue
     return None
@@ -53,66 +46,18 @@ def keep(name: str, symbol: str, code: bytes) -> None:
     """Keep a door, in the first folder that can be written, if any can. Processes that do so at once write the same."""
     for folder in folders():
         try:
-            if not (folder / _made_of()).exists():
-                folder.mkdir(parents=True, exist_ok=True)
-                (folder / _made_of()).mkdir(0o755, exist_ok=True)
-                _forget_oldest(folder)
-            with _opened(folder) as place:
-                unfinished = f"{name}-{os.getpid()}"
-                try:
-                    with open(
-                        os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=place), "wb"
-                    ) as file:
-                        file.write(f"{hashlib.sha256(code).hexdigest()} {symbol}\n".encode("ascii") + code)
-                    os.replace(unfinished, name, src_dir_fd=place, dst_dir_fd=place)
-                finally:
-                    with suppress(FileNotFoundError):
-                        os.unlink(unfinished, dir_fd=place)
+            kept_files.make_folder(folder / _made_of(), "kernels", MOST_KEPT)
+            kept_files.write(folder / _made_of(), name, symbol.encode("ascii") + b"\n" + code, _owners(folder))
         except OSError:
             continue
         return
 
 
-@contextmanager
-def _opened(folder: Path) -> Iterator[int]:
-    """The folder inside of a folder that holds what this code may load.
-
-    Raises:
-        OSError: there is none, or somebody else may change what is in it.
+def _owners(folder: Path) -> set[int]:
+    """Who besides root and this user may have made code there. Beside the sources their owner may, who could change
+    these just as well.
     """
-    place = os.open(folder / _made_of(), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        _refuse_foreign(os.fstat(place), folder)
-        yield place
-    finally:
-        os.close(place)
-
-
-def _read(name: str, folder: Path, place: int) -> bytes:
-    """A file of a folder that was opened.
-
-    Raises:
-        OSError: there is none, or somebody else may have written it.
-    """
-    with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place), "rb") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode):
-            raise PermissionError(f"{name} is no file")
-        _refuse_foreign(found, folder)
-        return file.read()
-
-
-def _refuse_foreign(found: os.stat_result, folder: Path) -> None:
-    """Refuse what was made, or can be changed, by others than root and this user: it would be executed with this user's
-    rights.
-
-    Beside the sources their owner may, who could change these just as well.
-    """
-    owners = {0, os.geteuid()}
-    if folder == BESIDE_SOURCES:
-        owners.add(os.stat(__file__).st_uid)
-    if found.st_uid not in owners or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(f"others may change what is in {folder}")
+    return {os.stat(__file__).st_uid} if folder == BESIDE_SOURCES else set()
 
 
 def linked(name: str, symbol: str, code: bytes) -> Function:
@@ -143,9 +88,7 @@ def _linker() -> Any:
 def folders() -> Iterator[Path]:
     """Where code may be kept: beside the sources, or in the user's own folder."""
     yield BESIDE_SOURCES
-    own = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if os.path.isabs(own):  # there are users without a home
-        yield Path(own) / "highwater"
+    yield from kept_files.own_folder()
 
 
 @cache
@@ -167,10 +110,3 @@ def _made_of() -> str:
 def sources() -> list[Any]:
     """The files that kernels are made of."""
     return files_of("explorer.compiler", "explorer.kernels")
-
-
-def _forget_oldest(folder: Path) -> None:
-    """Keep what was made last. What another process is about to read it makes again."""
-    made_last = sorted(folder.glob("kernels-*"), key=lambda made: made.stat().st_mtime, reverse=True)
-    for made in made_last[MOST_KEPT:]:
-        shutil.rmtree(made, ignore_errors=True)

@@ -18,6 +18,7 @@ from explorer.search.counts import by_bound, by_bound_alone
 from explorer.search.coverage import unreached
 from explorer.search.engine import Engine
 from explorer.search.expansion import Expansion
+from explorer.search.kept_trees import KeptTrees
 from explorer.search.liveness import lassos_in
 from explorer.search.progress import Pace
 from explorer.search.prospects import hopeless_states
@@ -40,6 +41,7 @@ def explore(
     checkpoint: Path | None = None,
     resume: bool = False,
     coverage: bool = False,
+    keep_trees: bool = False,
 ) -> Outcome:
     """Explore every state that the system reaches, level by level; check each state's invariants and each step's
     properties.
@@ -62,6 +64,8 @@ def explore(
         symmetry: keep one state for all that differ by interchangeable names only, where the system declares any and no
             prospect is about one of them.
         coverage: find the statements of actions, too, that ran on no reached state.
+        keep_trees: begin with what an earlier search of the same has learned, and keep what this one does; see
+            `explorer.search.kept_trees`.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
@@ -70,10 +74,16 @@ def explore(
     """
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
     search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
+    kept = KeptTrees(engine, audit) if keep_trees else None
+    if kept is not None:
+        kept.load()
     if checkpoint is not None:
         options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
         search.keep(Snapshots(engine, checkpoint, options), resume)
-    return search.run()
+    outcome = search.run()
+    if kept is not None:
+        kept.keep()
+    return outcome
 
 
 def reach(system: System, budget: Budget = Budget(), workers: int | None = None) -> Engine:  # noqa: B008 - frozen

@@ -5,16 +5,16 @@ threads.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from explorer.compiler.layout import Layout
-from explorer.compiler.prefilter import Filter
+from explorer.compiler.prefilter import Filter, filter_of
 from explorer.compiler.programs import Program
-from explorer.compiler.wide_nodes import not_widened, widened
+from explorer.compiler.wide_nodes import Widened, not_widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, STOP, Trees
 from explorer.search.compiled import Compiled, as_arrays
@@ -50,7 +50,7 @@ class Engine(Compiled):
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self.store = Rows(layout) if budget is None else Store(layout, budget, self.pool)
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
-        self._filters = {program: Filter(program) for program in self.programs}
+        self._filters = {program: filter_of(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))
         self._widened = {self.actions: self._not_widened}
         self._next_filter_at = ROWS_WORTH_A_FILTER
@@ -113,10 +113,25 @@ class Engine(Compiled):
             else []
         )
         self._filters = {
-            program: Filter(program, steps if program is self.steps else sample) for program in self.programs
+            program: filter_of(program, steps if program is self.steps else sample) for program in self.programs
         }
         states = np.array([self.store.words(row) for row in self._spread_rows(WIDE_SAMPLE)], np.uint64)
         self._widened = {self.actions: widened(self.actions, states)}
+
+    def tables(self, program: Program) -> dict[str, np.ndarray]:
+        """A program's filter, and of the actions the wide nodes and when the next ones are to be chosen."""
+        found = {"chunks": self._filters[program].chunks, "candidates": self._filters[program].candidates}
+        if program is self.actions:
+            wide = self._widened[program]
+            found |= {"nodes": wide.nodes, "entries": wide.entries, "next": np.array(self._next_filter_at)}
+        return found
+
+    def take_tables(self, program: Program, tables: Mapping[str, np.ndarray]) -> None:
+        """Go by tables that were made when the program's trees were the same, or smaller."""
+        self._filters[program] = Filter(tables["chunks"], tables["candidates"])
+        if program is self.actions:
+            self._widened = {program: Widened(tables["nodes"], tables["entries"])}
+            self._next_filter_at = int(tables["next"])
 
     def _spread_rows(self, count: int) -> list[int]:
         """Rows of the last two levels, if there are two, evenly spread."""

@@ -8,7 +8,8 @@ from typing import Any
 import attrs
 
 from explorer.system import System
-from model.language.declarations import Instance, Liveness, Per
+from model.language.declarations import Instance
+from model.language.graph_properties import Liveness, Per
 
 
 @attrs.frozen(eq=False)

@@ -20,14 +20,15 @@ import attrs
 from explorer.compiler.layout import Layout
 from explorer.sources import digest, files_of, sources_of
 from explorer.system import System
-from model.language import declarations, domain
-from model.language.declarations import Instance, Liveness, Prospect
+from model.language import declarations, domain, graph_properties, records
+from model.language.declarations import Instance
+from model.language.graph_properties import Liveness, Prospect
 
 Fingerprint = dict[str, dict[str, str]]
 """By part of a search, what there is in it, and a text or a hash of each."""
 
 ENGINE = ("explorer", "explorer.compiler", "explorer.kernels", "explorer.search")
-LANGUAGE = (declarations.__name__, domain.__name__)
+LANGUAGE = tuple(module.__name__ for module in (declarations, domain, graph_properties, records))
 CAUSES = {
     "protocol": "protocol.{}",
     "bounds": "bounds.{}",
@@ -55,9 +56,7 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
         permutations: how many permutations of names it treats as one; 0 without symmetry.
         options: what else the engine was asked for.
     """
-    properties = (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
-    functions = (each.of.function for each in (*system.actions, *properties, *system.premises))
-    sources = sources_of({*LANGUAGE, *system.modules, *(each.__module__ for each in (system.domain.cls, *functions))})
+    properties = properties_of(system)
     symmetry = {"symmetry": f"on, {permutations} permutations" if permutations > 1 else "off"}
     names = {
         f"interchangeable {kind}": repr(tuple(members))
@@ -69,16 +68,27 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
         "protocol": _settings(system.protocol),
         "bounds": _settings(system.bounds),
         "options": symmetry | names | {name: _text(value) for name, value in options.items()},
-        "properties": _instances(properties),
-        "constants": dict(sorted(_constants(sources.modules))),
-        "modules": sources.modules,
-        "distributions": sources.distributions,
+        "properties": instances_by_name(properties),
+        **code_of(system, (*system.actions, *properties, *system.premises)),
         "engine": {"the code": digest(file.read_bytes() for file in files_of(*ENGINE))},
-        "actions": _instances(system.actions),
+        "actions": instances_by_name(system.actions),
         "order": {"actions": _hash([str(action) for action in system.actions])},
         "initial": {"states": _hash([layout.pack(state) for state in system.initial])},
         "layout": leaves,
     }
+
+
+def code_of(system: System, instances: Iterable[Instance]) -> Fingerprint:
+    """The code that some instances depend on."""
+    functions = (each.of.function for each in instances)
+    sources = sources_of({*LANGUAGE, *system.modules, *(each.__module__ for each in (system.domain.cls, *functions))})
+    constants = dict(sorted(_constants(sources.modules)))
+    return {"constants": constants, "modules": sources.modules, "distributions": sources.distributions}
+
+
+def properties_of(system: System) -> tuple[Instance, ...]:
+    """Every property of a system."""
+    return (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
 
 
 def differences(there: Fingerprint, here: Fingerprint, states_only: bool = False) -> list[str]:
@@ -132,11 +142,13 @@ def _text(value: Any) -> str:
     return str(value) if isinstance(value, str | int | float | None) else json.dumps(described(value))
 
 
-def _instances(instances: Iterable[Instance]) -> dict[str, str]:
+def instances_by_name(instances: Iterable[Instance]) -> dict[str, str]:
     """By name of what is declared, a hash of all its instances."""
     found: dict[str, list[Any]] = {}
+    known: Known = {}
     for each in instances:
-        said = [type(each.of).__name__, str(each), described(each.domains), described(each.apply), _relied_on(each)]
+        domains, apply = described(each.domains, known), described(each.apply, known)
+        said = [type(each.of).__name__, str(each), domains, apply, _relied_on(each)]
         found.setdefault(each.of.name, []).append(said)
     return {name: _hash(said) for name, said in found.items()}
 
@@ -163,17 +175,32 @@ def _relied_on(of: Instance) -> list[Any]:
     return [of.of.form.value, fair, described(of.premise.apply) if of.premise else None]
 
 
-def described(value: Any, inside: tuple[int, ...] = ()) -> Any:
+Known = dict[int, tuple[Any, str]]
+"""By the identity of a record, the record, which lives as long, and a hash of what it is."""
+
+
+def described(value: Any, known: Known | None = None, inside: tuple[int, ...] = ()) -> Any:
     """A value as JSON can hold it, the same in every process, with what a function was made with: its defaults and what
     it encloses.
 
     Of an object of an unknown kind only its class and its attributes are known.
+
+    Args:
+        known: records that many values share, each described once, by a hash.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value.name if isinstance(value, Enum) else value
+    if known is None or not attrs.has(type(value)):
+        return _described(value, known, inside)
+    if id(value) not in known:
+        known[id(value)] = value, _hash(_described(value, known, inside))
+    return known[id(value)][1]
+
+
+def _described(value: Any, known: Known | None, inside: tuple[int, ...]) -> Any:
     if id(value) in inside:
         return "itself"
-    below = functools.partial(described, inside=(*inside, id(value)))
+    below = functools.partial(described, known=known, inside=(*inside, id(value)))
     match value:
         case Enum():
             return [_place(type(value)), value.name]

@@ -18,7 +18,8 @@ import attrs
 from explorer.search.fairness import Demand, demands_of
 from explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
 from explorer.verdict import Step, Violation
-from model.language.declarations import Form, Instance, Witness
+from model.language.declarations import Instance, Witness
+from model.language.graph_properties import Form
 
 
 @attrs.define

@@ -33,7 +33,8 @@ from explorer.search.orbits import Unfolded, exact_fairness, quotient_fairness, 
 from explorer.search.store import Stopped
 from explorer.system import successor
 from explorer.verdict import Step, Violation
-from model.language.declarations import Form, Instance
+from model.language.declarations import Instance
+from model.language.graph_properties import Form
 
 
 def lassos_in(engine: Engine, known: Container[str]) -> tuple[list[Violation], dict[str, int]]:

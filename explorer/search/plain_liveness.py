@@ -24,7 +24,8 @@ from explorer.search.lassos import lasso_to
 from explorer.system import Cut, System, judge
 from explorer.trace import retrace
 from explorer.verdict import Step, Violation
-from model.language.declarations import Form, Instance
+from model.language.declarations import Instance
+from model.language.graph_properties import Form
 
 # from where it is as far to each state in which the property begins to be owed as from the initial states
 BEFORE = object()

@@ -87,7 +87,7 @@ class Result:
 def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
     from explorer.search import breadth_first  # imports llvmlite
 
-    known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage")
+    known = _some(options, "keep_going", "on_progress", "workers", "symmetry", "resume", "coverage", "keep_trees")
     checkpoint = None if options.get("checkpoint") is None else Path(options["checkpoint"])
     if "://" in str(options.get("checkpoint")):
         raise SpecError(
@@ -135,10 +135,10 @@ def check_spec(
 
     Args:
         keep_going: after a violation, go on until every state is seen.
-        options: further options of the engine: `workers`, `symmetry`, `checkpoint`, `resume` and `coverage` as
-            `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`, `checkpoint`, `resume`,
-            `master` and `partitions` as `highwater.claims.on_spark.explore` does. An engine leaves out what it knows
-            nothing of.
+        options: further options of the engine: `workers`, `symmetry`, `checkpoint`, `resume`, `coverage` and
+            `keep_trees` as `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`,
+            `checkpoint`, `resume`, `master` and `partitions` as `highwater.claims.on_spark.explore` does. An engine
+            leaves out what it knows nothing of.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.

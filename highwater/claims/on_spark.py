@@ -19,7 +19,7 @@ from highwater.claims import own
 from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
-from model.language.declarations import GraphProperty, Prospect
+from model.language.graph_properties import GraphProperty, Prospect
 
 
 def system_of(

@@ -16,9 +16,10 @@ from explorer.verdict import DEADLOCK
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
 from model.catalogue import MODELS
-from model.language.declarations import Invariant, Liveness, Prospect, StepProperty
+from model.language.declarations import Invariant, StepProperty
 from model.language.definition import Definition, Model, Property
-from model.language.domain import domain_of
+from model.language.graph_properties import Liveness, Prospect
+from model.language.records import domain_of
 
 
 def find_model(name: str) -> Model:

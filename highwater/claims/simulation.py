@@ -11,7 +11,7 @@ from explorer.system import ModelError, blaming_the_model
 from explorer.verdict import Verdict, Violation
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import did_you_mean
-from model.language.declarations import GraphProperty
+from model.language.graph_properties import GraphProperty
 
 
 @attrs.frozen

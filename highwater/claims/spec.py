@@ -22,8 +22,8 @@ from highwater.claims.resolving import build_system, choose, find_model, resolve
 from highwater.claims.tables import Findings, Wrong, shown, structure
 from highwater.limits import LARGEST_SPEC
 from model.catalogue import MODELS
-from model.language.declarations import GraphProperty, Property, Prospect
-from model.language.definition import Definition
+from model.language.definition import Definition, Property
+from model.language.graph_properties import GraphProperty, Prospect
 
 COUNTS = ("trace_length", "distinct_states", "depth")
 

@@ -41,6 +41,12 @@ from highwater.cli.options import PATH, Count, budgets, model_path
     metavar="N",
     help="For Spark: partitions of a level.  [default: one per core]",
 )
+@click.option(
+    "--keep-trees/--no-keep-trees",
+    default=True,
+    show_default=True,
+    help="Begin with what earlier runs learned of the model, and keep what this one learns.",
+)
 @click.option("--keep-going", is_flag=True, help="After a violation, go on until every state is seen.")
 @click.option(
     "--advice/--no-advice",

@@ -106,7 +106,7 @@ def show_presets_of(console: Console, releases: Iterable[str]) -> None:
     """For each release number and model, the presets that speak for it, and from which release on they do.
 
     Raises:
-        SpecError: one of them is no release number, or no preset speaks for it.
+        SpecError: one of them is not a release number, or no preset models that release.
     """
     for release in releases:
         lines = []
@@ -114,7 +114,7 @@ def show_presets_of(console: Console, releases: Iterable[str]) -> None:
             try:
                 names = model.presets_for(release)
             except ValueError:
-                raise SpecError(f"{release}: is no release number; numbers are such as 2.0.1 or 3.7") from None
+                raise SpecError(f"{release}: is not a release number such as 2.0.1 or 3.7") from None
             lines += [
                 (model.name, f"{name}  ({each.mode}, from {each.first})")
                 for name in names

@@ -32,6 +32,7 @@ class Wanted:
     workers: int | None
     symmetry: bool
     keep_going: bool
+    keep_trees: bool
     coverage: bool
     checkpoint: str | None
     resume: bool
@@ -122,7 +123,7 @@ class Run:
             return check_spec(
                 spec, wanted.engine, wanted.budget, keep_going=wanted.keep_going, workers=wanted.workers,
                 symmetry=wanted.symmetry, checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
-                master=wanted.master, partitions=wanted.partitions, on_progress=live,
+                keep_trees=wanted.keep_trees, master=wanted.master, partitions=wanted.partitions, on_progress=live,
             )  # fmt: skip
 
     def _show(self, result: Result, *, alone: bool) -> None:

@@ -21,7 +21,7 @@ from highwater.claims.spec import Spec
 from highwater.reports.progress import Live, duration, short
 from highwater.reports.terminal import show_trace, show_unreached, show_witness
 from highwater.visible import counted, visible
-from model.language.declarations import GraphProperty
+from model.language.graph_properties import GraphProperty
 
 if TYPE_CHECKING:
     from explorer.analysis.graph import Shape  # imports networkx

@@ -26,8 +26,8 @@ from highwater.claims.tables import Findings, Wrong, problems_of, shown
 from highwater.files import ReportError
 from highwater.limits import LARGEST_REPORT
 from highwater.reports.results import FORMAT, SIMULATION, VERSION, about_violation, from_data
-from model.language.declarations import Liveness
 from model.language.definition import Definition, Model
+from model.language.graph_properties import Liveness
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:

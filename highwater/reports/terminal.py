@@ -19,7 +19,7 @@ from highwater.claims.spec import Spec
 from highwater.claims.tables import shown
 from highwater.reports.progress import short
 from highwater.visible import counted, visible
-from model.language.declarations import GraphProperty
+from model.language.graph_properties import GraphProperty
 
 _COLOURS = {Status.MET: "green", Status.UNMET: "bold red", Status.UNDECIDED: "yellow"}
 _MARKS = {Status.MET: "ok", Status.UNMET: "FAILED", Status.UNDECIDED: "undecided"}

@@ -20,8 +20,9 @@ from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
 from highwater.viewer.shown import Counterexample, LookedAt, Meaning, ShownStep, ShownTrace, worth_showing
 from highwater.viewer.wording import bounds_in_words, in_words, meaning_of, protocol_in_words
-from model.language.declarations import GraphProperty, Instance, Liveness, Prospect, Quantified
+from model.language.declarations import Instance, Quantified
 from model.language.domain import ArrayOf, Maybe, Struct
+from model.language.graph_properties import GraphProperty, Liveness, Prospect
 
 LONGEST_VALUE = 80  # of a longer value only what was added last is shown
 

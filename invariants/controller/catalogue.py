@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invariants.controller import clients, fencing, in_sync_replicas, records, recovery, state_machines
-from model.language.declarations import Property
+from model.language.definition import Property
 
 CONTROLLER: tuple[Property, ...] = (
     fencing.one_leader_per_epoch,

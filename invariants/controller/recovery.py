@@ -10,7 +10,8 @@ from model.controller.definition import HEALING, RETURNS
 from model.controller.protocol import ControllerProtocol
 from model.controller.registrations import exit_broker
 from model.controller.state import Cluster
-from model.language.declarations import Witness, prospect
+from model.language.declarations import Witness
+from model.language.graph_properties import prospect
 from model.log import brokers
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from invariants.partition import agreement, clients, liveness, records
-from model.language.declarations import Property
+from model.language.definition import Property
 
 PARTITION: tuple[Property, ...] = (
     records.exposed_records_survive,

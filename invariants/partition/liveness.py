@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from invariants.partition.terms import Truth, is_the_leader
-from model.language.declarations import Witness, always_eventually, per
+from model.language.declarations import Witness
+from model.language.graph_properties import always_eventually, per
 from model.partition import (
     controlling,
     elections,

@@ -6,7 +6,8 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, SequenceOf, SetOf, bound
+from model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
+from model.language.records import bound
 from model.log import NO_EPOCH, brokers
 
 

@@ -24,7 +24,7 @@ from model.controller.state_machines import (
     write_leadership,
 )
 from model.language.declarations import action
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 from model.log import brokers
 
 

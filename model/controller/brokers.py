@@ -17,7 +17,8 @@ from model.controller.bounds import (
     topics,
 )
 from model.controller.zookeeper import names
-from model.language.domain import BOOLEAN, Integers, Maybe, OneOf, evolve, records, within
+from model.language.domain import BOOLEAN, Integers, Maybe, OneOf
+from model.language.records import evolve, records, within
 from model.log import NO_EPOCH, brokers
 
 DURING_DELETION = -2

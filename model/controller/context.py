@@ -10,7 +10,8 @@ from model.controller.bounds import broker_epochs, broker_lists, broker_sets, co
 from model.controller.partition_states import PartitionState
 from model.controller.replica_states import ReplicaState
 from model.controller.zookeeper import Leadership, Reassignment
-from model.language.domain import BOOLEAN, Maybe, OneOf, records, within
+from model.language.domain import BOOLEAN, Maybe, OneOf
+from model.language.records import records, within
 
 
 class Step(Enum):

@@ -13,7 +13,7 @@ from model.controller.context import Context, blank
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
 from model.controller.state_machines import ControllerMoved
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 
 
 def is_free(context: Context) -> bool:

@@ -17,7 +17,7 @@ from model.controller.requests import Batch
 from model.controller.state import Cluster
 from model.controller.state_machines import move_replicas, trigger_online
 from model.language.declarations import action
-from model.language.domain import replaced
+from model.language.records import replaced
 
 DELETION_STEPS = (Step.DELETE_LEADERSHIP, Step.DELETE_TOPIC, Step.DELETE_REQUEST)
 

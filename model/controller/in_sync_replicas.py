@@ -13,7 +13,7 @@ from model.controller.requests import Batch
 from model.controller.state import Cluster
 from model.controller.state_machines import ControllerMoved, fenced
 from model.language.declarations import action
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import brokers
 
 

@@ -34,7 +34,8 @@ from model.controller.state import Cluster, Mishap
 from model.controller.state_machines import bump_leader_epoch, fenced, move_partition, move_replicas, write_leadership
 from model.controller.zookeeper import Leadership, Reassignment
 from model.language.declarations import action
-from model.language.domain import OneOf, evolve
+from model.language.domain import OneOf
+from model.language.records import evolve
 
 BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT, Step.START_REPLICAS)
 END = (

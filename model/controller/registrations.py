@@ -6,7 +6,7 @@ from model.controller.brokers import without_role
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
 from model.language.declarations import action
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 from model.log import brokers
 
 

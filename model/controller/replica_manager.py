@@ -8,7 +8,7 @@ from model.controller.context import Answer
 from model.controller.protocol import ControllerProtocol, StopReplicaEpoch
 from model.controller.state import Cluster, Mishap
 from model.language.declarations import action
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 from model.log import NO_EPOCH, brokers
 
 

@@ -13,7 +13,7 @@ from model.controller.context import Context
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
 from model.controller.zookeeper import Leadership
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import NO_EPOCH
 
 

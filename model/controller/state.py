@@ -24,18 +24,8 @@ from model.controller.replica_states import ReplicaState
 from model.controller.replica_states import change as change_replica
 from model.controller.transitions import Illegal
 from model.controller.zookeeper import Leadership, ZooKeeper
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
+from model.language.records import evolve, records, replaced, within
 from model.log import NO_EPOCH
 
 

@@ -23,7 +23,7 @@ from model.controller.requests import Batch
 from model.controller.state import Cluster, Mishap
 from model.controller.transitions import Does, Edge, Effect, Illegal, To, When
 from model.controller.zookeeper import Leadership
-from model.language.domain import replaced
+from model.language.records import replaced
 
 
 class ControllerMoved(Exception):

@@ -11,7 +11,7 @@ from model.controller.replica_states import ReplicaState
 from model.controller.state import Cluster, first_assignment
 from model.controller.state_machines import fenced, move_replicas
 from model.language.declarations import action
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 from model.log import brokers
 
 

@@ -17,7 +17,8 @@ from model.controller.bounds import (
     per_broker,
     topics,
 )
-from model.language.domain import BOOLEAN, Maybe, records, within
+from model.language.domain import BOOLEAN, Maybe
+from model.language.records import records, within
 from model.log import brokers
 
 

@@ -10,7 +10,7 @@ from model.kraft_reference.bounds import KraftBounds, brokers, metadata_offsets
 from model.kraft_reference.logs import gone_on, renounced, with_isr
 from model.kraft_reference.state import UNKNOWN_FOLLOWER, Change, Cluster, Role, Status
 from model.language.declarations import action
-from model.language.domain import evolve
+from model.language.records import evolve
 
 
 def concerns(cluster: Cluster, broker: int, metadata: Change, change: Change) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 from model.kraft_reference.bounds import NOTHING, KraftBounds, brokers, incarnations, reassigned_sets
 from model.kraft_reference.state import Change, Cluster, Registering, Registration, Status
 from model.language.declarations import action
-from model.language.domain import Maybe, evolve, replaced
+from model.language.domain import Maybe
+from model.language.records import evolve, replaced
 
 
 def candidates(bounds: Any) -> Maybe:

@@ -24,7 +24,8 @@ from model.kraft_reference.state import (
     losing_shutdowns,
 )
 from model.language.declarations import action
-from model.language.domain import BOOLEAN, evolve, replaced
+from model.language.domain import BOOLEAN
+from model.language.records import evolve, replaced
 
 
 def without_fetches(replica: Broker, leader: int, bounds: KraftBounds) -> Broker:

@@ -11,7 +11,7 @@ from model.kraft_reference.logs import acknowledged, advanced, committed
 from model.kraft_reference.messages import ERRORS, NO_FETCH, Fetch, Fetching, Handled, Record
 from model.kraft_reference.state import Broker, Cluster, Follower, Role, Status
 from model.language.declarations import action
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 
 
 def last_epoch(replica: Broker) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.kraft_reference.bounds import KraftBounds
 from model.kraft_reference.messages import Answer, Record
 from model.kraft_reference.state import Broker, Change, Clients, Cluster, Follower, Role
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 
 
 def committed(broker: int, isr: frozenset[int], end: int, followers: tuple[Follower, ...]) -> int:

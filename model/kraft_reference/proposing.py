@@ -13,7 +13,7 @@ from model.kraft_reference.messages import NOT_A_MEMBER, Answer, Proposal, Rejec
 from model.kraft_reference.protocol import KraftProtocol
 from model.kraft_reference.state import Broker, Cluster, Follower
 from model.language.declarations import action
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 
 
 def is_caught_up(replica: Broker, follower: Follower) -> bool:

@@ -49,19 +49,8 @@ from model.kraft_reference.messages import (
     logs,
     rejections,
 )
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Maybe,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from model.language.records import evolve, records, replaced, within
 
 BEFORE_THE_LOG = -1
 

@@ -1,1 +1,1 @@
-"""The modelling language: domains, declarations and definitions. Nothing here knows about Kafka."""
+"""The modelling language: domains, records, declarations, graph properties, definitions. It knows nothing of Kafka."""

@@ -1,4 +1,4 @@
-"""What a model offers: for each choice of protocol, its bounds, its state, where it starts, and its steps."""
+"""Definitions of models: for each protocol the bounds, the states, the initial states, the actions, the properties."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from typing import Any
 
 import attrs
 
-from model.language.declarations import Action, Property
+from model.language.declarations import Action, Invariant, StepProperty
+from model.language.graph_properties import GraphProperty
+
+Property = Invariant | StepProperty | GraphProperty
 
 
 @attrs.frozen
@@ -20,11 +23,11 @@ class Definition:
         state: the attrs class of its states.
         initial_states: from bounds to the states at depth 0.
         actions: its steps, in the order in which they are tried.
-        interchangeable: from bounds to the names, by set of names, that mean the same to every step and property; None
-            where there are none. Exchanging them in a state changes nothing that matters, so that one state in place of
-            all its images is enough.
-        properties: what can be checked of it, or the place of a tuple of them, such as `package.module:NAME`: models do
-            not import their properties.
+        interchangeable: from bounds to the interchangeable names of each set of names, such as broker ids; None if
+            there are none. No step or property treats two of them differently, so that symmetry reduction keeps one
+            state for all that differ only by an exchange of these names.
+        properties: the properties that claims can check, or the place of a tuple of them, such as
+            `package.module:NAME`: models do not import their properties.
         module: the module that defines it; Highwater fills this in.
     """
 
@@ -34,27 +37,30 @@ class Definition:
     actions: tuple[Action, ...]
     interchangeable: Callable[[Any], Mapping[str, Sequence[int]]] | None = None
     properties: tuple[Property, ...] | str = ()
+    module: str = ""
 
     @property
     def known_properties(self) -> tuple[Property, ...]:
-        """What can be checked of it, imported where only its place is given."""
+        """The properties that claims can check. If `properties` is a place, they are imported from there."""
         return resolve_name(self.properties) if isinstance(self.properties, str) else self.properties
-
-    module: str = ""
 
 
 def toggle(meaning: str) -> Any:
-    """An attrs field of a protocol class: one rule of the protocol, an enum or a bool."""
+    """An attrs field of a protocol class: one rule of the protocol, an enum or a bool.
+
+    Args:
+        meaning: what the rule decides, with the KIP or KAFKA issue that changed it.
+    """
     return attrs.field(kw_only=True, metadata={"meaning": meaning})
 
 
 @attrs.frozen
 class Release:
-    """Which releases a preset speaks for: the first one and those after it, up to the next preset of the same mode.
+    """The releases of a preset: from the first one up to the next preset of the same mode.
 
     Attributes:
         first: a release number, such as `2.0.1`.
-        mode: `zookeeper` or `kraft`: what the controller of that preset is made of.
+        mode: `zookeeper` or `kraft`: which controller the preset models.
     """
 
     first: str
@@ -62,19 +68,19 @@ class Release:
 
     @property
     def number(self) -> tuple[int, ...]:
-        """The release number as one that can be compared."""
+        """The first release's number as a tuple that can be compared."""
         return release_number(self.first)
 
 
 def release_number(release: str) -> tuple[int, ...]:
-    """A release number such as 3.5.1 as one that can be compared; what is left out of it counts as 0.
+    """A release number such as 3.5.1 as a tuple that can be compared. A missing part counts as 0.
 
     Raises:
-        ValueError: it is no release number.
+        ValueError: it is not a release number.
     """
     parts = [int(part) for part in release.split(".")]
     if not 2 <= len(parts) <= 4 or min(parts) < 0:
-        raise ValueError(f"{release!r} is no release number")
+        raise ValueError(f"{release!r} is not a release number")
     return tuple(parts + [0] * (4 - len(parts)))
 
 
@@ -84,10 +90,10 @@ class Model:
 
     Attributes:
         protocol: the attrs class of its protocol: one field per rule, an enum or a bool.
-        define: what the model is under each protocol.
+        define: from a protocol to the model's definition under it.
         presets: protocols by name, such as those of past releases.
-        releases: of presets that are releases, which ones they speak for, oldest first.
-        last_releases: by mode, the last release that the newest preset of the mode speaks for.
+        releases: the releases of each preset that models some, oldest first.
+        last_releases: by mode, the last release of the newest preset of that mode.
     """
 
     name: str
@@ -99,10 +105,10 @@ class Model:
     last_releases: Mapping[str, str] = attrs.field(factory=dict)
 
     def presets_for(self, release: str) -> list[str]:
-        """The presets that speak for a release number, one for each mode that it had.
+        """The presets of a release, one for each mode that it had.
 
         Raises:
-            ValueError: it is no release number.
+            ValueError: it is not a release number.
         """
         number, found = release_number(release), {}
         for name, each in self.releases.items():
@@ -112,7 +118,7 @@ class Model:
 
 
 def up_to(release: str) -> tuple[int, ...]:
-    """The last number that a release such as 3.9 can have: 3.9.x, whatever x is."""
+    """A tuple at or above the number of every release that a number such as 3.9 stands for: 3.9.x for every x."""
     given = len(release.split("."))
     return release_number(release)[:given] + (10**6,) * (4 - given)
 

@@ -1,31 +1,18 @@
-"""Finite domains: what a state may hold.
+"""Finite domains: the values that a part of a state may have.
 
-A state is a tree of frozen attrs classes. Next to each field stands its domain, which is sized by a frozen *bounds*
-object:
-
-    @attrs.frozen
-    class Replica:
-        high_watermark: int = within(lambda bounds: Integers(0, bounds.log_length_max))
-        isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
-        log: Log = within(Log)
-
-Every domain is finite and knows its values in one fixed order, so that an engine can pack a state into bits. The
-engines share this module and `model.language.declarations` with the models, and nothing else.
+A domain knows its values in one fixed order, so that an engine can pack a state into bits. It also knows which values
+are too large for the bounds (a step to one is cut) and which are wrong under any bounds (the model is wrong).
 """
 
 from __future__ import annotations
 
 import functools
-import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from typing import Any
 
 import attrs
-
-DOMAIN = "domain"
-EQUAL = "records of a state are equal where all fields are"
 
 
 class DomainError(ValueError):
@@ -33,9 +20,7 @@ class DomainError(ValueError):
 
 
 class Limit(int):
-    """The value of a bound that remembers the bound's key through `+` and `-`, so that a cut step can say what
-    cut it.
-    """
+    """The value of a bound. It keeps the bound's key through `+` and `-`, so that a cut step names the bound."""
 
     key: str
 
@@ -56,24 +41,13 @@ class Limit(int):
         return int(self), self.key
 
 
-class _Limits:
-    """A bounds object as domain functions see it: every whole number is a `Limit`."""
-
-    def __init__(self, bounds: object) -> None:
-        self._bounds = bounds
-
-    def __getattr__(self, key: str) -> Any:
-        value = getattr(self._bounds, key)
-        return Limit(value, key) if type(value) is int else value
-
-
 @attrs.frozen
 class Integers:
     """The whole numbers low..high, both included.
 
     Attributes:
         label: goes before a number when it is shown (`b` makes 1 read b1); a number below 0 then reads "none".
-        names: set where the numbers are mere names, such as broker ids: which set of names they are.
+        names: the set of names that the numbers are from, such as `brokers` for broker ids; empty for quantities.
     """
 
     low: int
@@ -171,7 +145,7 @@ class Maybe:
 
 @attrs.frozen
 class SetOf:
-    """A frozenset of values of another domain, which should be small: a state spends one bit per possible member."""
+    """A frozenset of values of another domain. Keep that domain small: a state spends one bit per possible member."""
 
     of: Any
 
@@ -217,7 +191,7 @@ class ArrayOf:
 
     Attributes:
         label: names an element in traces (`b` makes b1).
-        by: set where positions are names, such as broker ids: of which set.
+        by: the set of names that the positions are from, such as `brokers`; empty if positions are no names.
     """
 
     of: Any
@@ -272,18 +246,18 @@ class Struct:
 
 @functools.cache
 def aliases_of(cls: type) -> dict[str, str]:
-    """What the constructor of an attrs class calls each field: `_secret` is `secret` there."""
+    """The argument of an attrs class's constructor for each field: `secret` for `_secret`."""
     return {field.name: field.alias for field in attrs.fields(cls)}
 
 
 def build(cls: type, fields: Mapping[str, Any]) -> Any:
-    """An instance of an attrs class from its fields by name, whatever its constructor calls them."""
+    """An instance of an attrs class from its fields by name."""
     aliases = aliases_of(cls)
     return cls(**{aliases[name]: value for name, value in fields.items()})
 
 
 def classes_in(domain: Any) -> Iterator[type]:
-    """The classes of the records that values of a domain are made of."""
+    """The attrs classes of which a domain's values, and the parts of these, are instances."""
     match domain:
         case Struct(cls=cls, fields=fields):
             yield cls
@@ -294,89 +268,5 @@ def classes_in(domain: Any) -> Iterator[type]:
 
 
 def is_scalar(domain: Any) -> bool:
-    """Whether a value of the domain is one packed number rather than a composite."""
+    """Whether a value of the domain is packed as one number."""
     return isinstance(domain, Integers | OneOf) or (isinstance(domain, Maybe) and is_scalar(domain.of))
-
-
-def within(domain: Any) -> Any:
-    """An attrs field with its domain: a domain, a function from bounds to a domain, or the class of a nested record."""
-    return attrs.field(metadata={DOMAIN: domain})
-
-
-def bound(low: int, high: int, meaning: str, default: Any = attrs.NOTHING) -> Any:
-    """An attrs field of a bounds class: a whole number in low..high, which may be left out if it has a default."""
-    checks = [attrs.validators.instance_of(int), attrs.validators.ge(low), attrs.validators.le(high)]
-    return attrs.field(validator=checks, default=default, metadata={"low": low, "high": high, "meaning": meaning})
-
-
-def domain_of(declared: Any, bounds: object) -> Any:
-    """The domain that a declaration means within the bounds.
-
-    Args:
-        declared: a domain, a function from bounds to a domain, or a frozen attrs class whose fields are declared with
-            `within`.
-        bounds: the bounds object, whose keys become the names of what cuts a step.
-
-    Raises:
-        TypeError: a class is not a frozen attrs class, one of its fields has no domain, or its records are not made of
-            their fields and equal where these are.
-    """
-    if not isinstance(declared, type):
-        return declared(_Limits(bounds)) if callable(declared) else declared
-    _refuse_unless_value(declared)
-    return Struct(declared, {field.name: domain_of(field.metadata[DOMAIN], bounds) for field in attrs.fields(declared)})
-
-
-def _refuse_unless_value(cls: type) -> None:
-    """Records must be values: made from all their fields, and equal where all fields are."""
-    if not attrs.has(cls) or not attrs.inspect(cls).is_frozen:
-        raise TypeError(
-            f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen"
-        )
-    if not attrs.inspect(cls).added_eq:
-        raise TypeError(
-            f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}"
-        )
-    for field in attrs.fields(cls):
-        name = f"{cls.__qualname__}.{field.name}"
-        if DOMAIN not in field.metadata:
-            raise TypeError(f"{name} has no domain: declare it with within(...)")
-        if not field.init:
-            raise TypeError(
-                f"{name} has init=False: a record of a state is made from all its fields; make it a property instead"
-            )
-        if not field.eq or field.eq_key is not None:
-            raise TypeError(
-                f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: records of a state are equal where all "
-                "fields are"
-            )
-    try:
-        inspect.signature(cls).bind(**dict.fromkeys(aliases_of(cls).values()))
-    except TypeError as error:
-        raise TypeError(f"{cls.__qualname__}.__init__ does not take the fields, all by name: {error}") from None
-
-
-def records(cls: type) -> Callable[[object], Struct]:
-    """The domain of a frozen attrs class, for use inside another domain: `lambda b: SequenceOf(records(Record)(b),
-    b.log_length_max)`.
-    """
-    return lambda limits: domain_of(cls, limits._bounds if isinstance(limits, _Limits) else limits)
-
-
-def evolve(instance: Any, /, **changes: Any) -> Any:
-    """A copy of a state record with some fields changed. Untouched fields are not read, also when the record is being
-    traced.
-    """
-    traced = getattr(type(instance), "__traced_evolve__", None)
-    return traced(instance, changes) if traced else attrs.evolve(instance, **changes)
-
-
-def replaced(elements: tuple, index: int, value: Any) -> tuple:
-    """The tuple with one element replaced. `index` counts from 0.
-
-    Raises:
-        IndexError: there is no such element.
-    """
-    if not 0 <= index < len(elements):
-        raise IndexError(f"no element {index} in a tuple of {len(elements)}")
-    return elements[:index] + (value,) + elements[index + 1 :]

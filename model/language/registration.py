@@ -1,4 +1,4 @@
-"""How a catalogue imports what is asked for and nothing else: a check of one model starts without the others."""
+"""Catalogues that import an entry when it is looked up: a check of one model starts without the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Catalogue(UserDict[Any, Any]):
-    """A mapping to things, or to where they are: `package.module:NAME`."""
+    """A mapping whose values are things, or places such as `package.module:NAME` to import them from."""
 
     def __getitem__(self, key: Any) -> Any:
         found = super().__getitem__(key)

@@ -6,7 +6,8 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import Integers, SetOf, bound, within
+from model.language.domain import Integers, SetOf
+from model.language.records import bound, within
 from model.log import NO_EPOCH
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from model.language.declarations import action
-from model.language.domain import Integers, evolve, replaced
+from model.language.domain import Integers
+from model.language.records import evolve, replaced
 from model.log import Record, brokers, offsets
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import min_isr, with_leader

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Set
 
 from model.language.declarations import action
-from model.language.domain import Maybe, evolve, replaced
+from model.language.domain import Maybe
+from model.language.records import evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.disturbing import failing, shutting_down

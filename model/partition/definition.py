@@ -7,7 +7,7 @@ import functools
 import attrs
 
 from model.language.definition import Definition, Model
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import NO_EPOCH, Record
 from model.partition import (
     clients,

@@ -6,7 +6,7 @@ says which of them held something back.
 
 from __future__ import annotations
 
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.partition.bounds import PartitionBounds
 from model.partition.state import Partition, Standing, Used
 

@@ -5,7 +5,7 @@ need.
 from __future__ import annotations
 
 from model.language.declarations import action
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import elected, may_lead, published

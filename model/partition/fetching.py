@@ -7,7 +7,7 @@ request when it is sent, and the response travels and may be lost; with three, t
 from __future__ import annotations
 
 from model.language.declarations import action
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.partition.bounds import PartitionBounds
 from model.partition.protocol import Acks, HighWatermarkSet, PartitionProtocol, WaitsForNonIsr
 from model.partition.state import Clients, Follower, Leadership, Partition, Replica, Standing

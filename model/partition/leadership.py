@@ -12,7 +12,7 @@ from collections.abc import Set
 from enum import Enum
 
 from model.language.declarations import action
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import NO_EPOCH, brokers, epochs
 from model.partition.bounds import PartitionBounds
 from model.partition.fetching import late, must_cut_first, without_fetch

@@ -6,7 +6,7 @@ that a new leader makes before it has written anything (KAFKA-7415).
 
 from __future__ import annotations
 
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import NO_EPOCH, Record
 from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
 from model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica

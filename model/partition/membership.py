@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from model.language.declarations import action
-from model.language.domain import evolve, replaced
+from model.language.records import evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import with_leader

@@ -6,7 +6,8 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SetOf, records, within
+from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SetOf
+from model.language.records import records, within
 from model.log import NO_EPOCH, Record, brokers, epochs
 from model.partition.bounds import fetched_broker_epochs, log_offsets, log_starts, partition_epochs
 

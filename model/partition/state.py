@@ -15,19 +15,8 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Maybe,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from model.language.records import evolve, records, replaced, within
 from model.log import NO_EPOCH, Record, brokers
 from model.partition.bounds import (
     PartitionBounds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.language.declarations import action
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import brokers
 from model.partition.fetching import is_expected, without_fetch
 from model.partition.logs import end_of_epoch, latest_epoch, restarted_at, stopped, truncated, truncation_point

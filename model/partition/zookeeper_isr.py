@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Set
 
 from model.language.declarations import action
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.membership import committed, is_outdated, may_join, shrinkable

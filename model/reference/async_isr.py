@@ -11,7 +11,8 @@ from __future__ import annotations
 import attrs
 
 from model.language.declarations import action
-from model.language.domain import ArrayOf, Integers, SequenceOf, SetOf, bound, evolve, records, replaced, within
+from model.language.domain import ArrayOf, Integers, SequenceOf, SetOf
+from model.language.records import bound, evolve, records, replaced, within
 from model.log import brokers
 
 LEADER = 0

@@ -7,7 +7,7 @@ each.
 from __future__ import annotations
 
 from model.language.declarations import action
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import Record, brokers, epochs
 from model.reference.state import Cluster, LeaderAndIsr
 

@@ -12,7 +12,8 @@ from enum import Enum
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, bound, evolve, records, replaced, within
+from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
+from model.language.records import bound, evolve, records, replaced, within
 from model.log import NO_EPOCH, Record, brokers
 
 

@@ -8,7 +8,7 @@ action's name there is given with each.
 from __future__ import annotations
 
 from model.language.declarations import action
-from model.language.domain import evolve
+from model.language.records import evolve
 from model.log import brokers, epochs
 from model.reference.controlling import with_isr
 from model.reference.state import Cluster, Replica

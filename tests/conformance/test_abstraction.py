@@ -13,7 +13,8 @@ import pytest
 
 from conformance.abstraction import NOT_SHOWN, both_sides, differences
 from highwater.claims.spec import Spec
-from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct, domain_of
+from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
+from model.language.records import domain_of
 from model.partition.state import Partition
 
 Claim = Callable[..., Spec]

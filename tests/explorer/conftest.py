@@ -10,8 +10,9 @@ import pytest
 from explorer.search import breadth_first, plain_python
 from explorer.system import System
 from explorer.verdict import Outcome
-from model.language.declarations import Invariant, Liveness, Prospect, Quantified, StepProperty
-from model.language.domain import domain_of
+from model.language.declarations import Invariant, Quantified, StepProperty
+from model.language.graph_properties import Liveness, Prospect
+from model.language.records import domain_of
 
 
 @pytest.fixture(params=[breadth_first.explore, plain_python.explore], ids=["local", "oracle"])

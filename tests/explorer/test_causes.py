@@ -18,20 +18,8 @@ from explorer.system import Cut, ModelError, System, judge_end, successor
 from explorer.trace import changes, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.language.declarations import action, invariant, step_property
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    SequenceOf,
-    SetOf,
-    domain_of,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
+from model.language.records import domain_of, evolve, records, replaced, within
 
 WHO = Integers(0, 2, label="p", names="people")
 NUMBER = Integers(0, Limit(3, "number"))

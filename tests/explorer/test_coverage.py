@@ -11,7 +11,8 @@ from explorer.search.breadth_first import explore
 from explorer.system import System
 from explorer.verdict import Budget, Unreached, Verdict
 from model.language.declarations import Witness, action, invariant, step_property
-from model.language.domain import Integers, domain_of, within
+from model.language.domain import Integers
+from model.language.records import domain_of, within
 
 TOP = 5
 

@@ -22,21 +22,10 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first, engine, expansion, plain_python, store
 from explorer.system import Cut, System, successor
 from explorer.verdict import Budget, Outcome, Verdict
-from model.language.declarations import Instance, Transition, action, invariant, prospect, step_property
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    SequenceOf,
-    SetOf,
-    domain_of,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.declarations import Instance, Transition, action, invariant, step_property
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf
+from model.language.graph_properties import prospect
+from model.language.records import domain_of, evolve, records, replaced, within
 
 MEMBER = Integers(0, 2, label="m", names="members")
 

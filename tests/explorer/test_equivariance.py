@@ -16,17 +16,10 @@ from explorer.analysis.simulate import simulate
 from explorer.search import breadth_first, plain_python
 from explorer.system import ModelError, System
 from explorer.verdict import Outcome, Verdict
-from model.language.declarations import (
-    Invariant,
-    Prospect,
-    Quantified,
-    StepProperty,
-    action,
-    invariant,
-    prospect,
-    step_property,
-)
-from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, domain_of, evolve, replaced, within
+from model.language.declarations import Invariant, Quantified, StepProperty, action, invariant, step_property
+from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
+from model.language.graph_properties import Prospect, prospect
+from model.language.records import domain_of, evolve, replaced, within
 
 BROKERS = 3
 BROKER = Integers(0, BROKERS - 1, names="brokers")

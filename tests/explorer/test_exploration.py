@@ -17,19 +17,8 @@ from explorer.search.engine import Engine
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from model.language.declarations import Action, Invariant, Witness, action, invariant
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    bound,
-    domain_of,
-    evolve,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, OneOf, SequenceOf, SetOf
+from model.language.records import bound, domain_of, evolve, replaced, within
 
 Explore = Callable[..., Outcome]
 SystemOf = Callable[..., System]

@@ -21,7 +21,8 @@ from explorer.search.durable import LOCK
 from explorer.system import ModelError, System
 from explorer.verdict import Outcome, Progress, Verdict
 from model.language.declarations import action, invariant
-from model.language.domain import Integers, domain_of, within
+from model.language.domain import Integers
+from model.language.records import domain_of, within
 from tests.faults import Disk
 
 

@@ -15,7 +15,8 @@ from explorer.analysis.graph import TooLarge, as_data, as_dot, as_graphml, diame
 from explorer.search.plain_python import explore
 from explorer.system import System
 from model.language.declarations import action, invariant
-from model.language.domain import Integers, domain_of, within
+from model.language.domain import Integers
+from model.language.records import domain_of, within
 from tests.explorer.test_random_systems import systems
 
 MOST = 400

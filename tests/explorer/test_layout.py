@@ -13,19 +13,8 @@ from hypothesis import strategies as st
 
 from explorer.compiler.layout import MOST_WORDS, WORD_BITS, Layout
 from explorer.system import ModelError
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    Struct,
-    domain_of,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
+from model.language.records import domain_of, within
 
 
 class Colour(Enum):

@@ -16,19 +16,18 @@ from explorer.search.lassos import lasso_at
 from explorer.search.store import Store
 from explorer.system import Contradiction
 from explorer.verdict import Budget, Verdict
-from model.language.declarations import (
-    Action,
+from model.language.declarations import Action, Witness, action
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf
+from model.language.graph_properties import (
     Liveness,
     Per,
-    Witness,
-    action,
     always_eventually,
     eventually,
     eventually_always,
     leads_to,
     per,
 )
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, evolve, replaced, within
+from model.language.records import evolve, replaced, within
 
 Fair = Iterable[Action | Per]
 

@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 from explorer.search import breadth_first, plain_python
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Verdict
-from model.language.declarations import Action, Prospect, Witness, action, invariant, prospect
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, SetOf, domain_of, evolve, replaced, within
+from model.language.declarations import Action, Witness, action, invariant
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, SetOf
+from model.language.graph_properties import Prospect, prospect
+from model.language.records import domain_of, evolve, replaced, within
 
 # From 0 the ball may climb to 4, or fall from 2 into a hole at 7, where it can only shake; 4 is the goal, from which it
 # rolls back to 0.

@@ -18,8 +18,10 @@ from explorer.search import breadth_first, plain_python
 from explorer.search.fairness import demands_of
 from explorer.search.lassos import lasso_at, moves_of
 from explorer.system import Cut, System, judge
-from model.language.declarations import Action, Form, Instance, Liveness, Per
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf, domain_of, evolve, replaced, within
+from model.language.declarations import Action, Instance
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SetOf
+from model.language.graph_properties import Form, Liveness, Per
+from model.language.records import domain_of, evolve, replaced, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_WAITING = 9

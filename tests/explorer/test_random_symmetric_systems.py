@@ -24,22 +24,10 @@ from explorer.compiler.tracing import _Writer
 from explorer.search import breadth_first, plain_python
 from explorer.system import Contradiction, ModelError, System
 from explorer.verdict import Budget, Outcome
-from model.language.declarations import Action, Invariant, Prospect, StepProperty, Witness
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    SequenceOf,
-    SetOf,
-    Struct,
-    domain_of,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.declarations import Action, Invariant, StepProperty, Witness
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
+from model.language.graph_properties import Prospect
+from model.language.records import domain_of, evolve, records, replaced, within
 
 SYSTEMS = int(os.environ.get("HIGHWATER_EXAMPLES", "0")) or 150
 FEWEST_STATES, MOST_STATES = 20, 400

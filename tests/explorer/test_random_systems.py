@@ -22,22 +22,10 @@ from explorer.compiler.layout import Layout
 from explorer.search import breadth_first, plain_python, store
 from explorer.system import System
 from explorer.verdict import Budget
-from model.language.declarations import Action, Invariant, Prospect, StepProperty, Witness
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    Struct,
-    domain_of,
-    evolve,
-    replaced,
-    within,
-)
+from model.language.declarations import Action, Invariant, StepProperty, Witness
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf, Struct
+from model.language.graph_properties import Prospect
+from model.language.records import domain_of, evolve, replaced, within
 
 EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_STATES = 300

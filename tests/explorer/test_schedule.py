@@ -18,7 +18,8 @@ from explorer.system import System, judge, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
 from model.language.declarations import action, invariant, step_property
-from model.language.domain import ArrayOf, Integers, Limit, domain_of, evolve, replaced, within
+from model.language.domain import ArrayOf, Integers, Limit
+from model.language.records import domain_of, evolve, replaced, within
 
 WHO = Integers(0, 2, label="w", names="workers")
 

@@ -15,7 +15,8 @@ from explorer.search import plain_python
 from explorer.system import Cut, System, judge_end, successor
 from explorer.verdict import DEADLOCK, Budget
 from model.language.declarations import action, invariant, step_property
-from model.language.domain import Integers, domain_of, within
+from model.language.domain import Integers
+from model.language.records import domain_of, within
 from tests.explorer.test_random_systems import systems
 
 TOP = 40

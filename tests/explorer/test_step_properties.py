@@ -12,7 +12,8 @@ from explorer.search import breadth_first
 from explorer.system import ModelError
 from explorer.verdict import Budget, Verdict
 from model.language.declarations import Witness, action, invariant, step_property
-from model.language.domain import BOOLEAN, Integers, SetOf, evolve, within
+from model.language.domain import BOOLEAN, Integers, SetOf
+from model.language.records import evolve, within
 
 TANKS = Integers(0, 2, label="t", names="tanks")
 

@@ -28,20 +28,8 @@ from explorer.search import breadth_first
 from explorer.system import Cut, ModelError, System, successor
 from explorer.verdict import Budget
 from model.language.declarations import action, invariant
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    domain_of,
-    evolve,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf, SetOf
+from model.language.records import domain_of, evolve, replaced, within
 
 SystemOf = Callable[..., System]
 

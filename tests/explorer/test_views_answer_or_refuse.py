@@ -22,18 +22,8 @@ from explorer.search import breadth_first, counterexamples, plain_python
 from explorer.system import Contradiction, ModelError, System
 from explorer.verdict import Verdict
 from model.language.declarations import Action, Invariant, action, invariant
-from model.language.domain import (
-    BOOLEAN,
-    DOMAIN,
-    ArrayOf,
-    Integers,
-    Limit,
-    SequenceOf,
-    SetOf,
-    domain_of,
-    evolve,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, SequenceOf, SetOf
+from model.language.records import DOMAIN, domain_of, evolve, within
 
 SystemOf = Callable[..., System]
 

@@ -16,7 +16,7 @@ from explorer.compiler.decision_trees import NODE, NOTHING
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
 from explorer.compiler.permutations import Image, permuted
-from explorer.compiler.prefilter import GATHER_FIELD, Filter
+from explorer.compiler.prefilter import GATHER_FIELD, Filter, filter_of
 from explorer.compiler.programs import ActionProgram, InvariantProgram
 from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import entry_points
@@ -30,21 +30,8 @@ from highwater.claims.resolving import build_system
 from highwater.cli.listing import variants
 from model.catalogue import MODELS
 from model.language.declarations import action, invariant
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Limit,
-    Maybe,
-    SequenceOf,
-    SetOf,
-    Struct,
-    domain_of,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
+from model.language.records import domain_of, evolve, records, replaced, within
 from tests.small_models import CASES, small_system, tiny_system
 
 EXPLORED = [
@@ -324,7 +311,7 @@ def test_a_filter_rules_out_only_what_leads_to_nothing(model: str, name: str, ch
     for state in words[::2]:
         for tree in range(len(system.actions)):
             program.learn(tree, state)
-    found = Filter(program, words[::2])
+    found = filter_of(program, words[::2])
     for state in words:
         for tree, instance in enumerate(system.actions):
             if not candidates(found, state)[tree]:

@@ -188,7 +188,7 @@ def test_list_presets_names_the_presets_of_a_release(highwater: Run) -> None:
     ("release", "says"),
     [
         ("0.7.2", "no preset covers this release; presets cover 0.8.0 to 4.3"),
-        ("newest", "is no release number"),
+        ("newest", "is not a release number"),
     ],
 )
 def test_list_presets_refuses_what_no_preset_speaks_for(highwater: Run, release: str, says: str) -> None:

@@ -17,7 +17,8 @@ from highwater.claims.spec import Spec, SpecError, load_spec
 from model.catalogue import MODELS
 from model.language.declarations import Action, Invariant, Witness, action, invariant
 from model.language.definition import Definition, Model
-from model.language.domain import Integers, bound, evolve, within
+from model.language.domain import Integers
+from model.language.records import bound, evolve, within
 
 SPECS = Path(__file__).parents[2] / "specs"
 MET, UNMET, UNDECIDED = Status.MET, Status.UNMET, Status.UNDECIDED

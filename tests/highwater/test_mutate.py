@@ -16,7 +16,8 @@ from highwater import SpecError, Verdict, api
 from highwater.claims.mutation import Fate, Mutation, mutate
 from model.language.declarations import action, invariant
 from model.language.definition import Definition, Model, NoToggles
-from model.language.domain import Integers, evolve, within
+from model.language.domain import Integers
+from model.language.records import evolve, within
 
 Run = Callable[..., Result]
 Write = Callable[..., Path]

@@ -31,7 +31,8 @@ from highwater.claims.spec import load_spec
 from highwater.claims.tables import Wrong
 from model.catalogue import MODELS
 from model.language.declarations import Invariant, action, invariant
-from model.language.domain import Integers, domain_of, within
+from model.language.domain import Integers
+from model.language.records import domain_of, within
 
 Run = Callable[..., Result]
 ROOT = Path(__file__).parents[2]

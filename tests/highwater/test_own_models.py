@@ -17,7 +17,8 @@ from highwater import SpecError, Status, Verdict, api
 from highwater.claims import own
 from highwater.claims.positions import line_of_key
 from highwater.cli.init import SCAFFOLD, scaffold_files, write_scaffold
-from model.language.declarations import Witness, invariant, prospect
+from model.language.declarations import Witness, invariant
+from model.language.graph_properties import prospect
 from model.reference.controlling import write
 from model.reference.state import brokers
 
@@ -378,7 +379,7 @@ def test_a_prospect_of_ones_own_can_be_named_and_given(
     highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
 ) -> None:
     (tmp_path / "my_prospects.py").write_text(
-        "from model.language.declarations import prospect\nfrom model.reference.controlling import write\n"
+        "from model.language.graph_properties import prospect\nfrom model.reference.controlling import write\n"
         "from model.reference.state import brokers\n\n\n"
         "@prospect(along=[write], leader=brokers)\n"
         "def can_write(cluster, leader):\n    return len(cluster.replicas[leader].log) > 0\n",

@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from highwater.claims import own
-from model.language.declarations import prospect
+from model.language.graph_properties import prospect
 from model.reference.controlling import write
 from model.reference.state import Cluster, brokers
 

@@ -23,14 +23,9 @@ from model.language.domain import (
     SequenceOf,
     SetOf,
     Struct,
-    bound,
-    domain_of,
-    evolve,
     is_scalar,
-    records,
-    replaced,
-    within,
 )
+from model.language.records import bound, domain_of, evolve, records, replaced, within
 
 
 class Colour(Enum):

@@ -21,7 +21,7 @@ from model.kraft_reference.definition import bounds_of
 from model.kraft_reference.messages import Answer
 from model.kraft_reference.protocol import KraftProtocol, Variant
 from model.kraft_reference.state import Cluster, Registering
-from model.language.domain import evolve
+from model.language.records import evolve
 
 FILE = Path(__file__).with_name("kraft_tlc_answers.csv")
 ROWS = list(csv.DictReader(line for line in FILE.read_text().splitlines() if not line.startswith("#")))

@@ -9,7 +9,7 @@ import pytest
 from highwater import api
 from invariants.partition.catalogue import PARTITION
 from model.language.declarations import Invariant
-from model.language.domain import domain_of
+from model.language.records import domain_of
 from model.partition.definition import initial_states
 from model.partition.releases import KAFKA_0_8_0, KAFKA_3_5, KAFKA_4_1, REPAIRED
 from model.partition.state import Partition, Process, Standing

@@ -13,7 +13,8 @@ import pytest
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, find_specs, load_spec
 from invariants.partition.catalogue import PARTITION
-from model.language.declarations import Invariant, Liveness, StepProperty
+from model.language.declarations import Invariant, StepProperty
+from model.language.graph_properties import Liveness
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol
 from model.partition.releases import KAFKA_2_1, REPAIRED

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 from explorer.compiler.layout import Layout
 from explorer.search import plain_python
 from explorer.system import ModelError
-from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, domain_of, within
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
+from model.language.records import domain_of, within
 from spark.driver.explore import explore
 from spark.driver.states import decoded, plain, quoted, states
 from spark.levels import Levels

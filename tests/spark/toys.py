@@ -17,7 +17,8 @@ from explorer.system import System
 from highwater.claims.resolving import build_system
 from model.catalogue import MODELS
 from model.language.declarations import action, invariant, step_property
-from model.language.domain import Integers, domain_of, evolve, within
+from model.language.domain import Integers
+from model.language.records import domain_of, evolve, within
 from model.reference.state import ReferenceProtocol, Variant
 
 SMALL = {"brokers": 3, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1, "offset_max": 1, "version_max": 2}

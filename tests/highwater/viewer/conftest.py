@@ -19,22 +19,8 @@ from highwater.viewer.pictures.of_any_model import log_of, role
 from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample
 from model.language.declarations import Witness, action, invariant
-from model.language.domain import (
-    BOOLEAN,
-    ArrayOf,
-    Integers,
-    Maybe,
-    OneOf,
-    SequenceOf,
-    SetOf,
-    Struct,
-    bound,
-    domain_of,
-    evolve,
-    records,
-    replaced,
-    within,
-)
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from model.language.records import bound, domain_of, evolve, records, replaced, within
 
 
 @attrs.frozen

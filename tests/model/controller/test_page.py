@@ -19,7 +19,7 @@ from model.controller import partition_states, replica_states
 from model.controller.releases import PRESETS, RELEASES, REPAIRED
 from model.controller.state import Cluster
 from model.controller.transitions import mermaid, table
-from model.language.domain import domain_of
+from model.language.records import domain_of
 from tests.model.controller.walk import Walk
 
 PAGE = Path(__file__).parents[3] / "docs" / "controller.md"

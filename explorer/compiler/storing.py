@@ -1,0 +1,110 @@
+"""What a program has learned, as arrays and back: its trees, the states that it was learned on, and what steps do.
+
+Leaves are numbered in the order of their layout. Branches that a kernel has asked for are unknown again. What cannot
+be told apart from what was learned is left out: the runs of images, which are found again if need be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from explorer.compiler.decision_trees import PENDING, UNKNOWN
+from explorer.compiler.effects import Column, Effects
+from explorer.compiler.layout import Layout
+from explorer.compiler.programs import Program
+from explorer.compiler.tracing import OutOfBounds, Update
+
+Arrays = Mapping[str, np.ndarray]
+COLUMNS = ("writes", "copies", "cut")
+BETWEEN = "\n"  # names of bounds
+
+
+def program_as_arrays(program: Program) -> dict[str, np.ndarray]:
+    """The trees of a program, and the states on which they were learned."""
+    branches = program.branches.array[: program.branches.length].copy()
+    branches[branches == PENDING] = UNKNOWN
+    words = [words for _, words in program.examples]
+    return {
+        "branches": branches,
+        "learned": np.array([number for number, _ in program.examples], np.int32),
+        "states": np.array(words, np.uint64).reshape(len(words), program.layout.words),
+        "audits": np.array([program.audits[name] for name in sorted(program.audits)], np.int64),
+    }
+
+
+def restore_program(program: Program, arrays: Arrays) -> None:
+    """Let a program that has learned nothing begin with what another one of the same functions has learned.
+
+    Raises:
+        ValueError: the arrays are of another program.
+    """
+    learned, states = arrays["learned"], arrays["states"]
+    if states.shape != (len(learned), program.layout.words) or len(arrays["audits"]) != len(program.audits):
+        raise ValueError("the trees are of another program")
+    _restore(program.branches, arrays["branches"])
+    program.examples = list(zip(learned.tolist(), map(tuple, states.tolist()), strict=True))
+    program.paths = len(learned)
+    program.audits.update(zip(sorted(program.audits), arrays["audits"].tolist(), strict=True))
+
+
+def effects_as_arrays(effects: Effects, layout: Layout) -> dict[str, np.ndarray]:
+    """What steps do: the rows that kernels read, and what they mean."""
+    numbers = {leaf: number for number, leaf in enumerate(layout.root.leaves())}
+    means = [list(_spelled(result, effects.bounds, numbers)) for result in effects.results]
+    return {name: getattr(effects, name).array[: getattr(effects, name).length].copy() for name in COLUMNS} | {
+        "means": np.array([cell for each in means for cell in (len(each), *each)], np.int64),
+        "bounds": np.array([BETWEEN.join(sorted(bounds)) for bounds in effects.bounds], str),
+    }
+
+
+def restore_effects(effects: Effects, layout: Layout, arrays: Arrays) -> None:
+    """Let effects that are none yet be those of the arrays."""
+    for name in COLUMNS:
+        _restore(getattr(effects, name), arrays[name])
+    effects.bounds[:] = [frozenset(names.split(BETWEEN)) for names in arrays["bounds"].tolist()]
+    leaves, means, bounds = layout.root.leaves(), arrays["means"], list(effects.bounds)
+
+    def results() -> Iterator[Update | OutOfBounds]:
+        cells = iter(means.tolist())
+        for length in cells:
+            yield _read([next(cells) for _ in range(length)], bounds, leaves)
+
+    effects.recall_by(results)
+
+
+def _restore(column: Column, rows: np.ndarray) -> None:
+    column.extend(len(rows) - column.length)
+    column.array[: len(rows)] = rows
+
+
+def _spelled(result: Update | OutOfBounds, bounds: list[frozenset[str]], numbers: Mapping[Any, int]) -> Iterator[int]:
+    """An effect as numbers: the number of what cuts it, or -1 and what it sets, copies and clears, the first two
+    counted.
+    """
+    if isinstance(result, OutOfBounds):
+        yield bounds.index(result.bounds)
+        return
+    yield from (-1, len(result.constants), len(result.copies))
+    for leaf, raw in sorted((numbers[leaf], raw) for leaf, raw in result.constants):
+        yield from (leaf, raw)
+    for target, source in sorted((numbers[target], numbers[source]) for target, source in result.copies):
+        yield from (target, source)
+    yield from sorted(numbers[leaf] for leaf in result.cleared)
+
+
+def _read(cells: list[int], bounds: list[frozenset[str]], leaves: list[Any]) -> Update | OutOfBounds:
+    if cells[0] >= 0:
+        return OutOfBounds(bounds[cells[0]])
+    copies_at = 3 + 2 * cells[1]
+    cleared_at = copies_at + 2 * cells[2]
+    return Update(
+        frozenset((leaves[leaf], raw) for leaf, raw in zip(cells[3:copies_at:2], cells[4:copies_at:2], strict=True)),
+        frozenset(
+            (leaves[target], leaves[source])
+            for target, source in zip(cells[copies_at:cleared_at:2], cells[copies_at + 1 : cleared_at : 2], strict=True)
+        ),
+        frozenset(leaves[leaf] for leaf in cells[cleared_at:]),
+    )

@@ -1,0 +1,113 @@
+"""Files that one run keeps for the next: whole or not at all, and only where nobody else can change them.
+
+Machine code that is kept is executed, and trees that are kept decide verdicts. So both are read only if root or this
+user made them, and nobody else can write there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import stat
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+
+def own_folder() -> Iterator[Path]:
+    """The user's own folder for what is kept; none for users without a home."""
+    own = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    if os.path.isabs(own):
+        yield Path(own) / "highwater"
+
+
+def read(folder: Path, name: str, owners: Collection[int] = ()) -> bytes:
+    """What is in a kept file.
+
+    Args:
+        owners: users besides root and this one who may have made it.
+
+    Raises:
+        OSError: there is no such file, or somebody else can change it.
+        ValueError: it is damaged.
+    """
+    trusted = {0, os.geteuid(), *owners}
+    with _opened(folder, trusted) as place:
+        data = _read(name, place, trusted)
+    head, _, body = data.partition(b"\n")
+    if hashlib.sha256(body).hexdigest().encode("ascii") != head:
+        raise ValueError(f"{name} is damaged")
+    return body
+
+
+def write(folder: Path, name: str, body: bytes, owners: Collection[int] = ()) -> None:
+    """Keep a file in a folder that is there. Processes that do so at once do not disturb each other.
+
+    Raises:
+        OSError: it cannot be written, or somebody else can change what is in the folder.
+    """
+    with _opened(folder, {0, os.geteuid(), *owners}) as place:
+        unfinished = f"{name}-{os.getpid()}"
+        try:
+            with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=place), "wb") as file:
+                file.write(hashlib.sha256(body).hexdigest().encode("ascii") + b"\n" + body)
+            os.replace(unfinished, name, src_dir_fd=place, dst_dir_fd=place)
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(unfinished, dir_fd=place)
+
+
+def make_folder(folder: Path, kind: str, most: int) -> None:
+    """Make a folder for what one version of the sources keeps, and forget what the oldest of others kept.
+
+    Args:
+        kind: how the names of all such folders begin.
+        most: how many of them to leave.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    if folder.exists():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(0o755, exist_ok=True)
+    made_last = sorted(folder.parent.glob(f"{kind}-*"), key=lambda made: made.stat().st_mtime, reverse=True)
+    for made in made_last[most:]:  # what another process is about to read it makes again
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def forget_files(folder: Path, most: int) -> None:
+    """Remove the files of a folder that were not used for longest, until there are no more bytes than that."""
+    found = [(file, file.stat()) for file in folder.iterdir()]
+    left = sum(size.st_size for _, size in found)
+    for file, size in sorted(found, key=lambda each: each[1].st_mtime):
+        if left <= most:
+            return
+        with suppress(OSError):
+            file.unlink()
+        left -= size.st_size
+
+
+@contextmanager
+def _opened(folder: Path, trusted: Collection[int]) -> Iterator[int]:
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        _refuse_foreign(os.fstat(place), trusted)
+        yield place
+    finally:
+        os.close(place)
+
+
+def _read(name: str, place: int, trusted: Collection[int]) -> bytes:
+    with open(os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=place), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise PermissionError(f"{name} is no file")
+        _refuse_foreign(found, trusted)
+        return file.read()
+
+
+def _refuse_foreign(found: os.stat_result, trusted: Collection[int]) -> None:
+    if found.st_uid not in trusted or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError("others may change what is kept here")

@@ -1,0 +1,194 @@
+"""Trees that one search keeps for the next one of the same model.
+
+Python runs a path of a function once, not once per run of Highwater. What was learned is kept by all that it depends
+on: the code of the model and of Highwater, the protocol, the bounds, the initial states, the properties. Actions are
+kept apart from properties, so that claims that differ in their properties share them.
+
+Kept trees are used only if a sample of their paths, another one each time, agrees with plain Python. If it does not,
+they are forgotten and learned anew.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import random
+import sys
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+import attrs
+import numpy as np
+
+from explorer import kept_files
+from explorer.compiler.programs import Program
+from explorer.compiler.storing import effects_as_arrays, program_as_arrays, restore_effects, restore_program
+from explorer.search.engine import Engine
+from explorer.search.fingerprint import ENGINE, code_of, described, fingerprint, instances_by_name, properties_of
+from explorer.sources import digest, files_of
+from explorer.system import ModelError
+
+SAMPLE = 16  # paths of each program
+MOST_VERSIONS = 4  # of Highwater
+MOST_BYTES = 1 << 29  # of one version
+ACTIONS, PROPERTIES = "actions", "properties"
+DAMAGED = (ValueError, LookupError, zipfile.BadZipFile, EOFError)
+
+
+class KeptTrees:
+    """What is kept for one engine's trees."""
+
+    def __init__(self, engine: Engine, audit: int) -> None:
+        self._engine = engine
+        self._names = _names(engine, audit)
+        self._loaded = {ACTIONS: 0, PROPERTIES: 0}
+
+    def load(self) -> None:
+        """Begin with what is kept, if anything is. Only an engine that has learned nothing can."""
+        for which in self._names:
+            arrays = _read(self._names[which])
+            if arrays is None:
+                continue
+            try:
+                self._restore(which, arrays)
+            except (ModelError, *DAMAGED):
+                self._forget(which)
+            else:
+                self._loaded[which] = self._paths(which)
+
+    def keep(self) -> None:
+        """Keep what was learned, if anything new was."""
+        for which in self._names:
+            if self._paths(which) == self._loaded[which]:
+                continue
+            arrays = {}
+            for number, program in self._programs(which):
+                learned = program_as_arrays(program) | self._engine.tables(program)
+                arrays |= {f"{number}.{name}": array for name, array in learned.items()}
+            if which == ACTIONS:
+                effects = effects_as_arrays(self._engine.effects, self._engine.layout)
+                arrays |= {f"effects.{name}": array for name, array in effects.items()}
+            _write(self._names[which], arrays)
+
+    def _programs(self, which: str) -> Iterator[tuple[int, Program]]:
+        for number, program in enumerate(self._engine.programs):
+            if program.instances and (program is self._engine.actions) == (which == ACTIONS):
+                yield number, program
+
+    def _paths(self, which: str) -> int:
+        return sum(program.paths for _, program in self._programs(which))
+
+    def _restore(self, which: str, arrays: Mapping[str, np.ndarray]) -> None:
+        if which == ACTIONS:
+            restore_effects(self._engine.effects, self._engine.layout, _part(arrays, "effects"))
+        for number, program in self._programs(which):
+            learned = _part(arrays, str(number))
+            restore_program(program, learned)
+            program.verify(random.SystemRandom().sample(program.examples, min(SAMPLE, len(program.examples))))
+            self._engine.take_tables(program, learned)
+
+    def _forget(self, which: str) -> None:
+        for _, program in self._programs(which):
+            program.forget()
+        if which == ACTIONS:
+            self._engine.effects.clear()
+
+
+def _part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
+    return {key.partition(".")[2]: array for key, array in arrays.items() if key.partition(".")[0] == name}
+
+
+# Names
+
+
+def _names(engine: Engine, audit: int) -> dict[str, str]:
+    """The names of the files of an engine's trees: hashes of all that these depend on.
+
+    None where a function has no source file, as in a notebook: what it calls is not known then.
+    """
+    system = engine.system
+    properties = properties_of(system)
+    every = (*system.actions, *properties, *system.premises)
+    if any(getattr(sys.modules.get(each.of.function.__module__), "__file__", None) is None for each in every):
+        return {}
+    bare = attrs.evolve(system, invariants=(), step_properties=(), prospects=(), liveness=())
+    actions = fingerprint(bare, engine.layout, len(engine.permutations), {"audit": audit})
+    actions["loaded"] = _loaded(actions["modules"])
+    code = code_of(system, (*properties, *system.premises))
+    of_actions = _digest(actions)
+    of_properties = [of_actions, code, _loaded(code["modules"]), instances_by_name(properties)]
+    return {ACTIONS: f"{ACTIONS}-{of_actions}", PROPERTIES: f"{PROPERTIES}-{_digest(of_properties)}"}
+
+
+def _loaded(modules: Iterable[str]) -> dict[str, str]:
+    """The code of the modules' functions as it is loaded. It is other than that of their files where a function was
+    replaced, as tests do, or a file was changed after it had been loaded.
+    """
+    return {
+        f"{name}.{key}": _of_code(found.__code__)
+        for name in modules
+        for key, found in _functions_in(sys.modules.get(name))
+    }
+
+
+@cache
+def _of_code(code: CodeType) -> str:
+    return _digest(described(code))
+
+
+def _functions_in(module: ModuleType | None) -> Iterator[tuple[str, FunctionType]]:
+    for key, value in vars(module).items() if module else ():
+        value = getattr(value, "function", value)  # of an action or a property
+        inside = vars(value).items() if isinstance(value, type) and value.__module__ == module.__name__ else ()
+        for name, each in (("", value), *inside):
+            if isinstance(each, FunctionType) and not each.__code__.co_filename.startswith("<attrs generated"):
+                yield f"{key}.{name}", each
+
+
+def _digest(data: Any) -> str:
+    return digest([json.dumps(data, sort_keys=True).encode()])[:32]
+
+
+# Files
+
+
+@cache
+def _made_by() -> str:
+    """A name for the version of Highwater that keeps trees."""
+    return "trees-" + digest([np.__version__.encode(), *(file.read_bytes() for file in files_of(*ENGINE))])[:16]
+
+
+def _folder() -> Path | None:
+    own = next(kept_files.own_folder(), None)
+    return own and own / _made_by()
+
+
+def _read(name: str) -> dict[str, np.ndarray] | None:
+    folder = _folder()
+    try:
+        if folder is None:
+            return None
+        with np.load(io.BytesIO(kept_files.read(folder, name)), allow_pickle=False) as arrays:
+            found = {key: arrays[key] for key in arrays.files}
+        os.utime(folder / name)
+        return found
+    except (OSError, *DAMAGED):
+        return None
+
+
+def _write(name: str, arrays: Mapping[str, np.ndarray]) -> None:
+    folder = _folder()
+    if folder is None:
+        return
+    data = io.BytesIO()
+    np.savez_compressed(data, **arrays)
+    with suppress(OSError):
+        kept_files.make_folder(folder, "trees", MOST_VERSIONS)
+        kept_files.write(folder, name, data.getvalue())
+        kept_files.forget_files(folder, MOST_BYTES)

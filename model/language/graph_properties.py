@@ -1,0 +1,179 @@
+"""Graph properties: what can be judged only once every state and every step between them is known.
+
+A prospect says what must stay possible, a liveness property what must happen on every fair behaviour.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from model.language.declarations import Action, Instance, Invariant, Quantified, always
+
+
+@attrs.define(eq=False, slots=False)
+class Prospect(Quantified):
+    """What must stay possible (CTL's AG EF): from every state, a state can be reached in which the function is true.
+
+    The function returns what an invariant returns.
+
+    Attributes:
+        along: the actions that may lead there.
+    """
+
+    along: tuple[Action, ...] = attrs.field(default=(), kw_only=True)
+
+
+@attrs.frozen
+class Per:
+    """Fairness to an action for each value of the named parameters: the instances that agree in them count as one."""
+
+    action: Action
+    parameters: tuple[str, ...]
+
+
+def per(action: Action, *parameters: str) -> Per:
+    """Ask for fairness to an action for each value of the named parameters, rather than to each of its instances.
+
+    `per(deliver, "receiver")` asks that something is delivered to each receiver; `per(deliver)` asks that something
+    is delivered.
+
+    Raises:
+        TypeError: the action has no such parameter.
+    """
+    if unknown := set(parameters) - set(action.parameters):
+        raise TypeError(
+            f"per: {action.name} has no parameter {', '.join(sorted(unknown))}; it has "
+            f"{', '.join(action.parameters) or 'none'}"
+        )
+    return Per(action, parameters)
+
+
+class Form(Enum):
+    """What a liveness property asks of a behaviour.
+
+    With q for the property's function and p for its premise, temporal logic writes EVENTUALLY as <>q, LEADS_TO as
+    [](p => <>q), ALWAYS_EVENTUALLY as []<>q, and EVENTUALLY_ALWAYS as <>[]q.
+    """
+
+    EVENTUALLY = "eventually"
+    LEADS_TO = "leads_to"
+    ALWAYS_EVENTUALLY = "always_eventually"
+    EVENTUALLY_ALWAYS = "eventually_always"
+
+
+@attrs.define(eq=False, slots=False)
+class Liveness(Quantified):
+    """What must happen on every fair behaviour.
+
+    A behaviour is an infinite path, or a finite one after which nothing more happens. It is *weakly fair* to an action
+    unless the action is enabled from some step on for ever and is never taken again. It is *strongly fair* unless the
+    action is enabled again and again and is never taken again. A step that changes nothing counts neither as enabled
+    nor as taken. A step that a bound cuts is enabled: without the bound it could be taken.
+
+    The function returns what an invariant returns.
+
+    Attributes:
+        form: what is asked of the behaviour.
+        fair, strongly_fair: the actions that behaviours are fair to. Each of their instances is owed fairness on its
+            own, unless `per` groups them.
+        premise: for `leads_to`, the states after which the function must become true.
+    """
+
+    form: Form = attrs.field(default=Form.EVENTUALLY, kw_only=True)
+    fair: tuple[Per, ...] = attrs.field(default=(), kw_only=True)
+    strongly_fair: tuple[Per, ...] = attrs.field(default=(), kw_only=True)
+    premise: Callable[..., Any] | None = attrs.field(default=None, kw_only=True)
+
+    def __attrs_post_init__(self) -> None:
+        super().__attrs_post_init__()
+        self._premise = None if self.premise is None else Invariant(self.premise, self.parameters, needs=self.needs)
+        listed = Counter(each.action.name for each in (*self.fair, *self.strongly_fair))
+        if twice := [name for name, count in listed.items() if count > 1]:
+            raise TypeError(
+                f"{self.name}: {', '.join(twice)} is listed twice among fair and strongly_fair; strong fairness "
+                "includes weak"
+            )
+
+    def instances(self, bounds: object, protocol: object = None) -> list[Instance]:
+        """One instance per assignment of the parameters, each with its premise if the property has one."""
+        found = super().instances(bounds, protocol)
+        if self._premise is None:
+            return found
+        premises = self._premise.instances(bounds, protocol)
+        return [attrs.evolve(each, premise=premise) for each, premise in zip(found, premises, strict=True)]
+
+
+GraphProperty = Prospect | Liveness
+"""What can be judged only once every state is known."""
+
+
+def prospect(
+    *, along: Iterable[Action], needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], Prospect]:
+    """Declare what must stay possible along some actions, for every value of the parameters; `needs` as for
+    `action`.
+    """
+    return lambda function: Prospect(function, parameters, needs=needs, along=tuple(along))
+
+
+Fairness = Iterable[Action | Per]
+
+
+def eventually(
+    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], Liveness]:
+    """Declare what is true at least once on every fair behaviour, for every value of the parameters; `needs` as for
+    `action`.
+    """
+    return _liveness(Form.EVENTUALLY, fair, strongly_fair, needs, parameters)
+
+
+def leads_to(
+    premise: Callable[..., Any],
+    *,
+    fair: Fairness = (),
+    strongly_fair: Fairness = (),
+    needs: Callable[[Any], Any] = always,
+    **parameters: Any,
+) -> Callable[[Callable[..., Any]], Liveness]:
+    """Declare what is true in every state in which the premise is true, or later.
+
+    The premise takes what the declared function takes, and returns True or False.
+    """
+    return _liveness(Form.LEADS_TO, fair, strongly_fair, needs, parameters, premise)
+
+
+def always_eventually(
+    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], Liveness]:
+    """Declare what is true again and again on every fair behaviour."""
+    return _liveness(Form.ALWAYS_EVENTUALLY, fair, strongly_fair, needs, parameters)
+
+
+def eventually_always(
+    *, fair: Fairness = (), strongly_fair: Fairness = (), needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], Liveness]:
+    """Declare what is true from some state on for ever on every fair behaviour."""
+    return _liveness(Form.EVENTUALLY_ALWAYS, fair, strongly_fair, needs, parameters)
+
+
+def _liveness(
+    form: Form,
+    fair: Fairness,
+    strongly_fair: Fairness,
+    needs: Callable[[Any], Any],
+    parameters: Any,
+    premise: Any = None,
+) -> Callable[[Callable[..., Any]], Liveness]:
+    weak, strong = (
+        tuple(each if isinstance(each, Per) else per(each, *each.parameters) for each in of)
+        for of in (fair, strongly_fair)
+    )
+    return lambda function: Liveness(
+        function, parameters, needs=needs, form=form, fair=weak, strongly_fair=strong, premise=premise
+    )

@@ -1,0 +1,117 @@
+"""Records: the frozen attrs classes that states are made of.
+
+Next to each field of a record stands its domain, which the *bounds* size: a frozen attrs object of whole numbers.
+
+    @attrs.frozen
+    class Replica:
+        high_watermark: int = within(lambda bounds: Integers(0, bounds.log_length_max))
+        isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
+        log: Log = within(Log)
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+
+from model.language.domain import Limit, Struct, aliases_of
+
+DOMAIN = "domain"
+EQUAL = "records of a state are equal if all their fields are"
+
+
+def within(domain: Any) -> Any:
+    """An attrs field with its domain: a domain, a function from bounds to a domain, or the class of a nested record."""
+    return attrs.field(metadata={DOMAIN: domain})
+
+
+def bound(low: int, high: int, meaning: str, default: Any = attrs.NOTHING) -> Any:
+    """An attrs field of a bounds class: a whole number in low..high. A claim may leave it out if it has a default."""
+    checks = [attrs.validators.instance_of(int), attrs.validators.ge(low), attrs.validators.le(high)]
+    return attrs.field(validator=checks, default=default, metadata={"low": low, "high": high, "meaning": meaning})
+
+
+class _Limits:
+    """A bounds object as functions from bounds to domains see it: every whole number is a `Limit`."""
+
+    def __init__(self, bounds: object) -> None:
+        self._bounds = bounds
+
+    def __getattr__(self, key: str) -> Any:
+        value = getattr(self._bounds, key)
+        return Limit(value, key) if type(value) is int else value
+
+
+def domain_of(declared: Any, bounds: object) -> Any:
+    """The domain of a declaration within the bounds.
+
+    Args:
+        declared: a domain, a function from bounds to a domain, or a frozen attrs class whose fields are declared with
+            `within`.
+        bounds: the bounds object. A step that one of its keys cuts is reported under this key.
+
+    Raises:
+        TypeError: a class is not a frozen attrs class, one of its fields has no domain, its constructor does not take
+            all fields, or its records are not equal if all their fields are.
+    """
+    if not isinstance(declared, type):
+        return declared(_Limits(bounds)) if callable(declared) else declared
+    _refuse_unless_value(declared)
+    return Struct(declared, {field.name: domain_of(field.metadata[DOMAIN], bounds) for field in attrs.fields(declared)})
+
+
+def _refuse_unless_value(cls: type) -> None:
+    """Refuse a class whose records are not values: made from all their fields, and equal if all fields are."""
+    if not attrs.has(cls) or not attrs.inspect(cls).is_frozen:
+        raise TypeError(
+            f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen"
+        )
+    if not attrs.inspect(cls).added_eq:
+        raise TypeError(
+            f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}"
+        )
+    for field in attrs.fields(cls):
+        name = f"{cls.__qualname__}.{field.name}"
+        if DOMAIN not in field.metadata:
+            raise TypeError(f"{name} has no domain: declare it with within(...)")
+        if not field.init:
+            raise TypeError(
+                f"{name} has init=False: a record of a state is made from all its fields; make it a property instead"
+            )
+        if not field.eq or field.eq_key is not None:
+            raise TypeError(f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: {EQUAL}")
+    try:
+        inspect.signature(cls).bind(**dict.fromkeys(aliases_of(cls).values()))
+    except TypeError as error:
+        raise TypeError(f"{cls.__qualname__}.__init__ does not take the fields, all by name: {error}") from None
+
+
+def records(cls: type) -> Callable[[object], Struct]:
+    """The domain of a frozen attrs class, for use inside another domain.
+
+    A log of records: `lambda bounds: SequenceOf(records(Record)(bounds), bounds.log_length_max)`.
+    """
+    return lambda limits: domain_of(cls, limits._bounds if isinstance(limits, _Limits) else limits)
+
+
+def evolve(instance: Any, /, **changes: Any) -> Any:
+    """A copy of a record with some fields changed.
+
+    The other fields are not read, so that a tracing run does not record a read of them.
+    """
+    traced = getattr(type(instance), "__traced_evolve__", None)
+    return traced(instance, changes) if traced else attrs.evolve(instance, **changes)
+
+
+def replaced(elements: tuple, index: int, value: Any) -> tuple:
+    """The tuple with one element replaced. `index` counts from 0.
+
+    Raises:
+        IndexError: there is no such element.
+    """
+    if not 0 <= index < len(elements):
+        raise IndexError(f"no element {index} in a tuple of {len(elements)}")
+    return elements[:index] + (value,) + elements[index + 1 :]

@@ -1,0 +1,344 @@
+"""Trees that one search keeps for the next: the same answer without learning, and never the trees of another model."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+from explorer import kept_files
+from explorer.compiler.programs import Program
+from explorer.search import breadth_first, kept_trees
+from explorer.system import System
+from explorer.verdict import Budget, Outcome
+from highwater.claims.spec import load_spec
+from model.language.declarations import action
+
+SPECS = Path(__file__).parents[2] / "specs"
+CLAIMS = [
+    "truncation/kip_101_fails_on_two_brokers.toml",  # violated
+    "fencing/kip_320_keeps_committed_records_on_two_brokers.toml",
+    "partition/truncation/a_late_response_is_dropped.toml",  # a step property
+    "partition/liveness/a_partition_settles_after_a_crash_a_move_and_a_shutdown.toml",
+    "controller/reassignment/narrowing_the_assignment_first_leaves_an_old_leader.toml",
+]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder where trees are kept."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "highwater"
+
+
+@pytest.fixture
+def learned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The instances that learn a path."""
+    names: list[str] = []
+    trace = Program._trace
+
+    def noted(program: Program, number: int, words: Any) -> Any:
+        names.append(str(program.instances[number]))
+        return trace(program, number, words)
+
+    monkeypatch.setattr(Program, "_trace", noted)
+    return names
+
+
+def found(name: str) -> System:
+    (path,) = (SPECS / name).parent.glob(Path(name).stem[:40] + "*.toml")
+    return load_spec(path).system()
+
+
+def trees(folder: Path) -> list[Path]:
+    return sorted(folder.glob("trees-*/*"))
+
+
+def told(outcome: Outcome) -> Any:
+    return attrs.evolve(outcome, seconds=0.0, memory=0)
+
+
+def explored(system: System, **options: Any) -> Outcome:
+    return breadth_first.explore(system, keep_trees=True, **options)
+
+
+@pytest.mark.parametrize(("name", "symmetry"), [*((name, True) for name in CLAIMS), (CLAIMS[2], False)])
+def test_a_search_with_kept_trees_says_the_same_and_learns_nothing(
+    name: str, symmetry: bool, learned: list[str]
+) -> None:
+    system = found(name)
+    without = breadth_first.explore(system, symmetry=symmetry, coverage=True)
+    first = explored(system, symmetry=symmetry, coverage=True)
+    assert learned
+    learned.clear()
+    again = explored(system, symmetry=symmetry, coverage=True)
+    assert learned == []
+    assert told(without) == told(first) == told(again)
+
+
+def test_trees_are_kept_only_where_that_was_asked_for(folder: Path) -> None:
+    breadth_first.explore(found(CLAIMS[0]))
+    assert not folder.exists()
+
+
+def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, learned: list[str]) -> None:
+    monkeypatch.setattr("explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    system = found(CLAIMS[2])
+    first = explored(system)
+    learned.clear()
+    monkeypatch.setattr("explorer.search.engine.filter_of", lambda program, sample=(): pytest.fail("chosen again"))
+    monkeypatch.setattr(kept_trees.Engine, "__init__", _with_filters_that_are_empty(kept_trees.Engine.__init__))
+    assert told(explored(system)) == told(first)
+
+
+def _with_filters_that_are_empty(begin: Callable[..., None]) -> Callable[..., None]:
+    from explorer.compiler.prefilter import filter_of
+
+    def begins(engine: Any, *arguments: Any, **options: Any) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("explorer.search.engine.filter_of", filter_of)
+            begin(engine, *arguments, **options)
+
+    return begins
+
+
+def test_a_search_that_goes_further_learns_the_rest_and_keeps_it(learned: list[str]) -> None:
+    system = found(CLAIMS[2])
+    explored(system, budget=Budget(max_depth=5))
+    part = len(learned)
+    learned.clear()
+    whole = explored(system)
+    assert 0 < len(learned) < whole.compiled_paths
+    assert part + len(learned) == whole.compiled_paths
+    learned.clear()
+    assert told(explored(system)) == told(whole)
+    assert learned == []
+
+
+def test_claims_that_differ_in_their_properties_share_what_is_known_of_actions(learned: list[str]) -> None:
+    system = found(CLAIMS[2])
+    names = {str(action) for action in system.actions}
+    explored(attrs.evolve(system, invariants=system.invariants[:1], step_properties=()))
+    assert names & set(learned)
+    learned.clear()
+    explored(attrs.evolve(system, invariants=system.invariants[1:], step_properties=()))
+    assert not names & set(learned)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"bounds": {"leader_epoch_max": 1}},
+        {"protocol": {"variant": "kip-279"}},
+    ],
+)
+def test_another_protocol_and_other_bounds_have_trees_of_their_own(
+    change: dict[str, Any], learned: list[str], write_keys: Callable[..., System]
+) -> None:
+    explored(write_keys())
+    learned.clear()
+    other = write_keys(**change)
+    assert told(explored(other)) == told(breadth_first.explore(other))
+    assert learned
+
+
+@pytest.fixture
+def write_keys() -> Callable[..., System]:
+    from highwater import api
+
+    def made(**changes: dict[str, Any]) -> System:
+        keys: dict[str, Any] = {
+            "protocol": {"variant": "kip-320"},
+            "bounds": {"brokers": 2, "log_length_max": 2, "records_max": 2, "leader_epoch_max": 2},
+        }
+        for key, change in changes.items():
+            keys[key] = keys[key] | change
+        return api.claim(model="reference", check=["weak_isr"], **keys).system()
+
+    return made
+
+
+# The model's code
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., System]:
+    """Writes a model, loads it, and makes a system of it."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    helper, own = tmp_path / "steps_of_counters.py", tmp_path / "model_of_counters.py"
+
+    def made(step: int = 1, limit: int = 99) -> System:
+        helper.write_text(f"def ahead(number):\n    return number + {step}\n", encoding="utf-8")
+        own.write_text(_COUNTERS.format(limit=limit), encoding="utf-8")
+        importlib.invalidate_caches()
+        for name in (helper.stem, own.stem):
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        return importlib.import_module(own.stem).system()
+
+    return made
+
+
+_COUNTERS = """
+import attrs
+from explorer.system import System
+from model.language.declarations import action, invariant
+from model.language.domain import Integers
+from model.language.records import domain_of, within
+from steps_of_counters import ahead
+
+
+@attrs.frozen
+class Counter:
+    number: int = within(Integers(0, 20))
+
+
+@action(actor="counter")
+def count(counter: Counter) -> Counter | None:
+    return Counter(ahead(counter.number)) if counter.number < 6 else None
+
+
+@invariant()
+def small(counter: Counter) -> bool:
+    return counter.number < {limit}
+
+
+def system() -> System:
+    return System(
+        domain_of(Counter, None), (Counter(0),), tuple(count.instances(None)), tuple(small.instances(None))
+    )
+"""
+
+
+def test_a_change_of_a_function_that_the_model_calls_is_noticed(model: Callable[..., System]) -> None:
+    assert explored(model(step=1)).distinct_states == 7
+    assert explored(model(step=2)).distinct_states == 4
+
+
+def test_a_change_of_a_property_is_noticed(model: Callable[..., System], learned: list[str]) -> None:
+    assert not explored(model(limit=99)).violations
+    learned.clear()
+    assert explored(model(limit=3)).violations
+    assert "small()" in learned
+
+
+def test_a_function_that_was_replaced_in_memory_is_noticed(
+    model: Callable[..., System], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    explored(model())
+    system = model()
+    monkeypatch.setattr("model_of_counters.ahead", lambda number: number + 3)
+    assert explored(system).distinct_states == 3
+
+
+def test_code_that_was_loaded_before_its_file_changed_keeps_nothing_for_the_changed_file(
+    model: Callable[..., System], tmp_path: Path
+) -> None:
+    old = model(step=1)
+    (tmp_path / "steps_of_counters.py").write_text("def ahead(number):\n    return number + 2\n", encoding="utf-8")
+    assert explored(old).distinct_states == 7
+    assert explored(model(step=2)).distinct_states == 4
+
+
+def test_functions_without_a_source_file_keep_nothing(folder: Path, model: Callable[..., System]) -> None:
+    """What such a function calls is not known."""
+    system = model()
+    names: dict[str, Any] = {"__name__": "nowhere"}
+    exec("def stop(counter):\n    return None", names)
+    stop = action(actor="nobody")(names["stop"])
+    explored(attrs.evolve(system, actions=(*system.actions, *stop.instances(None))))
+    assert trees(folder) == []
+
+
+# What is kept is wrong
+
+
+def test_damage_is_noticed_and_the_rest_is_learned_anew(folder: Path, learned: list[str]) -> None:
+    system = found(CLAIMS[1])
+    first = explored(system)
+    for path in trees(folder):
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2] ^= 1
+        path.write_bytes(data)
+    learned.clear()
+    assert told(explored(system)) == told(first)
+    assert learned
+    learned.clear()
+    explored(system)
+    assert learned == []  # it was written again
+
+
+@pytest.mark.parametrize("change", ["branches", "learned", "states", "chunks", "effects.means", "missing", "truncated"])
+def test_trees_that_were_tampered_with_are_forgotten_or_mean_the_same(
+    change: str, folder: Path, learned: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a checksum that fits. Every path is in the sample here."""
+    monkeypatch.setattr(kept_trees, "SAMPLE", 10**6)
+    system = found(CLAIMS[1])
+    first = explored(system)
+    for path in trees(folder):
+        _tamper(path, change)
+    assert told(explored(system)) == told(first)
+
+
+def _tamper(path: Path, change: str) -> None:
+    arrays = dict(np.load(io.BytesIO(kept_files.read(path.parent, path.name))))
+    for key in list(arrays):
+        if key.endswith(change) and change == "branches":
+            ends = arrays[key] < 1 << 63
+            arrays[key][ends] = np.where(arrays[key][ends] == 1, 3, 1)
+        elif key.endswith(change):
+            arrays[key] = arrays[key][:-1] if change != "states" else arrays[key] ^ np.uint64(1)
+    if change == "missing":
+        arrays.popitem()
+    body = io.BytesIO()
+    np.savez_compressed(body, **arrays)
+    kept_files.write(path.parent, path.name, body.getvalue()[: -100 if change == "truncated" else None])
+
+
+def test_a_sample_finds_trees_that_mean_something_else(folder: Path) -> None:
+    """Where all that steps do is gone, any sample does."""
+    system = found(CLAIMS[1])
+    first = explored(system)
+    (path,) = folder.glob("trees-*/actions-*")
+    arrays = dict(np.load(io.BytesIO(kept_files.read(path.parent, path.name))))
+    ends = (arrays["0.branches"] < 1 << 63) & (arrays["0.branches"] > 2)
+    arrays["0.branches"][ends] = 1  # nothing is ever enabled
+    body = io.BytesIO()
+    np.savez_compressed(body, **arrays)
+    kept_files.write(path.parent, path.name, body.getvalue())
+    verified = [told(explored(system)) == told(first) for _ in range(2)]
+    assert verified == [True, True]
+
+
+def test_what_others_may_have_written_is_not_read(folder: Path, learned: list[str]) -> None:
+    explored(found(CLAIMS[1]))
+    for path in trees(folder):
+        os.chmod(path, 0o666)
+    learned.clear()
+    explored(found(CLAIMS[1]))
+    assert learned
+
+
+@pytest.mark.parametrize("home", ["relative", "/proc/nowhere"])
+def test_without_a_folder_that_can_be_written_searches_run_all_the_same(
+    home: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", home)
+    assert explored(found(CLAIMS[0])).violations
+
+
+def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
+    for age, name in enumerate("abcd"):
+        (tmp_path / name).write_bytes(b"x" * 10)
+        os.utime(tmp_path / name, (1000 - age, 1000 - age))
+    kept_files.forget_files(tmp_path, 25)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
