@@ -22,7 +22,8 @@ from highwater.reports.replaying import Subject
 from highwater.reports.results import about_violation
 from highwater.viewer.comparison import Comparison, compared
 from highwater.viewer.showing import counterexample_of, other_properties
-from model.language.declarations import Instance, Liveness, Prospect, Witness
+from model.language.declarations import Instance, Witness
+from model.language.graph_properties import Liveness, Prospect
 
 LONGEST_NAME = 60
 

@@ -13,7 +13,8 @@ import pytest
 from explorer.analysis.refusals import refusal
 from explorer.system import System, successor
 from model.language.declarations import action
-from model.language.domain import Integers, Maybe, within
+from model.language.domain import Integers, Maybe
+from model.language.records import within
 from tests import small_models
 
 

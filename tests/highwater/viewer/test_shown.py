@@ -29,7 +29,8 @@ from highwater.viewer.shown import Counterexample, Delivery
 from highwater.viewer.wording import meaning_of, protocol_in_words
 from model.catalogue import MODELS
 from model.language.declarations import action, invariant
-from model.language.domain import Integers, Maybe, OneOf, domain_of, within
+from model.language.domain import Integers, Maybe, OneOf
+from model.language.records import domain_of, within
 from model.reference.controlling import become_leader
 from tests import small_models
 
