@@ -16,12 +16,12 @@ from highwater.viewer.wording import bounds_in_words, protocol_in_words
 
 def session_page(session: Session, **more: Any) -> str:
     """The whole page."""
-    return render("explore.html", whole=True, **{**_values(session), **more})
+    return render("explore.html", **{**_values(session), **more})
 
 
 def session_part(session: Session, **more: Any) -> str:
     """What of the page a verb changes."""
-    return render("session.html", whole=False, **{**_values(session), **more})
+    return render("session.html", **{**_values(session), **more})
 
 
 def _values(session: Session) -> dict[str, Any]:

@@ -17,8 +17,9 @@ from explorer.verdict import Budget, Outcome, Progress, Step, Verdict
 from highwater.claims.resolving import same_name
 from highwater.claims.tables import did_you_mean
 from highwater.exploring.expressions import ExpressionError, condition
-from model.language.declarations import Instance, Invariant
+from model.language.declarations import Instance, Invariant, StepProperty
 from model.language.definition import Definition, Property
+from model.language.graph_properties import Liveness, Prospect
 
 IN_PLAIN_PYTHON = 5_000
 MOST_STATES = 20_000_000
@@ -31,7 +32,6 @@ class Way:
     Attributes:
         steps: from the state where it began to the first that is asked for; None where there is none.
         says: the result in one sentence.
-        more: further steps that show it, behind the state asked for.
     """
 
     steps: tuple[Step, ...] | None
@@ -135,8 +135,6 @@ def way_to(asked: Question, system: System, start: tuple[Any, ...], cancelled: C
 
 def _searched_for(asked: Question, system: System, start: tuple[Any, ...]) -> System:
     """The system with what is asked for as its only properties, and without symmetry: conditions may name brokers."""
-    from model.language.declarations import StepProperty
-    from model.language.graph_properties import Liveness, Prospect
 
     def of(*kinds: type) -> tuple[Instance, ...]:
         return tuple(each for each in asked.properties if isinstance(each.of, kinds))

@@ -26,6 +26,7 @@ from model.language.declarations import Instance, Witness
 from model.language.graph_properties import Liveness, Prospect
 
 LONGEST_NAME = 60
+MOST_ROOTS = 20
 
 
 class SessionError(ValueError):
@@ -38,7 +39,7 @@ class Session:
     Attributes:
         entry: what a report says of the spec.
         subject: what is explored.
-        others: instances of the properties that the spec does not check.
+        others: instances of the properties that the spec does not check, as far as a state or a step says enough.
         nodes: all states that were tried.
         at: the one where one is.
         tip: the end of the branch that is shown, which leads through `at`.
@@ -47,7 +48,8 @@ class Session:
 
     def __init__(self, entry: Mapping[str, Any], subject: Subject) -> None:
         self.entry, self.subject = entry, subject
-        self.others = tuple(other_properties(subject))
+        unasked = other_properties(subject)
+        self.others = tuple(each for each in unasked if not isinstance(each.of, Prospect | Liveness))
         self.nodes: list[Node] = []
         self.cancelled = Cancelled()
         for state in self.system.initial:
@@ -60,8 +62,10 @@ class Session:
 
     @property
     def roots(self) -> list[Node]:
-        """The initial states, those that were not begun with left out if there are many."""
+        """The initial states; of many those that were begun with."""
         found = [node for node in self.nodes if node.parent is None]
+        if len(found) <= MOST_ROOTS:
+            return found
         return [node for node in found if node.children or node is self.at or node is found[0]]
 
     @property
@@ -76,7 +80,7 @@ class Session:
         """
         system, trace = self.system, self.trace
         before = trace[-2].state if len(trace) > 1 else None
-        for each in (*system.invariants, *system.step_properties, *system.prospects, *self._plain_others):
+        for each in (*system.invariants, *system.step_properties, *system.prospects, *self.others):
             lost = isinstance(each.of, Prospect) and outlook(system, each, trace[-1].state).lost
             if lost or not (isinstance(each.of, Prospect) or judge_end(system, each, before, trace[-1].state)):
                 return violation_at(system, each, trace)
@@ -111,17 +115,13 @@ class Session:
             stuck = is_deadlock(system, self.at.step.state)
             why = "no action is enabled, and no bound is to blame" if stuck else ""
             found.append(Judged(DEADLOCK, not stuck, why, checked=True))
-        others = by_name(self._judge(each) for each in self._plain_others)
+        others = by_name(self._judge(each) for each in self.others)
         return [*found, *(attrs.evolve(each, checked=False) for each in others)]
 
     @property
     def checks_deadlock(self) -> bool:
         """Whether the spec asks for a way out of every state."""
         return any(same_name(name) == same_name(DEADLOCK) for name in self.entry["check"])
-
-    @property
-    def _plain_others(self) -> list[Instance]:
-        return [each for each in self.others if not isinstance(each.of, Prospect | Liveness)]
 
     def _judge(self, each: Instance) -> Judged:
         before = self.at.parent.step.state if self.at.parent else None

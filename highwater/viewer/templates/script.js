@@ -68,7 +68,12 @@
       const detail = $(`detail-${i}`);
       if (detail) detail.hidden = i !== step;
     });
-    all("[data-strip]").forEach((link) => link.toggleAttribute("aria-current", Number(link.dataset.strip) === step));
+    all("[data-strip]").forEach((link) => {
+      if (Number(link.dataset.strip) !== step) return link.removeAttribute("aria-current");
+      link.setAttribute("aria-current", "step");
+      const strip = link.parentElement;
+      strip.scrollLeft = link.offsetLeft - strip.offsetLeft - strip.clientWidth / 2;
+    });
     const moved = selected !== step;
     selected = step;
     if (read) document.body.classList.add("reading");
