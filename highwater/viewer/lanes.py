@@ -22,7 +22,7 @@ from rich.table import Table
 from rich.text import Text
 
 from highwater.reports.terminal import goes_on
-from highwater.viewer.picture import Badge, NameSet, Tone
+from highwater.viewer.picture import Badge, Fact, NameSet, Tone
 from highwater.viewer.shown import Cell, Counterexample, Delivery, ShownLog, ShownStep
 from highwater.visible import visible
 
@@ -137,7 +137,7 @@ def lane_words(cell: Cell, step: ShownStep, lane: str, *, coloured: bool, everyt
             mark = "" if coloured or not step.number else "+"
             yield Text(f"{mark}{visible(fact.name)} {visible(fact.value)}", "bold" if fact.name in cell.new else "")
     for gone in cell.gone:
-        yield Text(f"{'' if coloured else '-'}{visible(gone)}", "strike dim")
+        yield Text(f"{'' if coloured else '-'}{_gone(gone, named=named)}".replace(" ", HARD_SPACE), "strike dim")
     for arrow in step.ended:
         if arrow.reader == lane:
             stale = f"{HARD_SPACE}stale" if arrow.newest is not None else ""
@@ -151,6 +151,16 @@ def _badge(badge: Badge, is_new: bool, *, coloured: bool) -> Text:
         f"+{plain}" if is_new and not coloured else plain,
         f"{ROLES.get(badge.tone, '')} {'underline' if is_new else ''}".strip(),
     )
+
+
+def _gone(gone: Badge | NameSet | Fact, *, named: bool) -> str:
+    """What a lane shows no more, in short."""
+    match gone:
+        case NameSet():
+            return _name_set(gone, False, named=named, coloured=True).plain
+        case Badge():
+            return visible(gone.short or gone.text)
+    return visible(gone.name)
 
 
 def _name_set(names: NameSet, is_new: bool, *, named: bool, coloured: bool) -> Text:

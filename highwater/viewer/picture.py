@@ -42,6 +42,9 @@ class Badge:
     short: str = ""
     meaning: str = ""
 
+    def __str__(self) -> str:
+        return self.text
+
 
 @attrs.frozen
 class Block:
@@ -94,6 +97,9 @@ class NameSet:
     truth: tuple[str, ...] | None = None
     blank: ClassVar[bool] = False
 
+    def __str__(self) -> str:
+        return f"{self.name} {' '.join(self.members)}".rstrip()
+
     @property
     def wrong(self) -> frozenset[str]:
         """The names on which belief and truth differ."""
@@ -111,6 +117,9 @@ class Fact:
     name: str
     value: str
     blank: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}"
 
 
 @attrs.frozen

@@ -15,7 +15,7 @@ import attrs
 from explorer.system import System
 from explorer.trace import Change
 from explorer.verdict import Violation
-from highwater.viewer.picture import Block, Drawing, Lane, Log, Message
+from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet
 
 MOST_UNCHANGED = 8  # parts that a property looked at and no step changed; if there are more, only their number is shown
 
@@ -88,13 +88,13 @@ class Cell:
 
     Attributes:
         new: which of its parts the step changed, named `badge 0`, `ISR`, and so on.
-        gone: what the lane showed before the step and shows no more, in words.
+        gone: what the lane showed before the step and shows no more.
     """
 
     lane: Lane
     logs: tuple[ShownLog, ...]
     new: frozenset[str]
-    gone: tuple[str, ...] = ()
+    gone: tuple[Badge | NameSet | Fact, ...] = ()
     is_witness: bool = False
 
     @property

@@ -103,7 +103,7 @@
       const from = cell(side, arrow.sent, arrow.sender), to = cell(side, end, arrow.reader);
       if (!from || !to) return [];
       const x1 = from.left + LIFELINE - origin.left, x2 = to.left + LIFELINE - origin.left;
-      const y1 = from.bottom - origin.top - 5, y2 = (flying ? to.bottom - 3 : to.top + 7) - origin.top;
+      const y1 = from.bottom - origin.top - 5, y2 = (flying ? to.bottom - 3 : to.top + 12) - origin.top;
       const same = Math.abs(x2 - x1) < 2, right = x2 > x1;
       const near = [arrow.sent, arrow.ended].includes(selected);
       const group = make("g", { class: [arrow.delivery, arrow.stale ? "stale" : "", near ? "near" : ""].join(" ").trim(), "data-from": arrow.sender, "data-to": arrow.reader });

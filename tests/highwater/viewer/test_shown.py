@@ -229,7 +229,7 @@ def expire(lease: Lease) -> Lease | None:
 @invariant()
 def somebody_holds_it(lease: Lease) -> bool:
     """False once the lease has ended."""
-    return lease.holder is not None and lease.service_mode == ""
+    return lease.service_mode == "" and lease.holder is not None
 
 
 def lease_trace() -> Counterexample:
@@ -281,7 +281,7 @@ def test_what_a_lane_shows_no_more_is_struck_out() -> None:
     after = Picture({"b0": Lane()})
     cell = cell_of("b0", before, after, False, frozenset())
     assert cell.changed
-    assert cell.gone == ("pending ISR b0 b1", "checkpoint 1")
+    assert [str(each) for each in cell.gone] == ["pending ISR b0 b1", "checkpoint 1"]
 
 
 def test_a_property_that_nobody_checked_is_no_violation(kip_101: Counterexample) -> None:
