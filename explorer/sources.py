@@ -13,6 +13,7 @@ import importlib.metadata
 import importlib.resources
 import importlib.util
 import json
+import os
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
@@ -53,7 +54,12 @@ def sources_of(modules: Iterable[str]) -> Sources:
     The standard library is left out, as its version is Python's. So are Highwater's own packages but for its models and
     properties. An installed distribution counts by its version, unless one of the given modules is part of it.
     """
-    todo = set(modules)
+    asked = frozenset(modules)
+    known = _known.get(asked)
+    if known is not None and all(_stamp(path) == stamp for path, stamp in known[1].items()):
+        return known[0]
+    todo = set(asked)
+    stamps: dict[str, Stamp] = {}
     own = {_top(name) for name in todo}
     files: dict[str, str] = {}
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
@@ -70,11 +76,27 @@ def sources_of(modules: Iterable[str]) -> Sources:
         spec = spec_of(name)
         if spec is None or spec.origin is None or not spec.has_location or _is_left_out(Path(spec.origin)):
             continue
+        stamps[spec.origin] = _stamp(spec.origin)
         code = _read(spec)
         files[name] = hashlib.sha256(code).hexdigest()
         todo |= _imported(code, _package_of(spec)) if spec.origin.endswith(".py") else set()
     _keep_imports()
-    return Sources(dict(sorted(files.items())), dict(sorted(versions.items())))
+    found = Sources(dict(sorted(files.items())), dict(sorted(versions.items())))
+    _known[asked] = found, stamps
+    return found
+
+
+Stamp = tuple[int, int, int] | None
+_known: dict[frozenset[str], tuple[Sources, dict[str, Stamp]]] = {}
+"""By the modules that were asked for, what was found, and when each file was changed last."""
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        found = os.stat(path)
+    except OSError:  # inside an archive, which nobody changes meanwhile
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def files_of(*packages: str) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import traceback
 from collections.abc import Iterator, Mapping
@@ -233,18 +234,21 @@ def is_machinery(path: Path) -> bool:
     """Whether a file belongs to Highwater (but for its models and the one that it writes for a start), to what it uses,
     or is none.
     """
+    loaded = (getattr(sys.modules.get(name), "__file__", None) for name in LIBRARIES)
+    return _is_machinery(path, tuple(file for file in loaded if file))
+
+
+@functools.lru_cache(4096)
+def _is_machinery(path: Path, libraries: tuple[str, ...]) -> bool:
+    """The same by the files of the libraries that are imported, which with `spark-submit --py-files` come from no
+    site-packages.
+    """
     if not path.exists() or path.parent == SHARED:
         return True
     if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in ("explorer", "spark", "highwater"):
         return not path.is_relative_to(HOUSE / "highwater" / "scaffold")
-    if any(path.is_relative_to(folder) for folder in _library_folders()):
+    if any(path.is_relative_to(Path(file).parent) for file in libraries if Path(file).stem == "__init__"):
         return True
     if "site-packages" in path.parts:
         return path.parts[path.parts.index("site-packages") + 1] in LIBRARIES
     return path.is_relative_to(Path(traceback.__file__).parent)
-
-
-def _library_folders() -> list[Path]:
-    """Where the libraries that are imported come from: with `spark-submit --py-files` from no site-packages."""
-    files = (getattr(sys.modules.get(name), "__file__", None) for name in LIBRARIES)
-    return [Path(file).parent for file in files if file and Path(file).stem == "__init__"]

@@ -29,6 +29,7 @@ def own_kept_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What one module's tests keep in the user's folder is kept from all others."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("HIGHWATER_JOBS", "1")  # tests look into the process that checks, and run side by side themselves
         yield
 
 

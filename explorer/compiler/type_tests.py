@@ -98,10 +98,7 @@ def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
                 yield found
                 ahead += _named(found)
         elif isinstance(found, type) and found.__module__ != "builtins":
-            ahead += [
-                getattr(part, "fget", None) or getattr(part, "func", None) or getattr(part, "__func__", part)
-                for part in vars(found).values()
-            ]
+            ahead += map(_function_of, vars(found).values())
 
 
 def _function_of(member: Any) -> Any:

@@ -34,7 +34,7 @@ from explorer.search.fingerprint import ENGINE, code_of, described, fingerprint,
 from explorer.sources import digest, files_of
 from explorer.system import ModelError
 
-SAMPLE = 16  # paths of each program
+SAMPLE = 8  # paths of each program
 MOST_VERSIONS = 4  # of Highwater
 MOST_BYTES = 1 << 29  # of one version
 ACTIONS, PROPERTIES = "actions", "properties"

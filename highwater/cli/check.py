@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from highwater.cli.options import PATH, Count, budgets, model_path
+from highwater.limits import MOST_WORKERS
 
 
 @click.command()
@@ -25,6 +26,13 @@ from highwater.cli.options import PATH, Count, budgets, model_path
     default=True,
     show_default=True,
     help="Keep one state for all that differ by broker names only.",
+)
+@click.option(
+    "--jobs",
+    type=Count(1, MOST_WORKERS),
+    envvar="HIGHWATER_JOBS",
+    metavar="N",
+    help="Claims to check at the same time, each in a process of its own.  [default: one per processor]",
 )
 @click.option("--max-depth", type=Count(min=0), metavar="N", help="Explore N actions deep and no deeper.")
 @budgets

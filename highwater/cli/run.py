@@ -1,20 +1,24 @@
-"""One run of `highwater check`: load every spec, check one after the other, and write all reports in any case."""
+"""One run of `highwater check`: load every spec, check them side by side, and write all reports in any case."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
-from explorer.verdict import Budget, Verdict
+from explorer.memory import machine_memory
+from explorer.verdict import Budget, Progress, Verdict
 from highwater.claims.checking import Engine, Result, Status, check_spec
+from highwater.claims.side_by_side import Answer, SideBySide, can_fork
 from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
-from highwater.reports.progress import Live, make_console
+from highwater.reports.progress import Live, LiveClaims, make_console
 from highwater.reports.results import Problem
 from highwater.reports.terminal import show_result, show_summary
 
@@ -30,6 +34,7 @@ class Wanted:
     engine: Engine
     budget: Budget
     workers: int | None
+    jobs: int | None
     symmetry: bool
     keep_going: bool
     keep_trees: bool
@@ -53,6 +58,7 @@ class Run:
         self._results: list[Result] = []
         self._problems: list[Problem] = []
         self._interrupted = False
+        self._seconds = 0.0
 
     def __call__(self) -> int:
         """Do it all.
@@ -84,6 +90,8 @@ class Run:
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
         if wanted.checkpoint is not None and (specs > 1 or engine is Engine.PYTHON):
             raise SpecError("--checkpoint keeps the search of one spec, by the local engine or on Spark; name one spec")
+        if engine is Engine.SPARK and wanted.jobs is not None:
+            raise SpecError("--jobs has no meaning with --engine spark; Spark checks one claim after the other")
         spark: Mapping[str, Any] = {"--master": wanted.master, "--partitions": wanted.partitions}
         local: Mapping[str, Any] = {"--workers": wanted.workers, "--memory": wanted.budget.memory}
         refused = [(local, SPARK_OWN)] if engine is Engine.SPARK else [(spark, "add --engine spark")]
@@ -103,6 +111,53 @@ class Run:
                     raise SpecError(f"{name} has no meaning with --engine {engine.value}; {why}")
 
     def _check_all(self, specs: list[Spec]) -> None:
+        began = time.perf_counter()
+        try:
+            self._check(specs)
+        finally:
+            self._seconds = time.perf_counter() - began
+
+    def _check(self, specs: list[Spec]) -> None:
+        jobs = min(self._wanted.jobs or os.cpu_count() or 1, len(specs))
+        if jobs > 1 and self._wanted.engine is not Engine.SPARK and can_fork():
+            self._check_side_by_side(specs, jobs)
+        else:
+            self._check_in_turn(specs)
+
+    def _check_side_by_side(self, specs: list[Spec], jobs: int) -> None:
+        """Check several claims at once, and show them in their order. A claim that finds no room beside others is
+        checked again alone.
+        """
+        wanted = self._wanted
+        workers = wanted.workers or max(1, (os.cpu_count() or 1) // jobs)
+        budget = attrs.evolve(wanted.budget, memory=wanted.budget.memory or machine_memory() * 4 // 5 // jobs)
+
+        def check(spec: Spec, on_progress: Callable[[Progress], None]) -> Result:
+            return self._checked_with(spec, on_progress, workers, budget)
+
+        def check_alone(spec: Spec, on_progress: Callable[[Progress], None]) -> Result:
+            return self._checked_with(spec, on_progress, wanted.workers, wanted.budget)
+
+        live = LiveClaims(self._errors, len(specs))
+        with SideBySide(specs, jobs, check, check_alone, lambda spec, told: live(spec.name, told)) as side_by_side:
+            answers = iter(side_by_side)
+            while True:
+                with live:  # and not while something is shown
+                    answer = next(answers, None)
+                if answer is None:
+                    break
+                self._take(*answer)
+            self._interrupted |= side_by_side.interrupted
+
+    def _take(self, spec: Spec, answer: Answer) -> None:
+        """Note and show what came out for one claim."""
+        if isinstance(answer, SpecError):
+            self._complain(answer, spec.path)
+            return
+        self._results.append(answer)
+        self._show(answer, alone=False)
+
+    def _check_in_turn(self, specs: list[Spec]) -> None:
         for spec in specs:
             try:
                 result = self._checked(spec)
@@ -116,15 +171,20 @@ class Run:
                 return
 
     def _checked(self, spec: Spec) -> Result:
-        wanted = self._wanted
         with Live(self._errors, spec.name) as live:
-            if wanted.engine is Engine.SPARK:
+            if self._wanted.engine is Engine.SPARK:
                 live.tell("waiting for Spark")
-            return check_spec(
-                spec, wanted.engine, wanted.budget, keep_going=wanted.keep_going, workers=wanted.workers,
-                symmetry=wanted.symmetry, checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
-                keep_trees=wanted.keep_trees, master=wanted.master, partitions=wanted.partitions, on_progress=live,
-            )  # fmt: skip
+            return self._checked_with(spec, live, self._wanted.workers, self._wanted.budget)
+
+    def _checked_with(
+        self, spec: Spec, on_progress: Callable[[Progress], None], workers: int | None, budget: Budget
+    ) -> Result:
+        wanted = self._wanted
+        return check_spec(
+            spec, wanted.engine, budget, keep_going=wanted.keep_going, workers=workers, symmetry=wanted.symmetry,
+            checkpoint=wanted.checkpoint, resume=wanted.resume, coverage=wanted.coverage,
+            keep_trees=wanted.keep_trees, master=wanted.master, partitions=wanted.partitions, on_progress=on_progress,
+        )  # fmt: skip
 
     def _show(self, result: Result, *, alone: bool) -> None:
         wanted, outcome = self._wanted, result.outcome
@@ -167,7 +227,7 @@ class Run:
             except ReportError as error:
                 unwritten.append(error)
         if len(self._results) > 1 or (self._results and self._interrupted):
-            show_summary(self._console, self._results)
+            show_summary(self._console, self._results, self._seconds)
         unwritten += self._outputs.write(
             self._results, self._problems, "the run was interrupted" if self._interrupted else ""
         )

@@ -68,12 +68,41 @@ class Live:
 
     def tell(self, *lines: str) -> None:
         """Show how far it is, if it is time to."""
+        title = [Text(self._name, "bold")] if self._name else []
         if self._status:
             # each wrapped where the terminal ends
-            self._status.update(Group(Text(self._name, "bold"), *map(Text, lines)))
+            self._status.update(Group(*title, *map(Text, lines)))
         elif time.perf_counter() - self._last_line > SECONDS_BETWEEN_LINES:
             self._last_line = time.perf_counter()
-            self._console.print(Text(f"{self._name}: {'  '.join(lines)}"))
+            self._console.print(Text(": ".join([*map(str, title), "  ".join(lines)])))
+
+
+class LiveClaims:
+    """Progress of claims that are checked side by side: a line for each on a terminal, one plain line for all every ten
+    seconds elsewhere.
+    """
+
+    def __init__(self, console: Console, claims: int) -> None:
+        self._live = Live(console, "")
+        self._claims, self._done = claims, 0
+        self._lines: dict[str, str] = {}
+
+    def __enter__(self) -> LiveClaims:
+        self._live.__enter__()
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self._live.__exit__(*exception)
+
+    def __call__(self, name: str, progress: Progress | None) -> None:
+        """Note how far a claim is; None at its end."""
+        if progress is None:
+            self._done += 1
+            self._lines.pop(name, None)
+        else:
+            self._lines[name] = progress_lines(progress)[0]
+        lines = [f"{visible(name)}: {line}" for name, line in self._lines.items()]
+        self._live.tell(f"{self._done} of {self._claims} claims checked", *lines)
 
 
 def progress_lines(progress: Progress) -> list[str]:

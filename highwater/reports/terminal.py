@@ -245,14 +245,13 @@ def show_state(console: Console, domain: Any, state: Any, indent: str = "    ") 
             console.print(Text.assemble(indent, (name, "bold"), f"  {visible(of.show(value))}"))
 
 
-def show_summary(console: Console, results: Iterable[Result]) -> None:
-    """The last line: how many claims came out."""
+def show_summary(console: Console, results: Iterable[Result], seconds: float) -> None:
+    """The last line: how many claims came out, in how many seconds from first to last."""
     results = list(results)
     parts = []
     for status in Status:
         if count := sum(result.status is status for result in results):
             parts.append(f"[{_COLOURS[status]}]{count} {status.value}[/]")
-    seconds = sum(result.outcome.seconds for result in results)
     states = sum(result.outcome.distinct_states for result in results)
     claims = "claim" if len(results) == 1 else "claims"
     console.print(f"{len(results)} {claims}: {', '.join(parts)}; {states:,} states in {seconds:.1f} s")
