@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check test lint docs bench java clean
+.PHONY: check test lint docs site bench java clean
 
 check: $(VENV)/ready  # every claim in specs/ comes out as it says
 	$(BIN)/highwater check specs
@@ -22,6 +22,10 @@ lint: $(VENV)/ready-dev
 
 docs: $(VENV)/ready  # the reference pages, from the code
 	$(BIN)/python docs/generate.py
+
+site: $(VENV)/ready  # the documentation as a static site, with the counterexamples of the gallery, in build/site
+	$(PIP) --editable '.[site]'
+	$(BIN)/python docs/site.py
 
 bench: $(VENV)/ready
 	$(BIN)/python bench/kip_320.py

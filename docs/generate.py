@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 import re
 import sys
 from collections.abc import Iterator
@@ -22,9 +23,10 @@ from explorer.compiler.layout import Layout
 from explorer.compiler.programs import ActionProgram
 from explorer.compiler.tracing import OutOfBounds
 from explorer.system import System
-from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.resolving import build_system, resolve_model, variants
+from highwater.claims.schema import documented, schema
 from highwater.claims.spec import Expectation, Mutations, SpecFile
-from highwater.cli.listing import grouped, variants
+from highwater.cli.listing import grouped
 from highwater.cli.main import main as command_line
 from model.catalogue import MODELS
 
@@ -57,16 +59,6 @@ def cli() -> Iterator[str]:
         ]
         if any(options):
             yield from table(("option", ""), ((f"`{option}`", words) for option, words in filter(None, options)))
-
-
-def documented(cls: type) -> dict[str, str]:
-    """What a class's docstring says of its attributes."""
-    text = (inspect.getdoc(cls) or "").partition("Attributes:\n")[2]
-    found = {}
-    for entry in re.split(r"\n(?=    \w)", "\n" + text):
-        names, _, meaning = entry.strip().partition(":")
-        found |= {name.strip(): meaning.strip() for name in names.split(",")}
-    return found
 
 
 def keys(cls: type, prefix: str = "") -> Iterator[tuple[str, ...]]:
@@ -196,7 +188,18 @@ def meaning(program: ActionProgram, branch: int) -> str:
     return "<br>".join((*constants, *copies))
 
 
-PAGES = {"cli.md": cli, "spec_reference.md": spec_reference, "properties.md": properties, "concepts.md": concepts}
+def spec_schema() -> Iterator[str]:
+    """The schema of spec files, for editors."""
+    yield json.dumps(schema(), indent=1, ensure_ascii=False)
+
+
+PAGES = {
+    "spec.schema.json": spec_schema,
+    "cli.md": cli,
+    "spec_reference.md": spec_reference,
+    "properties.md": properties,
+    "concepts.md": concepts,
+}
 
 
 def page(name: str) -> str:

@@ -135,6 +135,7 @@ class Outcome:
             interchangeable.
         compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
         seconds: wall-clock time of the exploration.
+        compile_seconds: how much of that went into compiling machine code, which is kept for later runs.
         memory: bytes of states and visited set; 0 for the oracle.
         bits: the size of a packed state; 0 for the plain-Python engine.
         held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on.
@@ -165,6 +166,12 @@ class Outcome:
     warnings: tuple[str, ...] = ()
     held_back: dict[str, int] = attrs.field(factory=dict)
     cut_alone: dict[str, int] = attrs.field(factory=dict)
+    compile_seconds: float = 0.0
+
+    @property
+    def search_seconds(self) -> float:
+        """The time of the search alone, without compiling."""
+        return max(0.0, self.seconds - self.compile_seconds)
 
     @property
     def distinct_states(self) -> int:

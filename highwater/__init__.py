@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from explorer.verdict import Verdict, Violation
-    from highwater.api import check, check_all, claim
-    from highwater.claims.checking import Result, Status
+    from highwater.api import check, check_all, claim, coverage, graph, load, states
+    from highwater.claims.checking import Status
     from highwater.claims.following import follow
-    from highwater.claims.spec import Spec, SpecError
+    from highwater.claims.spec import SpecError
+    from highwater.notebooks import Coverage, Result, Spec, Trace
     from model.language.declarations import Transition, Witness, action, invariant, step_property
     from model.language.definition import Definition, Model, NoToggles, toggle
     from model.language.domain import BOOLEAN, ArrayOf, DomainError, Integers, Maybe, OneOf, SequenceOf, SetOf
@@ -32,10 +33,11 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "explorer.verdict": ("Verdict", "Violation"),
-    "highwater.api": ("check", "check_all", "claim"),
-    "highwater.claims.checking": ("Result", "Status"),
+    "highwater.api": ("check", "check_all", "claim", "coverage", "graph", "load", "states"),
+    "highwater.claims.checking": ("Status",),
     "highwater.claims.following": ("follow",),
-    "highwater.claims.spec": ("Spec", "SpecError"),
+    "highwater.claims.spec": ("SpecError",),
+    "highwater.notebooks": ("Coverage", "Result", "Spec", "Trace"),
     "model.language.declarations": ("Transition", "Witness", "action", "invariant", "step_property"),
     "model.language.definition": ("Definition", "Model", "NoToggles", "toggle"),
     "model.language.domain": (
@@ -64,6 +66,7 @@ _PLACE_OF = {name: place for place, names in _PLACES.items() for name in names}
 __all__ = [
     "BOOLEAN",
     "ArrayOf",
+    "Coverage",
     "Definition",
     "DomainError",
     "Integers",
@@ -77,6 +80,7 @@ __all__ = [
     "Spec",
     "SpecError",
     "Status",
+    "Trace",
     "Transition",
     "Verdict",
     "Violation",
@@ -88,18 +92,22 @@ __all__ = [
     "check",
     "check_all",
     "claim",
+    "coverage",
     "epochs",
     "eventually",
     "eventually_always",
     "evolve",
     "follow",
+    "graph",
     "invariant",
     "leads_to",
+    "load",
     "offsets",
     "per",
     "prospect",
     "records",
     "replaced",
+    "states",
     "step_property",
     "toggle",
     "within",

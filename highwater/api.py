@@ -17,19 +17,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from explorer.verdict import Budget
 from highwater.claims import own
-from highwater.claims.checking import Engine, Result, check_spec
-from highwater.claims.spec import Spec, SpecError, find_specs, load_spec, make_spec
+from highwater.claims.checking import Engine, check_spec
+from highwater.claims.spec import Spec as AnySpec
+from highwater.claims.spec import SpecError, find_specs, load_spec, make_spec
 from highwater.claims.tables import did_you_mean, shown
 from highwater.limits import MOST_WORKERS
+from highwater.notebooks import Coverage, Result, Spec
 from model.language.definition import Model, Property
+
+if TYPE_CHECKING:
+    import networkx
+    import pyarrow
 
 
 def check(
-    spec: str | PathLike[str] | Spec,
+    spec: str | PathLike[str] | AnySpec,
     *,
     engine: str = "local",
     max_depth: int | None = None,
@@ -71,11 +79,66 @@ def check(
     if workers is not None and workers > MOST_WORKERS:
         raise SpecError(f"workers: {shown(workers)} is above {MOST_WORKERS:,}")
     own_folders(model_path)
-    if not isinstance(spec, Spec):
-        spec = load_spec(Path(spec))
     budget = Budget(max_depth, max_states, memory)
-    options = {"workers": workers, "symmetry": symmetry, "keep_trees": keep_trees}
-    return check_spec(spec, Engine(engine), budget, keep_going=keep_going, **options)
+    options: dict[str, Any] = {"workers": workers, "symmetry": symmetry, "keep_trees": keep_trees}
+    return _as(Result, check_spec(load(spec), Engine(engine), budget, keep_going=keep_going, **options))
+
+
+def _as(kind: Any, found: Any) -> Any:
+    """A result or a spec as the class that shows itself."""
+    return kind(**{field.name: getattr(found, field.name) for field in attrs.fields(type(found))})
+
+
+def load(spec: str | PathLike[str] | AnySpec) -> Spec:
+    """A claim: read from a file, or one of the gallery's by its name there (`gallery:kip_101_fails_on_two_brokers`).
+
+    Raises:
+        SpecError: it cannot be read or is wrong.
+    """
+    return spec if isinstance(spec, Spec) else _as(Spec, spec if isinstance(spec, AnySpec) else load_spec(Path(spec)))
+
+
+def graph(spec: str | PathLike[str] | AnySpec, *, max_states: int = 20_000) -> networkx.MultiDiGraph:
+    """The reachable graph of a small claim.
+
+    Nodes are numbers from 0, in the order of a breadth-first search. Each has its `value`, the state as the model has
+    it; its `state`, the same in words; its `depth` in actions; `initial`; and the properties that it `violates`, by
+    name. Edges have the `name` of their action, its `arguments`, and both in words as `action`.
+
+    Raises:
+        SpecError: there are more states, or the spec or its model is wrong.
+    """
+    from highwater.spaces import graph_of
+
+    return graph_of(load(spec), max_states)
+
+
+def states(spec: str | PathLike[str] | AnySpec, *, max_states: int = 1_000_000, symmetry: bool = True) -> pyarrow.Table:
+    """The reachable states as an Arrow table, which `.to_pandas()` makes a data frame of.
+
+    A column for each field of the state: numbers, truth values and names; null for None; lists for sets and tuples;
+    structs for records. `depth` is how many actions a state is away from the initial ones. With symmetry, a row stands
+    for `orbit` states, itself and those that differ by an exchange of names.
+
+    Raises:
+        SpecError: there are more states, the library pyarrow is missing, or the spec or its model is wrong.
+    """
+    from highwater.spaces import table_of
+
+    return table_of(load(spec), max_states, symmetry)
+
+
+def coverage(spec: str | PathLike[str] | AnySpec, *, max_states: int = 1_000_000) -> Coverage:
+    """Which lines of the model's actions and properties ran on reached states, and on how many paths.
+
+    A notebook shows it as a heat map over the sources; `.to_html("coverage.html")` writes that.
+
+    Raises:
+        SpecError: the spec or its model is wrong.
+    """
+    from highwater.spaces import lines_of
+
+    return Coverage(lines_of(load(spec), max_states))
 
 
 def check_all(*paths: str | PathLike[str], **options: Any) -> list[Result]:
@@ -107,7 +170,7 @@ def claim(
         "bounds": dict(bounds),
         "check": [one if isinstance(one, str) else own.reference_to(one) for one in check],
     }
-    return make_spec(name, keys)
+    return _as(Spec, make_spec(name, keys))
 
 
 def own_folders(folders: Iterable[str | PathLike[str]]) -> None:

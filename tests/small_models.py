@@ -8,8 +8,7 @@ from typing import Any
 import attrs
 
 from explorer.system import System
-from highwater.claims.resolving import build_system
-from highwater.cli.listing import variants
+from highwater.claims.resolving import build_system, variants
 from model.catalogue import MODELS
 
 CHOSEN = {

@@ -142,7 +142,7 @@ def run(command: str, printed: str, exit_code: int) -> None:
 # What a slow machine prints between the lines of a page: of a search, of random walks, of shrinking, of a graph.
 PROGRESS = (
     r"depth [\d,]+  frontier |[\d,]+ walks  |violated; made as short as |"
-    r"[\d,]+ states(, [\d,]+ to go on from|: measuring)"
+    r"[\d,]+ states(, [\d,]+ to go on from|: measuring)|compiling machine code "
 )
 
 
@@ -151,6 +151,7 @@ def timeless(text: str) -> str:
     lines.
     """
     text = re.sub(rf"^\w+: ({PROGRESS}).*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"; before that [\d.]+ s of compiling machine code, once on this machine", "", text)
     text = re.sub(r"[\d.]+ s, [\d.]+( [kMG])? states/s(, [\d,]+ paths compiled, [\d.]+ [KMG]?i?B)?", "TIMES", text)
     text = re.sub(r"[\d.]+ s, [\d.]+( [kMG])? steps/s", "TIMES", text)
     text = re.sub(r"(states|steps) in [\d.]+ s", r"\1 in TIME", text)

@@ -41,14 +41,17 @@ class Shape:
 
 
 def reachable_graph(
-    system: System, most: int, on_progress: Callable[[int, int], None] = lambda states, waiting: None
+    system: System,
+    most: int,
+    on_progress: Callable[[int, int], None] = lambda states, waiting: None,
+    decoded: bool = False,
 ) -> networkx.MultiDiGraph:
     """The states that the system reaches and the steps between them.
 
     Nodes are numbers, in the order of a breadth-first search. They have a `state` as shown, a `depth`, whether they are
     `initial`, and the names of the properties that they violate, as `violates`. Edges have the `action` as shown, and
     its `name`. `on_progress` is called for each state with the number of states found, and of those whose steps are not
-    known yet.
+    known yet. If `decoded`, nodes have the state itself, too, as `value`, and edges the `arguments` of their action.
 
     Raises:
         TooLarge: there are more than `most` states.
@@ -70,6 +73,8 @@ def reachable_graph(
                 initial=depth == 0,
                 violates=" ".join(dict.fromkeys(violates)),
             )
+            if decoded:
+                graph.nodes[numbers[state]]["value"] = state
             waiting.append(state)
         return numbers[state]
 
@@ -85,9 +90,9 @@ def reachable_graph(
             if after is not None and not isinstance(after, Cut):
                 broken = [each.of.name for each in system.step_properties if not judge_end(system, each, state, after)]
                 there = enter(after, graph.nodes[here]["depth"] + 1)
-                graph.add_edge(
-                    here, there, action=str(action), name=action.of.name, violates=" ".join(dict.fromkeys(broken))
-                )
+                more = {"arguments": dict(action.shown)} if decoded else {}
+                words = " ".join(dict.fromkeys(broken))
+                graph.add_edge(here, there, action=str(action), name=action.of.name, violates=words, **more)
     graph.graph["actions"] = list(dict.fromkeys(action.of.name for action in system.actions))
     return graph
 

@@ -16,7 +16,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from explorer import kept_files
-from explorer.sources import digest, files_of
+from explorer.sources import INSTALLED, digest, files_of
 
 # Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how
 # many results there are and the results, and the arguments.
@@ -86,8 +86,12 @@ def _linker() -> Any:
 
 
 def folders() -> Iterator[Path]:
-    """Where code may be kept: beside the sources, or in the user's own folder."""
-    yield BESIDE_SOURCES
+    """Where code may be kept: beside the sources of a checkout, or in the user's own folder.
+
+    Beside installed sources it would stay behind when these are uninstalled.
+    """
+    if not INSTALLED.intersection(BESIDE_SOURCES.parts):
+        yield BESIDE_SOURCES
     yield from kept_files.own_folder()
 
 
@@ -101,10 +105,19 @@ def _made_of() -> str:
         *(file.read_bytes() for file in sorted(numba.glob("_*.py"))),
         f"{llvmlite.__version__} {np.__version__} {sys.version}".encode(),
         f"{llvm.get_process_triple()} {object.__basicsize__}".encode(),
-        f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}".encode(),
+        _processor().encode(),
         repr(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))).encode(),
     ]
     return "kernels-" + digest(parts)[:16]
+
+
+def _processor() -> str:
+    """What numba compiles for: this processor, or any with its instruction set if NUMBA_CPU_NAME says so, as it does
+    for code that is to run elsewhere.
+    """
+    if os.environ.get("NUMBA_CPU_NAME", "").lower() == "generic":
+        return "generic"
+    return f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
 
 
 def sources() -> list[Any]:

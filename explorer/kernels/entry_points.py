@@ -24,6 +24,7 @@ from numpy import empty, ndarray
 
 from explorer.kernels import code_cache
 from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
+from explorer.kernels.compile_times import TIMES
 from explorer.memory import address_space, in_bytes
 
 _WORD = (1 << 64) - 1
@@ -59,7 +60,10 @@ class Door:
         with _opening:
             spelled = " ".join(each.__name__ if isinstance(each, type) else str(each) for each in kinds)
             name = f"{self._module}.{self._name}-{sha256(spelled.encode()).hexdigest()[:16]}"
-            door = self._opened.get(kinds) or code_cache.load(name) or self._compile(name, arguments)
+            door = self._opened.get(kinds) or code_cache.load(name)
+            if door is None:
+                with TIMES.compiling():
+                    door = self._compile(name, arguments)
             if door is not None:
                 self._opened[kinds] = door
             return door

@@ -12,6 +12,7 @@ from pathlib import Path
 import attrs
 
 from explorer.kernels import arrays
+from explorer.kernels.compile_times import TIMES
 from explorer.search.checkpoint import Snapshot
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.counts import by_bound, by_bound_alone
@@ -26,6 +27,11 @@ from explorer.search.snapshots import Snapshots
 from explorer.search.store import Stopped
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
+
+COMPILING = (
+    "interrupted while machine code was compiled, once on this machine; what is compiled already is kept for the next "
+    "run"
+)
 
 
 def explore(
@@ -93,9 +99,18 @@ def reach(system: System, budget: Budget = Budget(), workers: int | None = None)
     Raises:
         ModelError: as `explore` says.
     """
-    engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry=True)
-    _Search(engine, budget, False, True, lambda progress: None, False).run()
-    return engine
+    return reach_and_tell(system, budget, workers)[0]
+
+
+def reach_and_tell(
+    system: System,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    workers: int | None = None,
+    symmetry: bool = True,
+) -> tuple[Engine, Outcome]:
+    """As `reach`, with what came out."""
+    engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry)
+    return engine, _Search(engine, budget, False, True, lambda progress: None, False).run()
 
 
 class _Search:
@@ -124,6 +139,7 @@ class _Search:
         self.resumed: Snapshot | None = None
         self.saw_everything = True
         self.coverage = coverage
+        self.cut_short = ""
 
     def keep(self, snapshots: Snapshots, resume: bool) -> None:
         """Write snapshots from now on; first go on from the last one, if asked to."""
@@ -145,6 +161,7 @@ class _Search:
                 reason = self._judge_liveness()
         except KeyboardInterrupt:
             reason = "interrupted"
+            self.cut_short = COMPILING if TIMES.running or TIMES.cut_short else ""
             self._interrupted()
         except MemoryError:
             reason = "memory"
@@ -274,11 +291,12 @@ class _Search:
             stored_states=self.store.count,
             compiled_paths=engine.paths,
             seconds=self.pace.seconds,
+            compile_seconds=self.pace.compile_seconds,
             memory=self.store.bytes_taken,
             bits=engine.layout.bits,
             held_back=self.held_back,
             unreached=self._unreached() if verdict is Verdict.HOLDS and self.saw_everything else (),
-            warnings=tuple(filter(None, [self.snapshots.warning])) if self.snapshots else (),
+            warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
         )
 
     def _unreached(self) -> tuple[Unreached, ...]:

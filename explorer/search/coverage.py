@@ -59,6 +59,28 @@ def unreached(program: Program) -> list[Unreached]:
     return found
 
 
+def lines_run(programs: Iterable[Program]) -> dict[str, dict[int, int]]:
+    """By file, for each line of the model's functions that were called, how many paths ran it, 0 for one that none did.
+
+    A path is one way through a function, which any number of states take.
+    """
+    found: dict[str, dict[int, int]] = {}
+    for program in programs:
+        for number, words in program.examples:
+            seen: dict[CodeType, Seen] = {}
+            _note_lines([(program.instances[number], program.layout.unpack(words))], seen)
+            for code, function in seen.items():
+                lines = found.setdefault(code.co_filename, {})
+                for line in _lines_of(code):
+                    lines[line] = lines.get(line, 0) + (line in function.ran)
+    return found
+
+
+def _lines_of(code: CodeType) -> set[int]:
+    """The lines of a function's body."""
+    return {line for _, _, line in code.co_lines() if line is not None and line > code.co_firstlineno}
+
+
 def _together(instance: Instance) -> Any:
     return Action if isinstance(instance.of, Action) else instance.of
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
+from explorer.kernels.compile_times import TIMES
 from explorer.search.engine import Engine
 from explorer.verdict import Progress
 
@@ -27,6 +28,7 @@ class Pace:
         self._engine = engine
         self._on_progress = on_progress
         self._started = self._reported_at = time.perf_counter()
+        self._compiled_before = TIMES.seconds
         self.rows_between_reports = ROWS_BETWEEN_REPORTS
         self.restored = 0
         self.more = ""
@@ -34,6 +36,11 @@ class Pace:
     @property
     def seconds(self) -> float:
         return time.perf_counter() - self._started
+
+    @property
+    def compile_seconds(self) -> float:
+        """Of these, for compiling machine code."""
+        return TIMES.seconds - self._compiled_before
 
     def adapt(self) -> None:
         """Let threads pause less often the faster they are: each time all wait for the last one, and then
@@ -55,7 +62,7 @@ class Pace:
                 stored_states=store.count,
                 generated=engine.generated,
                 compiled_paths=engine.paths,
-                seconds=self.seconds,
+                seconds=self.seconds - self.compile_seconds,
                 memory=store.bytes_taken,
                 level_ended=level_ended,
                 more=self.more,

@@ -19,6 +19,7 @@ from highwater.claims import own
 from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
+from highwater.distribution import installing
 from model.language.graph_properties import GraphProperty, Prospect
 
 
@@ -196,7 +197,7 @@ def session(master: str | None) -> Any:
         from spark.driver.session import ClusterError
         from spark.driver.session import session as start
     except ModuleNotFoundError as error:
-        raise SpecError(f"--engine spark needs {error.name}; install it with: pip install 'highwater[spark]'") from None
+        raise SpecError(f"--engine spark needs {error.name}; {installing('spark')}") from None
     try:
         found = start(master)
     except ClusterError as error:

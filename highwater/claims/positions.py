@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import stat
 import tomllib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +70,17 @@ def line_of_key(path: Path, key: str) -> int:
                 )
         begin = end
     return next((found[keys] for keys in wanted if keys in found), 1)
+
+
+def line_of_parser(path: Path, message: str) -> int | None:
+    """The line at which the TOML parser stopped, which says so in its messages; None if the message is another's."""
+    if at := re.search(r"\(at line (\d+), column \d+\)", message):
+        return int(at[1])
+    if not message.endswith("(at end of document)"):
+        return None
+    with suppress(OSError, ValueError):
+        return len(text_of(path, LARGEST_SPEC).rstrip().split("\n"))
+    return 1
 
 
 def _holds(data: Any, keys: tuple[str, ...]) -> bool:

@@ -4,8 +4,9 @@ these.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -16,7 +17,7 @@ from explorer.verdict import DEADLOCK
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
 from model.catalogue import MODELS
-from model.language.declarations import Invariant, StepProperty
+from model.language.declarations import Action, Invariant, StepProperty
 from model.language.definition import Definition, Model, Property
 from model.language.graph_properties import Liveness, Prospect
 from model.language.records import domain_of
@@ -38,11 +39,67 @@ def define(model: Model, protocol: Any) -> Definition:
         Wrong: the model refuses it.
     """
     try:
-        return attrs.evolve(model.define(protocol), module=getattr(model.define, "__module__", ""))
+        definition = model.define(protocol)
+        _refuse_undeclared(definition, model)
+        return attrs.evolve(definition, module=getattr(model.define, "__module__", ""))
+    except Wrong:
+        raise
     except RAISED as error:
         raise Wrong(
             f"model: {model.name} cannot be defined: {type(error).__name__}: {error} {line_of(error) or ''}".rstrip()
         ) from error
+
+
+def _refuse_undeclared(definition: Any, model: Model) -> None:
+    """Refuse actions and properties that are not declared as such.
+
+    Raises:
+        Wrong: with each, its file and line.
+    """
+    if not isinstance(definition, Definition):
+        raise Wrong(f"model: define returned {definition!r:.80}, which is no Definition {_at(model.define)}")
+    findings = Findings()
+    properties = [] if isinstance(definition.properties, str) else definition.properties
+    for key, given, kind, written in (
+        ("actions", definition.actions, Action, "@action(actor=...)"),
+        ("properties", properties, Property, "@invariant()"),
+    ):
+        if not isinstance(given, tuple | list):
+            findings.add(f"model: {key} of the Definition is no tuple; write ({_name(given)},) {_at(model.define)}")
+            continue
+        for each in given:
+            if not isinstance(each, kind):
+                at = _at(each) or _at(model.define)
+                findings.add(f"model: {key}: {_name(each)} is not declared; write {written} above it {at}")
+    findings.raise_if_any()
+
+
+def _name(given: Any) -> str:
+    return getattr(given, "__name__", None) or f"{given!r:.80}"
+
+
+def _at(function: Any) -> str:
+    """The file and line of a function, if it is one."""
+    code = getattr(getattr(function, "function", function), "__code__", None)
+    return f"({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+
+
+def _initial(definition: Definition, bounds: Any) -> tuple[Any, ...]:
+    """The initial states.
+
+    Raises:
+        ModelError: they are no collection of states.
+    """
+    found, at = definition.initial_states(bounds), _at(definition.initial_states)
+    if isinstance(found, definition.state):
+        raise ModelError(f"initial_states returned one {definition.state.__name__}: return a list of states {at}")
+    if not isinstance(found, Iterable) or isinstance(found, str | Mapping):
+        raise ModelError(f"initial_states returned {found!r:.80}: return a list of states {at}")
+    states = tuple(found)
+    for each in states:
+        if not isinstance(each, definition.state):
+            raise ModelError(f"initial_states returned {each!r:.80}, which is no {definition.state.__name__} {at}")
+    return states
 
 
 def with_preset(model: Model, preset: Any, protocol: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,6 +125,34 @@ def toggles_of(protocol: Any) -> dict[str, Any]:
     """A protocol as a spec file writes it: its toggles by name."""
     toggles = attrs.asdict(protocol, recurse=False)
     return {name: value.value if isinstance(value, Enum) else value for name, value in toggles.items()}
+
+
+def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
+    """The protocols of a model by name, each with what the model is under it.
+
+    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by
+    their values; it is called "default" if there are none.
+    """
+    attrs.resolve_types(model.protocol)
+    needed = [field for field in attrs.fields(model.protocol) if field.default is attrs.NOTHING]
+    named = model.presets or {
+        " ".join(map(spelt, chosen)) or "default": model.protocol(
+            **{field.name: value for field, value in zip(needed, chosen, strict=True)}
+        )
+        for chosen in itertools.product(*(choices(field.type) for field in needed))
+    }
+    for name, protocol in named.items():
+        yield name, protocol, model.define(protocol)
+
+
+def choices(kind: type) -> tuple[Any, ...]:
+    """The values of a toggle."""
+    return (False, True) if kind is bool else tuple(kind)
+
+
+def spelt(value: Any) -> str:
+    """A toggle's value as a spec file spells it."""
+    return str(value.value) if isinstance(value, Enum) else str(value).lower()
 
 
 def resolve_model(
@@ -116,7 +201,7 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
     instances = [instance for each in properties for instance in each.instances(bounds, protocol)]
     return System(
         domain=domain,
-        initial=tuple(definition.initial_states(bounds)),
+        initial=_initial(definition, bounds),
         actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
         invariants=tuple(instance for instance in instances if isinstance(instance.of, Invariant)),
         step_properties=tuple(instance for instance in instances if isinstance(instance.of, StepProperty)),

@@ -10,13 +10,14 @@ import functools
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import attrs
 
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Verdict
-from highwater.claims import own
+from highwater.claims import gallery, own
 from highwater.claims.positions import may_be_spec, text_of
 from highwater.claims.resolving import build_system, choose, find_model, resolve_model, same_name, with_preset
 from highwater.claims.tables import Findings, Wrong, shown, structure
@@ -29,7 +30,15 @@ COUNTS = ("trace_length", "distinct_states", "depth")
 
 
 class SpecError(Exception):
-    """A spec, or where to find one, is wrong. The message names the file, the keys and what is allowed."""
+    """A spec, or where to find one, is wrong. The message names the file, the keys and what is allowed.
+
+    Attributes:
+        by_file: what is wrong with each file, where several were read.
+    """
+
+    def __init__(self, message: str, by_file: Mapping[Path, str] = MappingProxyType({})) -> None:
+        super().__init__(message)
+        self.by_file = by_file
 
 
 @attrs.frozen
@@ -121,14 +130,17 @@ class Spec:
 
 
 def find_specs(paths: Iterable[Path]) -> list[Path]:
-    """The spec files named, and those in the folders named, each once and in order.
+    """The spec files named, those in the folders named, and those of the gallery, each once and in order.
 
     Raises:
-        SpecError: a path does not exist, or a folder holds no specs.
+        SpecError: a path does not exist, a folder holds no specs, or the gallery has no such claim.
     """
     found: dict[Path, None] = {}
     for path in paths:
         try:
+            if gallery.is_of_gallery(path):
+                found.update(dict.fromkeys(gallery.matching(path)))
+                continue
             if path.is_dir():
                 inside = sorted(filter(may_be_spec, path.rglob("*.toml")))
                 if not inside:
@@ -137,6 +149,8 @@ def find_specs(paths: Iterable[Path]) -> list[Path]:
             else:
                 path.stat()
                 found[path] = None
+        except Wrong as wrong:
+            raise SpecError(f"{path}: {wrong}") from None
         except FileNotFoundError:
             raise SpecError(f"{path}: no such file or folder") from None
         except OSError as error:
@@ -145,11 +159,15 @@ def find_specs(paths: Iterable[Path]) -> list[Path]:
 
 
 def load_spec(path: Path) -> Spec:
-    """Read one spec file and resolve every name in it.
+    """Read one spec file, or one claim of the gallery, and resolve every name in it.
 
     Raises:
         SpecError: the file cannot be read, or any of its keys or values is wrong.
     """
+    try:
+        path = gallery.the_only_one(path)
+    except Wrong as wrong:
+        raise SpecError(f"{path}: {wrong}") from None
     try:
         data = tomllib.loads(text_of(path, LARGEST_SPEC))
     except OSError as error:
@@ -171,14 +189,14 @@ def load_specs(paths: Iterable[Path]) -> list[Spec]:
     Raises:
         SpecError: with what is wrong with any of them, all together.
     """
-    specs, problems = [], []
+    specs, problems = [], {}
     for path in paths:
         try:
             specs.append(load_spec(path))
         except SpecError as error:
-            problems.append(str(error))
+            problems[path] = str(error)
     if problems:
-        raise SpecError("\n".join(problems))
+        raise SpecError("\n".join(problems.values()), problems)
     return specs
 
 

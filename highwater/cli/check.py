@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, Count, budgets, model_path
+from highwater.cli.options import PATH, USAGE, Count, budgets, complain, model_path
 from highwater.limits import MOST_WORKERS
 
 
 @click.command()
-@click.argument("paths", metavar="SPEC|DIR...", nargs=-1, required=True, type=PATH)
+@click.argument("paths", metavar="[SPEC|DIR]...", nargs=-1, type=PATH)
 @click.option(
     "--engine",
     type=click.Choice(["local", "python", "spark"]),
@@ -91,6 +92,7 @@ from highwater.limits import MOST_WORKERS
     help="Write a page per counterexample and one of all verdicts into DIR.",
 )
 @model_path
+@click.option("--watch", is_flag=True, help="Check again what changes, specs and models of your own, until Ctrl-C.")
 @click.option("--github", is_flag=True, help="Annotate a GitHub Actions run, and write its step summary.")
 def check(
     paths: tuple[Path, ...],
@@ -103,9 +105,12 @@ def check(
     junit_path: Path | None,
     sarif_path: Path | None,
     github: bool,
+    watch: bool,
     **options: Any,
 ) -> None:
-    """Check that every claim in SPEC files, or in all .toml files below DIR, is met.
+    """Check that every claim in SPEC files, or in all .toml files below DIR, is met. Without either: below specs/.
+
+    gallery: stands for all claims that come with Highwater, gallery:kip_101* for those whose name matches.
 
     Exit codes: 0 every claim was met; 1 some were not; 2 a spec or the usage is wrong;
     3 a budget or depth limit ended a search before it could decide; 70 a defect of Highwater; 130 interrupted.
@@ -116,5 +121,31 @@ def check(
     from highwater.cli.run import Run, Wanted
 
     outputs = Outputs({"json": json_path, "junit": junit_path, "sarif": sarif_path, "html": html_path}, github)
-    wanted = Wanted(paths, Engine(engine), Budget(max_depth, max_states, memory), **options)
-    sys.exit(Run(wanted, outputs)())
+    budget = Budget(max_depth, max_states, memory)
+
+    def check_some(paths: tuple[Path, ...]) -> int:
+        return Run(Wanted(paths, Engine(engine), budget, **options), outputs)()
+
+    paths = paths or _specs_here()
+    sys.exit(_watched(paths, check_some) if watch else check_some(paths))
+
+
+def _watched(paths: tuple[Path, ...], check_some: Callable[[tuple[Path, ...]], int]) -> int:
+    from highwater.claims.spec import SpecError
+    from highwater.cli.watch import watch_and_check
+
+    try:
+        return watch_and_check(paths, check_some)
+    except SpecError as error:
+        complain(error)
+        return USAGE
+
+
+def _specs_here() -> tuple[Path, ...]:
+    """The folder that is checked where none is named."""
+    if Path("specs").is_dir():
+        return (Path("specs"),)
+    raise click.UsageError(
+        "there is no folder specs here; name a SPEC file or a DIR, or gallery: for the claims that come with "
+        "Highwater; `highwater init DIR` writes a first model with claims of your own"
+    )

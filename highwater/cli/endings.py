@@ -16,13 +16,13 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
 from highwater.cli.options import DEFECT, INTERRUPTED, MET, NO_READER, UNKNOWN, USAGE, complain
+from highwater.distribution import NAME, VERSION
 from highwater.shadowing import Shadowed, refuse_shadowed
 
 
@@ -195,11 +195,7 @@ def explained(error: BaseException) -> str:
 
 
 def _versions() -> str:
-    try:
-        own = version("highwater")
-    except PackageNotFoundError:  # sent to a cluster as an archive
-        own = "not installed"
-    return f"highwater {own}, Python {sys.version}, {platform.platform()}"
+    return f"{NAME} {VERSION}, Python {sys.version}, {platform.platform()}"
 
 
 def _line_in_a_model(error: BaseException) -> str | None:

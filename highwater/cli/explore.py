@@ -15,7 +15,7 @@ from highwater.cli.options import PATH, USAGE, Count, complain, model_path
 @click.argument("path", metavar="SPEC", type=PATH)
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if a report holds several.")
 @click.option("--step", type=Count(min=0), metavar="N", help="Begin after step N of the trace.  [default: its end]")
-@click.option("--interactive", is_flag=True, help="Explore in the terminal (needs highwater[tui]).")
+@click.option("--interactive", is_flag=True, help="Explore in the terminal (needs the extra tui).")
 @click.option(
     "--port", type=Count(0, 65535), default=0, metavar="N", help="Listen on this port.  [default: a free one]"
 )
@@ -55,6 +55,7 @@ def in_terminal(session: Any) -> None:
     Raises:
         ReportError: there is no terminal, or textual is not installed.
     """
+    from highwater.distribution import installing
     from highwater.files import ReportError
 
     if not sys.stdin.isatty() or not sys.stdout.isatty():
@@ -64,9 +65,7 @@ def in_terminal(session: Any) -> None:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != "textual":
             raise
-        raise ReportError(
-            "--interactive needs the library textual; install it with: pip install 'highwater[tui]'"
-        ) from None
+        raise ReportError(f"--interactive needs the library textual; {installing('tui')}") from None
     Explorer(session).run()
 
 

@@ -11,13 +11,14 @@ from highwater.cli.options import MET, PATH, USAGE, complain, model_path
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs"]))
-@click.argument("paths", metavar="[DIR...|RELEASE...]", nargs=-1, type=PATH)
+@click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs", "schema"]))
+@click.argument("paths", metavar="[DIR|RELEASE]...", nargs=-1, type=PATH)
 @model_path
 def list_(what: str, paths: tuple[Path, ...]) -> None:
-    """List models with their protocols and bounds, presets, actions, properties, or the specs below DIR (default:
-    specs).
+    """List models with their protocols and bounds, presets, actions, properties, or specs; or print the JSON schema of
+    spec files, with which editors complete TOML.
 
+    `list specs` lists those below DIR, by default below specs; `list specs gallery:` those that come with Highwater.
     `list presets 3.4.1` names the presets that speak for that release of Kafka.
     """
     from highwater.claims.spec import SpecError
@@ -27,6 +28,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
         show_presets,
         show_presets_of,
         show_properties,
+        show_schema,
         show_specs,
     )
     from highwater.reports.progress import make_console
@@ -45,6 +47,8 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
                 show_actions(console)
             case "properties":
                 show_properties(console)
+            case "schema":
+                show_schema()
             case "specs":
                 wrong = show_specs(console, paths or (Path("specs"),))
     except SpecError as error:

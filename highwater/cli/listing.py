@@ -2,50 +2,24 @@
 
 from __future__ import annotations
 
-import itertools
+import json
 from collections.abc import Callable, Iterable, Iterator
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import attrs
+import click
 from rich.console import Console
 from rich.text import Text
 
-from highwater.claims.resolving import toggles_of
+from highwater.claims.gallery import name_of
+from highwater.claims.resolving import choices, spelt, toggles_of, variants
+from highwater.claims.schema import schema
 from highwater.claims.spec import SpecError, find_specs, load_spec
 from highwater.claims.tables import shown
 from highwater.visible import counted, summary_and_rest, visible
 from model.catalogue import MODELS
-from model.language.definition import Definition, Model
-
-
-def variants(model: Model) -> Iterator[tuple[str, Any, Definition]]:
-    """The protocols of a model by name, each with what the model is under it.
-
-    They are its presets. A model without presets has one for each choice of the toggles that must be given, named by
-    their values; it is called "default" if there are none.
-    """
-    attrs.resolve_types(model.protocol)
-    needed = [field for field in attrs.fields(model.protocol) if field.default is attrs.NOTHING]
-    named = model.presets or {
-        " ".join(map(_value, chosen)) or "default": model.protocol(
-            **{field.name: value for field, value in zip(needed, chosen, strict=True)}
-        )
-        for chosen in itertools.product(*(_choices(field.type) for field in needed))
-    }
-    for name, protocol in named.items():
-        yield name, protocol, model.define(protocol)
-
-
-def _choices(kind: type) -> tuple[Any, ...]:
-    """The values of a toggle."""
-    return (False, True) if kind is bool else tuple(kind)
-
-
-def _value(value: Any) -> str:
-    """A toggle's value as a spec file spells it."""
-    return str(value.value) if isinstance(value, Enum) else str(value).lower()
+from model.language.definition import Definition
 
 
 def grouped(what: Callable[[Definition], Any]) -> Iterator[tuple[str, list[str], Definition]]:
@@ -70,7 +44,7 @@ def show_models(console: Console) -> None:
         _line(console, 0, model.name, model.summary)
         attrs.resolve_types(model.protocol)
         for field in attrs.fields(model.protocol):
-            values = " | ".join(map(_value, _choices(field.type)))
+            values = " | ".join(map(spelt, choices(field.type)))
             _line(
                 console, 2, f"protocol.{field.name}", "  ".join(filter(None, (values, field.metadata.get("meaning"))))
             )
@@ -169,5 +143,10 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
             )
         if expect.distinct_states is not None:
             claim += f", {expect.distinct_states:,} states"
-        _line(console, 0, visible(str(path)), claim)
+        _line(console, 0, visible(name_of(path)), claim)
     return wrong
+
+
+def show_schema() -> None:
+    """The JSON schema of spec files, as plain text."""
+    click.echo(json.dumps(schema(), indent=1, ensure_ascii=False))

@@ -15,10 +15,11 @@ from highwater.cli.mutate import mutate
 from highwater.cli.simulate import simulate
 from highwater.cli.states import states
 from highwater.cli.trace import trace
+from highwater.distribution import NAME, VERSION
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
-@click.version_option(package_name="highwater")
+@click.version_option(VERSION, prog_name=NAME)
 def main() -> None:
     """Highwater checks models of Apache Kafka's replication and control plane, exhaustively within bounds."""
 

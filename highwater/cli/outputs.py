@@ -120,9 +120,12 @@ class Outputs:
         if not github.write_summary(results, problems, incomplete) and results:
             complain(ReportError(f"no step summary: {github.SUMMARY} is not set, as it is in GitHub Actions"))
 
-    def complain(self, error: Exception) -> None:
-        """Tell GitHub what is wrong with a spec or the usage."""
+    def complain(self, error: Exception, problems: Sequence[Problem] = ()) -> None:
+        """Tell GitHub what is wrong with the usage, or with which specs."""
         if self._to_github:
             from highwater.reports import github
 
-            click.echo(github.complaint(str(error)))
+            for line in [line for each in problems for line in github.complaints(each)] or [
+                github.complaint(str(error))
+            ]:
+                click.echo(line)

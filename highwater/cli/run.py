@@ -57,6 +57,8 @@ class Run:
         self._console, self._errors = make_console(), make_console(stderr=True)
         self._results: list[Result] = []
         self._problems: list[Problem] = []
+        self._unwritten: list[Exception] = []
+        self._locks: list[str] = []
         self._interrupted = False
         self._seconds = 0.0
 
@@ -66,14 +68,14 @@ class Run:
         Returns:
             The exit code.
         """
+        paths: list[Path] = []
         try:
             paths = find_specs(self._wanted.paths)
             specs = load_specs(paths)
             self._refuse(len(paths))
             self._outputs.try_out(paths)
         except (SpecError, ReportError) as error:
-            self._complain(error)
-            return USAGE
+            return self._refused(error, paths)
         try:
             self._check_all(specs)
         except KeyboardInterrupt:
@@ -82,6 +84,21 @@ class Run:
             self._outputs.write(self._results, self._problems, f"the run was ended by {type(error).__name__}: {error}")
             raise
         return self._finished()
+
+    def _refused(self, error: SpecError | ReportError, paths: list[Path]) -> int:
+        """Say what is wrong from the start, in the reports too if it is specs: nothing is explored."""
+        by_file = error.by_file if isinstance(error, SpecError) else {}
+        self._problems = [Problem(path, message) for path, message in by_file.items()]
+        complain(error)
+        self._outputs.complain(error, self._problems)
+        if self._problems:
+            try:
+                self._outputs.try_out(paths)
+            except ReportError as unwritten:
+                complain(unwritten)
+            else:
+                self._outputs.write([], self._problems, "some specs are wrong, and none was explored")
+        return USAGE
 
     def _refuse(self, specs: int) -> None:
         """Refuse options that contradict each other, rather than ignore one of them."""
@@ -154,13 +171,14 @@ class Run:
         if isinstance(answer, SpecError):
             self._complain(answer, spec.path)
             return
-        self._results.append(answer)
-        self._show(answer, alone=False)
+        result = self._with_locks_updated(answer)
+        self._results.append(result)
+        self._show(result, alone=False)
 
     def _check_in_turn(self, specs: list[Spec]) -> None:
         for spec in specs:
             try:
-                result = self._checked(spec)
+                result = self._with_locks_updated(self._checked(spec))
                 self._results.append(result)
                 self._show(result, alone=len(specs) == 1)
             except SpecError as error:
@@ -169,6 +187,20 @@ class Run:
             if result.outcome.reason == "interrupted":
                 self._interrupted = True
                 return
+
+    def _with_locks_updated(self, result: Result) -> Result:
+        """The result, judged by the counts that were written into its spec if that was asked."""
+        if not self._wanted.update_locks:
+            return result
+        from highwater.claims.locks import update_locks
+
+        try:
+            (now,), diff = update_locks([result])
+        except ReportError as error:
+            self._unwritten.append(error)
+            return result
+        self._locks += diff
+        return now
 
     def _checked(self, spec: Spec) -> Result:
         with Live(self._errors, spec.name) as live:
@@ -215,17 +247,12 @@ class Run:
             show_raised(self._console, raised)
 
     def _finished(self) -> int:
-        """Update locks, sum up, and write all that can be written."""
-        unwritten: list[Exception] = []
-        if self._wanted.update_locks and self._results:
-            from highwater.claims.locks import update_locks
+        """Sum up, and write all that can be written."""
+        unwritten = list(self._unwritten)
+        if self._wanted.update_locks and self._results and not unwritten:
             from highwater.reports.analyses import show_diff
 
-            try:
-                self._results, diff = update_locks(self._results)
-                show_diff(self._console, diff)
-            except ReportError as error:
-                unwritten.append(error)
+            show_diff(self._console, self._locks)
         if len(self._results) > 1 or (self._results and self._interrupted):
             show_summary(self._console, self._results, self._seconds)
         unwritten += self._outputs.write(
@@ -241,8 +268,7 @@ class Run:
             return USAGE
         return UNMET if Status.UNMET in statuses else UNKNOWN if Status.UNDECIDED in statuses else MET
 
-    def _complain(self, error: Exception, path: Path | None = None) -> None:
+    def _complain(self, error: SpecError, path: Path) -> None:
         complain(error)
-        self._outputs.complain(error)
-        if path is not None:
-            self._problems.append(Problem(path, str(error)))
+        self._problems.append(Problem(path, str(error)))
+        self._outputs.complain(error, self._problems[-1:])

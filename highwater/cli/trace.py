@@ -29,7 +29,7 @@ _OUT = Place(path_type=Path, allow_dash=True)
 @click.option(
     "--interactive",
     is_flag=True,
-    help="Explore from the trace with keys, as `explore --interactive` does (needs highwater[tui]).",
+    help="Explore from the trace with keys, as `explore --interactive` does (needs the extra tui).",
 )
 @click.option(
     "--against",

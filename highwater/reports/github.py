@@ -38,8 +38,14 @@ def annotations(results: Iterable[Result]) -> list[str]:
 
 
 def complaint(message: str) -> str:
-    """The workflow command for what is wrong with a spec or the usage."""
+    """The workflow command for what is wrong with the usage."""
     return f"::error title=highwater::{_data(message)}"
+
+
+def complaints(problem: Problem) -> list[str]:
+    """The workflow commands for what is wrong with a spec, each at its line."""
+    file = _value(in_repository(problem.path).as_posix())
+    return [f"::error file={file},line={line},title=highwater::{_data(text)}" for line, text in problem.findings]
 
 
 def _command(kind: str, result: Result, key: str, message: str) -> str:
@@ -101,7 +107,7 @@ def summary(results: Iterable[Result], problems: Sequence[Problem] = (), incompl
             _cell(verdict_line(result)),
             f"{outcome.distinct_states:,}",
         )
-        lines.append(f"| {' | '.join(cells)} | {outcome.depth} | {outcome.seconds:.2f} |")
+        lines.append(f"| {' | '.join(cells)} | {outcome.depth} | {outcome.search_seconds:.2f} |")
     if problems:
         lines += [
             "",

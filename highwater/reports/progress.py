@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console, Group
 from rich.text import Text
 
+from explorer.kernels.compile_times import TIMES
 from explorer.memory import in_bytes
 from explorer.verdict import Progress
 from highwater.visible import visible
@@ -56,9 +57,14 @@ class Live:
     def __enter__(self) -> Live:
         self._context: AbstractContextManager[Any] = self._status or nullcontext()
         self._context.__enter__()
+        TIMES.listeners.append(self._compiles)
         return self
 
+    def _compiles(self) -> None:
+        self.tell(f"compiling machine code for {TIMES.about or 'this search'}, once on this machine: some 10 s")
+
     def __exit__(self, *exception: Any) -> None:
+        TIMES.listeners.remove(self._compiles)
         self._context.__exit__(*exception)
 
     def __call__(self, progress: Progress) -> None:

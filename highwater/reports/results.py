@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from enum import Enum
 from pathlib import Path
@@ -16,7 +17,7 @@ from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import Step, Violation
 from highwater.claims.checking import Result, Status
-from highwater.claims.positions import readable
+from highwater.claims.positions import line_of_key, line_of_parser, readable
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.claims.tables import strict
@@ -71,6 +72,15 @@ class Problem:
     path: Path
     message: str
 
+    @property
+    def findings(self) -> list[tuple[int, str]]:
+        """Each thing that is wrong, with its line in the spec: that of the key, or that at which the parser stopped."""
+        found = []
+        for text in re.split(rf"\n(?={re.escape(str(self.path))}: )", self.message):
+            key = text.removeprefix(f"{self.path}: ").partition(":")[0]
+            found.append((line_of_parser(self.path, text) or line_of_key(self.path, key), text))
+        return found
+
 
 def report(results: Iterable[Result], problems: Iterable[Problem] = (), incomplete: str = "") -> dict[str, Any]:
     """The JSON report of some results, of the specs that could not be checked, and of why there are no more, if the run
@@ -114,6 +124,7 @@ def entry_of(result: Result) -> dict[str, Any]:
         "restored_states": outcome.restored,
         "warnings": list(outcome.warnings),
         "seconds": round(outcome.seconds, 6),
+        "compile_seconds": round(outcome.compile_seconds, 6),
         "compiled_paths": outcome.compiled_paths,
         "memory_bytes": outcome.memory,
         "state_bits": outcome.bits,

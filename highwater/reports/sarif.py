@@ -6,18 +6,19 @@ import hashlib
 import inspect
 import json
 from collections.abc import Iterable
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from explorer.verdict import DEADLOCK
 from highwater.claims.checking import Mismatch, Result, Status
 from highwater.claims.positions import in_repository, line_of_function, line_of_key, readable
+from highwater.distribution import VERSION
 from highwater.files import write_text
 from highwater.reports.results import Problem
 from highwater.reports.terminal import trace_rows, verdict_line
 from highwater.visible import summary_and_rest
 
+WRONG = "spec"
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
@@ -36,17 +37,19 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplet
     has not ended.
     """
     rules: dict[str, dict[str, Any]] = {}
+    problems = list(problems)
     found = [finding for result in results for finding in _findings(result, rules)]
+    found += [finding for problem in problems for finding in _wrong(problem, rules)]
     for finding in found:
         finding["ruleIndex"] = list(rules).index(finding["ruleId"])
-    driver = {"name": "Highwater", "version": version("highwater"), "rules": list(rules.values())}
+    driver = {"name": "Highwater", "version": VERSION, "rules": list(rules.values())}
     return {
         "$schema": SCHEMA,
         "version": "2.1.0",
         "runs": [
             {
                 "tool": {"driver": driver},
-                "invocations": [_invocation(list(problems), incomplete)],
+                "invocations": [_invocation(problems, incomplete)],
                 "columnKind": "unicodeCodePoints",
                 "results": found,
             }
@@ -57,7 +60,7 @@ def sarif(results: Iterable[Result], problems: Iterable[Problem] = (), incomplet
 def _invocation(problems: list[Problem], incomplete: str) -> dict[str, Any]:
     """Whether every spec could be checked, and what is wrong with the others."""
     told = [
-        {"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, 1)]}
+        {"level": "error", "message": {"text": each.message}, "locations": [_location(each.path, each.findings[0][0])]}
         for each in problems
     ]
     if incomplete:
@@ -81,6 +84,22 @@ def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str
             _rule(rules, name, f"The claim under {name} is met.", "")
         found.append(_finding(result, name, "error", mismatch))
     return found
+
+
+def _wrong(problem: Problem, rules: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """What is wrong with a spec or its model. Hosts show results beside the code, and notifications nowhere."""
+    _rule(rules, WRONG, "A spec can be read, and its model can be explored.", "")
+    where = readable(in_repository(problem.path).as_posix())
+    return [
+        {
+            "ruleId": WRONG,
+            "level": "error",
+            "message": {"text": text},
+            "locations": [_location(problem.path, line)],
+            "partialFingerprints": {"claim/v1": hashlib.sha256(f"{where}#{text}".encode()).hexdigest()},
+        }
+        for line, text in problem.findings
+    ]
 
 
 def _documented(result: Result, name: str) -> tuple[str, str]:

@@ -161,15 +161,20 @@ def counts_line(outcome: Outcome) -> str:
     kept = f" ({outcome.stored_states:,} up to symmetry)" if outcome.stored_states != outcome.distinct_states else ""
     rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
     stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
-    rate = f", {short((outcome.distinct_states - outcome.restored) / max(outcome.seconds, 1e-9))} states/s"
+    rate = f", {short((outcome.distinct_states - outcome.restored) / max(outcome.search_seconds, 1e-9))} states/s"
     compiled = (
         f", {outcome.compiled_paths:,} paths compiled, {in_bytes(outcome.memory)}" if outcome.compiled_paths else ""
     )
     return (
         f"states  {outcome.distinct_states:,} distinct{kept}, {outcome.generated:,} generated, depth "
         f"{outcome.depth}{rest}{stopped}; "
-        f"{outcome.seconds:.2f} s{rate}{compiled}"
+        f"{outcome.search_seconds:.2f} s{rate}{compiled}{machine_code(outcome.compile_seconds)}"
     )
+
+
+def machine_code(seconds: float) -> str:
+    """How long compiling took, if any kernel was compiled."""
+    return f"; before that {seconds:.1f} s of compiling machine code, once on this machine" if seconds else ""
 
 
 def trace_rows(system: System, trace: Sequence[Step], back_to: int | None = None) -> list[tuple[str, str, str, str]]:

@@ -129,8 +129,14 @@ class StepProperty(Quantified):
         return lambda transition: function(transition.before, transition.after)
 
 
+def _refuse_bare(name: str, function: Any, written: str) -> None:
+    """Refuse a decorator without parentheses."""
+    if function is not None:
+        raise TypeError(f"@{name} has no parentheses: write {written}")
+
+
 def action(
-    *, actor: str, needs: Callable[[Any], Any] = always, **parameters: Any
+    function: Any = None, /, *, actor: str = "", needs: Callable[[Any], Any] = always, **parameters: Any
 ) -> Callable[[Callable[..., Any]], Action]:
     """Declare a step.
 
@@ -139,18 +145,25 @@ def action(
         needs: a function from bounds to bool. If it returns False, the step is left out: no run could take it.
         parameters: the domain of each parameter.
     """
+    _refuse_bare("action", function, '@action(actor="...")')
+    if not actor:
+        raise TypeError('an action names who acts: @action(actor="...")')
     return lambda function: Action(function, parameters, actor, needs)
 
 
-def invariant(*, needs: Callable[[Any], Any] = always, **parameters: Any) -> Callable[[Callable[..., Any]], Invariant]:
+def invariant(
+    function: Any = None, /, *, needs: Callable[[Any], Any] = always, **parameters: Any
+) -> Callable[[Callable[..., Any]], Invariant]:
     """Declare what must hold in every state, for every value of the parameters; `needs` as for `action`."""
+    _refuse_bare("invariant", function, "@invariant()")
     return lambda function: Invariant(function, parameters, needs=needs)
 
 
 def step_property(
-    *, needs: Callable[[Any], Any] = always, **parameters: Any
+    function: Any = None, /, *, needs: Callable[[Any], Any] = always, **parameters: Any
 ) -> Callable[[Callable[..., Any]], StepProperty]:
     """Declare what must hold of every step, for every value of the parameters; `needs` as for `action`."""
+    _refuse_bare("step_property", function, "@step_property()")
     return lambda function: StepProperty(function, parameters, needs=needs)
 
 

@@ -10,6 +10,7 @@ import functools
 import itertools
 from collections.abc import Iterator, Mapping
 from enum import Enum
+from types import FunctionType, GenericAlias
 from typing import Any
 
 import attrs
@@ -41,8 +42,67 @@ class Limit(int):
         return int(self), self.key
 
 
+class Domain:
+    """The values that a part of a state may have."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(
+            f"{type(self).__name__}(...) is a domain and no collection of values; the domain of sets is SetOf(...), "
+            "that of tuples SequenceOf(...) or ArrayOf(...)"
+        )
+
+
+def as_domain(given: Any) -> Any:
+    """A domain as it is; that of `bool`, and of an enum class, for the class.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if given is bool:
+        return BOOLEAN
+    if isinstance(given, type) and issubclass(given, Enum):
+        return OneOf(given)
+    if not isinstance(given, type) and hasattr(given, "exceeded"):
+        return given
+    raise TypeError(f"{_named(given)} is no domain; {_instead_of(given)}")
+
+
+def _named(given: Any) -> str:
+    if isinstance(given, type) and not isinstance(given, GenericAlias):
+        return f"the class {given.__qualname__}"
+    return "a function" if isinstance(given, FunctionType) else repr(given)[:80]
+
+
+def _instead_of(given: Any) -> str:
+    """What to write in place of something that is no domain."""
+    if isinstance(given, FunctionType):
+        return "call it with the bounds: SetOf(brokers(bounds))"
+    if isinstance(given, type) and attrs.has(given):
+        return f"write records({given.__qualname__})(bounds)"
+    if given is int:
+        return "write Integers(low, high)"
+    if getattr(given, "__origin__", given) in (frozenset, set):
+        return "write SetOf(...)"
+    if getattr(given, "__origin__", given) in (tuple, list):
+        return "write SequenceOf(..., max_length) or ArrayOf(..., length)"
+    return "domains are Integers, OneOf, BOOLEAN, Maybe, SetOf, SequenceOf, ArrayOf, records, bool and enum classes"
+
+
+def _whole(instance: Any, attribute: Any, value: Any) -> None:
+    if type(value) is bool or not isinstance(value, int):
+        raise TypeError(f"{type(instance).__name__}: {attribute.name} is {value!r}, which is no whole number")
+
+
+def _members(given: Any) -> tuple[Any, ...]:
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
+        raise TypeError(f"OneOf takes all its values together: OneOf(({given!r}, ...))")
+    return tuple(given)
+
+
 @attrs.frozen
-class Integers:
+class Integers(Domain):
     """The whole numbers low..high, both included.
 
     Attributes:
@@ -50,8 +110,8 @@ class Integers:
         names: the set of names that the numbers are from, such as `brokers` for broker ids; empty for quantities.
     """
 
-    low: int
-    high: int
+    low: int = attrs.field(validator=_whole)
+    high: int = attrs.field(validator=_whole)
     label: str = ""
     names: str = ""
 
@@ -82,10 +142,10 @@ class Integers:
 
 
 @attrs.frozen
-class OneOf:
+class OneOf(Domain):
     """One of a few values: the members of an enum, booleans, names."""
 
-    members: tuple[Any, ...] = attrs.field(converter=tuple)
+    members: tuple[Any, ...] = attrs.field(converter=_members)
     _known: frozenset[Any] = attrs.field(init=False, eq=False, repr=False)
 
     @_known.default
@@ -118,10 +178,10 @@ BOOLEAN = OneOf((False, True))
 
 
 @attrs.frozen
-class Maybe:
+class Maybe(Domain):
     """A value of another domain, or None."""
 
-    of: Any
+    of: Any = attrs.field(converter=as_domain)
 
     @property
     def size(self) -> int:
@@ -144,10 +204,10 @@ class Maybe:
 
 
 @attrs.frozen
-class SetOf:
+class SetOf(Domain):
     """A frozenset of values of another domain. Keep that domain small: a state spends one bit per possible member."""
 
-    of: Any
+    of: Any = attrs.field(converter=as_domain)
 
     def values(self) -> Iterator[frozenset]:
         members = tuple(self.of.values())
@@ -163,11 +223,11 @@ class SetOf:
 
 
 @attrs.frozen
-class SequenceOf:
+class SequenceOf(Domain):
     """A tuple of values of another domain, at most `max_length` long."""
 
-    of: Any
-    max_length: int
+    of: Any = attrs.field(converter=as_domain)
+    max_length: int = attrs.field(validator=_whole)
 
     def values(self) -> Iterator[tuple]:
         members = tuple(self.of.values())
@@ -186,7 +246,7 @@ class SequenceOf:
 
 
 @attrs.frozen
-class ArrayOf:
+class ArrayOf(Domain):
     """A tuple of exactly `length` values of another domain, such as one per broker.
 
     Attributes:
@@ -194,8 +254,8 @@ class ArrayOf:
         by: the set of names that the positions are from, such as `brokers`; empty if positions are no names.
     """
 
-    of: Any
-    length: int
+    of: Any = attrs.field(converter=as_domain)
+    length: int = attrs.field(validator=_whole)
     label: str = ""
     by: str = ""
 
@@ -212,7 +272,7 @@ class ArrayOf:
 
 
 @attrs.frozen
-class Struct:
+class Struct(Domain):
     """The instances of a frozen attrs class, each field in its own domain."""
 
     cls: type

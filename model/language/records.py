@@ -12,19 +12,25 @@ Next to each field of a record stands its domain, which the *bounds* size: a fro
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
+from enum import Enum
+from types import GenericAlias
 from typing import Any
 
 import attrs
 
-from model.language.domain import Limit, Struct, aliases_of
+from model.language.domain import Limit, Struct, aliases_of, as_domain
 
 DOMAIN = "domain"
+NO_RECORDS = (bool, int, str, float, frozenset, set, tuple, list, dict)
 EQUAL = "records of a state are equal if all their fields are"
 
 
 def within(domain: Any) -> Any:
-    """An attrs field with its domain: a domain, a function from bounds to a domain, or the class of a nested record."""
+    """An attrs field with its domain: a domain, a function from bounds to a domain, `bool`, an enum class, or the class
+    of a nested record.
+    """
     return attrs.field(metadata={DOMAIN: domain})
 
 
@@ -49,44 +55,76 @@ def domain_of(declared: Any, bounds: object) -> Any:
     """The domain of a declaration within the bounds.
 
     Args:
-        declared: a domain, a function from bounds to a domain, or a frozen attrs class whose fields are declared with
-            `within`.
+        declared: a domain, a function from bounds to a domain, `bool`, an enum class, or a frozen attrs class whose
+            fields are declared with `within`.
         bounds: the bounds object. A step that one of its keys cuts is reported under this key.
 
     Raises:
         TypeError: a class is not a frozen attrs class, one of its fields has no domain, its constructor does not take
-            all fields, or its records are not equal if all their fields are.
+            all fields, or its records are not equal if all their fields are. The message names file and line.
     """
-    if not isinstance(declared, type):
-        return declared(_Limits(bounds)) if callable(declared) else declared
-    _refuse_unless_value(declared)
-    return Struct(declared, {field.name: domain_of(field.metadata[DOMAIN], bounds) for field in attrs.fields(declared)})
+    if isinstance(declared, GenericAlias) or (isinstance(declared, type) and declared in NO_RECORDS):
+        return as_domain(declared)
+    if isinstance(declared, type) and not issubclass(declared, Enum):
+        _refuse_unless_value(declared)
+        fields = attrs.fields(declared)
+        return Struct(declared, {field.name: _domain_of_field(declared, field, bounds) for field in fields})
+    if isinstance(declared, type) or not callable(declared):
+        return as_domain(declared)
+    found = declared(_Limits(bounds))
+    return domain_of(found, bounds) if isinstance(found, type) and attrs.has(found) else as_domain(found)
+
+
+def _domain_of_field(cls: type, field: Any, bounds: object) -> Any:
+    try:
+        return domain_of(field.metadata[DOMAIN], bounds)
+    except TypeError as error:
+        at = _place_of(cls, field.name)
+        text = str(error)
+        raise TypeError(text if _PLACED.search(text) else f"{cls.__qualname__}.{field.name}: {text}{at}") from None
+
+
+_PLACED = re.compile(r" \(\S.*:\d+\)$")
+
+
+def _place_of(cls: type, field: str = "") -> str:
+    """The file and line of a class, or of one of its fields, for the end of a message; empty if there is no source."""
+    try:
+        lines, first = inspect.getsourcelines(cls)
+        file = inspect.getsourcefile(cls)
+    except (OSError, TypeError):
+        return ""
+    declares = re.compile(rf"\s+{re.escape(field)}\s*:" if field else r"\s*class\b")
+    number = next((number for number, line in enumerate(lines) if declares.match(line)), 0)
+    return f" ({file}:{first + number})"
 
 
 def _refuse_unless_value(cls: type) -> None:
     """Refuse a class whose records are not values: made from all their fields, and equal if all fields are."""
+    at = _place_of(cls)
     if not attrs.has(cls) or not attrs.inspect(cls).is_frozen:
         raise TypeError(
-            f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen"
+            f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen{at}"
         )
     if not attrs.inspect(cls).added_eq:
         raise TypeError(
-            f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}"
+            f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}{at}"
         )
     for field in attrs.fields(cls):
         name = f"{cls.__qualname__}.{field.name}"
         if DOMAIN not in field.metadata:
-            raise TypeError(f"{name} has no domain: declare it with within(...)")
+            raise TypeError(f"{name} has no domain: declare it with within(...){_place_of(cls, field.name)}")
         if not field.init:
             raise TypeError(
                 f"{name} has init=False: a record of a state is made from all its fields; make it a property instead"
+                f"{_place_of(cls, field.name)}"
             )
         if not field.eq or field.eq_key is not None:
-            raise TypeError(f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: {EQUAL}")
+            raise TypeError(f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: {EQUAL}{at}")
     try:
         inspect.signature(cls).bind(**dict.fromkeys(aliases_of(cls).values()))
     except TypeError as error:
-        raise TypeError(f"{cls.__qualname__}.__init__ does not take the fields, all by name: {error}") from None
+        raise TypeError(f"{cls.__qualname__}.__init__ does not take the fields, all by name: {error}{at}") from None
 
 
 def records(cls: type) -> Callable[[object], Struct]:

@@ -103,28 +103,6 @@ def literal(domain: Any, value: Any) -> str:
     raise ModelError(f"{value!r} cannot be put in SQL")
 
 
-def plain(domain: Any, value: Any) -> Any:
-    """A plain value as a row of the DataFrame holds it: what `decoded` has to agree with."""
-    if value is None:
-        return None
-    match domain:
-        case OneOf(members=members):
-            return (
-                value
-                if members == (False, True) or all(type(member) is int for member in members)
-                else domain.show(value)
-            )
-        case Maybe(of=of):
-            return plain(of, value)
-        case Struct(fields=fields):
-            return {name: plain(of, getattr(value, name)) for name, of in fields.items()}
-        case SetOf(of=of):
-            return [plain(of, member) for member in of.values() if member in value]
-        case SequenceOf(of=of) | ArrayOf(of=of):
-            return [plain(of, element) for element in value]
-    return value
-
-
 def quoted(name: str) -> str:
     return f"`{name.replace('`', '``')}`"
 

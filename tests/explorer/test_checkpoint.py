@@ -41,7 +41,7 @@ def system(variant: str = "kip-320", check: tuple[str, ...] = ("strong_isr",), *
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on when the search was interrupted."""
-    how = ("seconds", "memory", "compiled_paths", "restored")
+    how = ("seconds", "compile_seconds", "memory", "compiled_paths", "restored")
     return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
 
 

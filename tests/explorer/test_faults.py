@@ -68,7 +68,7 @@ def explore(folder: Path | None = None, resume: bool = False, **how: Any) -> Out
 
 
 def told(outcome: Outcome) -> dict[str, Any]:
-    how = ("seconds", "memory", "compiled_paths", "restored", "warnings")
+    how = ("seconds", "compile_seconds", "memory", "compiled_paths", "restored", "warnings")
     return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
 
 

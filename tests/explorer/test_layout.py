@@ -250,7 +250,9 @@ def test_a_domain_without_values_is_refused(domain: Any) -> None:
 
 def test_what_is_no_domain_is_refused() -> None:
     with pytest.raises(ModelError, match=r"crowd.*is no domain"):
-        Layout(struct_of(crowd=3))
+        Layout(Struct(Box, {"crowd": 3}))
+    with pytest.raises(TypeError, match=r"State\.crowd: 3 is no domain"):
+        struct_of(crowd=3)
 
 
 @attrs.frozen

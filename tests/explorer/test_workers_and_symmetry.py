@@ -26,8 +26,7 @@ from explorer.search.compiled import Compiled
 from explorer.search.symmetry import permutations_of, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
-from highwater.claims.resolving import build_system
-from highwater.cli.listing import variants
+from highwater.claims.resolving import build_system, variants
 from model.catalogue import MODELS
 from model.language.declarations import action, invariant
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
@@ -52,7 +51,7 @@ SYMMETRIC = [case for case in CASES if case[0] not in ("controller", "kraft-refe
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
-    how = {"stored_states", "compiled_paths", "seconds", "memory", "words", "bits", "unreached"}
+    how = {"stored_states", "compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "unreached"}
     return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
 
 

@@ -267,10 +267,33 @@ def test_reports_that_cannot_be_written_are_refused_before_anything_runs(
 
 
 def test_a_wrong_spec_is_annotated_too(highwater: Run, write_spec: Write) -> None:
-    result = highwater("check", write_spec(sauce="x"), "--github")
+    path = write_spec(sauce="x", bounds={"brokers": 0})
+    result = highwater("check", path, "--github")
     assert result.exit_code == 2
-    assert result.stdout.startswith("::error title=highwater::")
-    assert "unknown key" in result.stdout
+    lines = result.stdout.splitlines()
+    assert len(lines) == 5
+    for key in ("sauce", "bounds"):
+        at = line_of_key(path, key)
+        assert any(line.startswith(f"::error file={path},line={at},title=highwater::{path}: {key}") for line in lines)
+
+
+def test_a_spec_that_is_wrong_from_the_start_is_in_sarif_with_its_line(
+    highwater: Run, write_spec: Write, tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.toml"
+    broken.write_text('model = "reference"\n\nbounds = {', encoding="utf-8")
+    wrong = write_spec("wrong.toml", sauce="x")
+    result = highwater("check", broken, wrong, "--sarif", tmp_path / "results.sarif", "--junit", tmp_path / "junit.xml")
+    assert result.exit_code == 2
+    log = json.loads((tmp_path / "results.sarif").read_text())
+    jsonschema.Draft4Validator(SARIF).validate(log)
+    (run,) = log["runs"]
+    assert run["invocations"][0]["executionSuccessful"] is False
+    found = [(each["locations"][0]["physicalLocation"], each["message"]["text"]) for each in run["results"]]
+    assert [where["region"]["startLine"] for where, _ in found] == [3, line_of_key(wrong, "sauce")]
+    assert [where["artifactLocation"]["uri"] for where, _ in found] == [broken.as_uri(), wrong.as_uri()]
+    assert "unknown key" in found[1][1]
+    assert "broken" in (tmp_path / "junit.xml").read_text()
 
 
 def test_progress_in_a_log_is_plain_lines_even_where_colour_is_forced(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -346,7 +346,17 @@ def comparable(result: Result) -> dict[str, Any]:
     told = {
         field.name: getattr(outcome, field.name)
         for field in attrs.fields(Outcome)
-        if field.name not in ("violations", "stored_states", "compiled_paths", "seconds", "memory", "words", "bits")
+        if field.name
+        not in (
+            "violations",
+            "stored_states",
+            "compiled_paths",
+            "seconds",
+            "compile_seconds",
+            "memory",
+            "words",
+            "bits",
+        )
     }
     told["violations"] = [
         (

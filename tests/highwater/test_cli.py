@@ -21,8 +21,8 @@ import pytest
 from click.testing import Result
 
 from explorer.verdict import Progress
+from highwater.claims.resolving import variants
 from highwater.claims.spec import find_specs
-from highwater.cli.listing import variants
 from highwater.reports.progress import Live
 from invariants.reference import CLUSTER
 from model.catalogue import MODELS
@@ -232,10 +232,33 @@ def test_a_memory_may_be_written_in_many_ways(highwater: Run, write_spec: Write,
     assert highwater("check", write_spec(), "--memory", size).exit_code == 0
 
 
+def test_without_a_spec_the_folder_specs_is_checked_or_one_line_says_what_to_type(
+    highwater: Run, write_spec: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = highwater("check")
+    assert result.exit_code == 2
+    assert "there is no folder specs here" in result.stderr
+    assert "gallery:" in result.stderr
+    write_spec("specs/mine.toml")
+    assert highwater("check").stdout.startswith("ok  mine\n")
+
+
+def test_claims_of_the_gallery_have_names(highwater: Run) -> None:
+    names = highwater("list", "specs", "gallery:truncation").stdout.splitlines()
+    assert len(names) == len(list((SPECS / "truncation").glob("*.toml")))
+    assert highwater("check", "gallery:truncation/kip_101_fails*").exit_code == 0
+    missing = highwater("check", "gallery:kip_101_fials_on_two_brokers")
+    assert missing.exit_code == 2
+    assert 'did you mean "kip_101_fails_on_two_brokers"?' in missing.stderr
+    several = highwater("graph", "gallery:truncation")
+    assert several.exit_code == 2
+    assert "name one of them" in several.stderr
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        (),
         ("--max-depth", "-1", "spec"),
         ("--max-depth", "deep", "spec"),
         ("--max-states", "0", "spec"),
@@ -620,10 +643,22 @@ def test_a_report_that_cannot_be_written_is_refused_before_anything_is_explored(
     assert "cannot be written" in explained(result)[0]
 
 
-def test_a_wrong_spec_leaves_an_older_report_alone(highwater: Run, write_spec: Write, tmp_path: Path) -> None:
+def test_specs_that_are_wrong_from_the_start_are_in_the_report(
+    highwater: Run, write_spec: Write, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.json"
+    fine, wrong = write_spec("fine.toml"), write_spec("wrong.toml", sauce="a book")
+    assert highwater("check", fine, wrong, "--json", report).exit_code == 2
+    assert results_in(report) == []
+    data = json.loads(report.read_text(encoding="utf-8"))
+    assert [error["file"] for error in data["errors"]] == [str(wrong)]
+    assert data["complete"] is False
+
+
+def test_a_folder_that_is_not_there_leaves_an_older_report_alone(highwater: Run, tmp_path: Path) -> None:
     report = tmp_path / "report.json"
     report.write_text("old", encoding="utf-8")
-    assert highwater("check", write_spec(sauce="a book"), "--json", report).exit_code == 2
+    assert highwater("check", tmp_path / "specs", "--json", report).exit_code == 2
     assert report.read_text(encoding="utf-8") == "old"
 
 

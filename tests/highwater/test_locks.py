@@ -49,6 +49,8 @@ def test_counts_are_brought_up_to_date_and_nothing_else(
     assert result.exit_code == 0, result.output
     assert path.read_text(encoding="utf-8") == SPEC % after
     assert f"+++ {path}" in result.stdout
+    assert result.stdout.startswith("ok  claim\n"), "judged by the counts that were written"
+    assert "FAILED" not in result.stdout
     again = highwater("check", path, "--update-locks")
     assert (again.exit_code, path.read_text(encoding="utf-8")) == (0, SPEC % after)
     assert "locks: nothing to update" in again.stdout

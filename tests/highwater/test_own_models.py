@@ -319,13 +319,14 @@ def test_a_field_that_the_constructor_does_not_take_is_refused(highwater: Run, l
     hidden = "newest: int = attrs.field(init=False, default=0, metadata={'domain': tokens})"
     text = source.read_text(encoding="utf-8").replace("newest: int = within(tokens)", hidden)
     source.write_text(text, encoding="utf-8")
+    line = 1 + text[: text.index("newest: int = attrs")].count("\n")
     spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
     for command in (("check",), ("check", "--engine", "python"), ("simulate",), ("graph",), ("mutate",)):
         result = highwater(command[0], spec, *command[1:], "--model-path", lock)
         assert (result.exit_code, result.stdout) == (2, ""), command
         assert result.stderr.splitlines() == [
             f"highwater: {spec}: World.newest has init=False: a record of a state is made from all its fields; make it "
-            "a property instead"
+            f"a property instead ({source}:{line})"
         ]
 
 

@@ -62,7 +62,7 @@ def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
 
 def told(outcome: Outcome) -> dict[str, Any]:
     """All that does not depend on how the search was done."""
-    how = {"stored_states", "compiled_paths", "seconds", "memory", "words", "bits", "violations"}
+    how = {"stored_states", "compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "violations"}
     traces = [[each.property, *((str(step.action), step.state) for step in each.trace)] for each in outcome.violations]
     return {"traces": traces} | {
         name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how

@@ -10,7 +10,7 @@ from pathlib import Path
 import attrs
 import pytest
 
-from highwater.cli.listing import variants
+from highwater.claims.resolving import variants
 from model.catalogue import MODELS
 from model.language.definition import Model, NoToggles, Property, toggle
 from model.reference.state import ReferenceProtocol, Variant

@@ -311,7 +311,7 @@ class Outer:
     [
         (Thawed, r"Thawed must be a frozen attrs class.*@attrs\.frozen"),
         (Bare, r"Bare must be a frozen attrs class"),
-        (int, r"int must be a frozen attrs class"),
+        (int, r"the class int is no domain; write Integers"),
         (Homeless, r"Homeless\.lost has no domain.*within"),
         (Outer, r"Thawed must be a frozen attrs class"),
     ],

@@ -21,7 +21,7 @@ def told() -> Callable[..., dict[str, Any]]:
     """
 
     def told(outcome: Any) -> dict[str, Any]:
-        how = {"compiled_paths", "seconds", "memory", "words", "bits", "violations", "restored"}
+        how = {"compiled_paths", "seconds", "compile_seconds", "memory", "words", "bits", "violations", "restored"}
         found = {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
         return found | {"violations": {violation.property: violation.trace_length for violation in outcome.violations}}
 

@@ -4,6 +4,7 @@ without the package.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -14,7 +15,7 @@ import tarfile
 import threading
 import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +25,48 @@ import pytest
 import toys
 
 from explorer.search import breadth_first
-from explorer.verdict import Budget
+from explorer.verdict import Budget, Outcome, Progress
 from highwater.claims.spec import load_spec
+from spark.driver.explore import explore
 
 pytestmark = pytest.mark.slow
 HOME = Path(pyspark.__file__).parent
 ROOT = Path(__file__).parents[2]
 TOYS = os.pathsep.join([str(Path(__file__).parent), str(ROOT)])
-SECONDS = 120
+QUICK_TO_START = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}  # Java that lives for seconds
+TOO_LONG = 3600
+"""Seconds after which something hangs. No machine is so slow."""
+
+
+def wait_until(happened: Callable[[], Any], alive: Callable[[], bool], shown: Callable[[], str]) -> Any:
+    """Wait for an event as long as it can still happen, and return what it gives."""
+    end = time.monotonic() + TOO_LONG
+    while not (found := happened()):
+        assert alive() and time.monotonic() < end, shown()
+        time.sleep(0.05)
+    return found
 
 
 @attrs.define
 class Standalone:
-    """A master and workers of one core each, every one in a process group of its own, with its executors."""
+    """A master and workers of one core each, every one in a process group of its own, with its executors; and a driver,
+    if a test has asked for one.
+    """
 
     folder: Path
     url: str = ""
     running: dict[str, subprocess.Popen] = attrs.field(factory=dict)
+    driver: Driver | None = None
 
     def start(self, name: str, kind: str, *arguments: str, ready: str) -> str:
         """Start a master or worker, and wait for a line of its log; returns what the line's group matches."""
         log = self.folder / f"{name}.log"
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("SPARK_", "PYSPARK_"))}
-        environment |= {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_DIRS": str(self.folder / name), "PYTHONPATH": TOYS}
+        environment |= {
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(self.folder / name),
+            "PYTHONPATH": TOYS,
+        } | QUICK_TO_START
         command = [
             str(HOME / "bin" / "spark-class"),
             f"org.apache.spark.deploy.{kind}",
@@ -63,16 +83,22 @@ class Standalone:
                 env=environment,
                 start_new_session=True,
             )
-        for _ in range(10 * SECONDS):
-            if found := re.search(ready, log.read_text()):
-                return found[found.re.groups]
-            assert self.running[name].poll() is None, log.read_text()
-            time.sleep(0.1)
-        raise AssertionError(log.read_text())
+        process = self.running[name]
+        found = wait_until(lambda: re.search(ready, log.read_text()), lambda: process.poll() is None, log.read_text)
+        return found[found.re.groups]
 
     def start_worker(self, name: str) -> None:
         more = ["--cores", "1", "--memory", "1g", "--work-dir", str(self.folder / f"{name}-work"), self.url]
         self.start(name, "worker.Worker", *more, ready="Successfully registered with master (.*)")
+
+    def complete(self) -> None:
+        for name in {"one", "two"} - self.running.keys():
+            self.start_worker(name)
+
+    def end_driver(self) -> None:
+        if self.driver is not None:
+            self.driver.end()
+            self.driver = None
 
     def kill(self, name: str) -> None:
         """SIGKILL for a worker and its executors."""
@@ -108,20 +134,28 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
     finally:
         for name in list(cluster.running):
             cluster.kill(name)
-    for _ in range(10 * SECONDS):
-        left = [pid for pid in pids() if str(cluster.folder).encode() in environment_of(pid)]
-        if not left:
-            break
-        time.sleep(0.1)
-    assert not left, "nothing of the cluster runs on"
+        cluster.end_driver()
+    mark = str(cluster.folder).encode()
+    wait_until(
+        lambda: not any(mark in environment_of(pid) for pid in pids()), lambda: True, lambda: "the cluster runs on"
+    )
 
 
 @pytest.fixture
 def standalone(master: Standalone) -> Standalone:
-    """The master with two workers, of which a test before may have killed one."""
-    for name in {"one", "two"} - master.running.keys():
-        master.start_worker(name)
+    """The master with two workers, of which a test before may have killed one, and no driver that has their cores."""
+    master.end_driver()
+    master.complete()
     return master
+
+
+@pytest.fixture
+def driver(master: Standalone) -> Driver:
+    """A driver on the master with two workers, the one of the test before if it lives."""
+    master.complete()
+    if master.driver is None or master.driver.process.poll() is not None:
+        master.driver = Driver(master.url)
+    return master.driver
 
 
 DRIVER = """
@@ -131,36 +165,36 @@ import toys
 from spark.driver import explore
 from spark.driver.session import session
 explore.ROWS_WORTH_A_JOB = 0
-url, folder, resume, make, partitions = json.loads(sys.argv[2])
-make = functools.partial(getattr(toys, make[0]), *make[1:])
-print("begin", flush=True)
-here = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-spark = session(url, **here, **{"spark.ui.enabled": "false", "spark.executor.memory": "512m"})
-tell = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
-outcome = explore.explore(make, spark=spark, checkpoint=folder, resume=resume, partitions=partitions, on_progress=tell)
-counts = [outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]
-print("found", json.dumps(counts), flush=True)
+settings = {
+    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
+    "spark.executor.memory": "512m", "spark.shuffle.io.retryWait": "100ms",
+}
+spark = session(sys.argv[2], **settings)
+for line in sys.stdin:
+    folder, make, partitions = json.loads(line)
+    tell = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
+    make = functools.partial(getattr(toys, make[0]), *make[1:])
+    outcome = explore.explore(make, spark=spark, checkpoint=folder, partitions=partitions, on_progress=tell)
+    counts = [outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]
+    print("found", json.dumps(counts), flush=True)
 spark.stop()
 """
 
 
 class Driver:
-    """A driver in a process of its own, whose output is collected line by line."""
+    """A driver in a process of its own, which makes one search after the other and prints what happens."""
 
-    def __init__(self, url: str, folder: Path, resume: bool, make: list[Any], partitions: int) -> None:
-        paths, what = (
-            json.dumps([str(Path(__file__).parent), str(ROOT)]),
-            json.dumps([url, str(folder), resume, make, partitions]),
-        )
-        environment = os.environ | {"PYTHONPATH": TOYS}
+    def __init__(self, url: str) -> None:
+        paths = json.dumps([str(Path(__file__).parent), str(ROOT)])
         self.lines: list[str] = []
         self.process = subprocess.Popen(
-            [sys.executable, "-c", DRIVER, paths, what],
+            [sys.executable, "-c", DRIVER, paths, url],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
             start_new_session=True,
-            env=environment,
+            env=os.environ | {"PYTHONPATH": TOYS} | QUICK_TO_START,
         )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -170,72 +204,100 @@ class Driver:
         for line in self.process.stdout:
             self.lines.append(line.strip())
 
-    def wait_for(self, line: str) -> None:
-        for _ in range(10 * SECONDS):
-            if line in self.lines or self.process.poll() is not None:
-                return
-            time.sleep(0.1)
+    def begin(self, folder: Path, make: list[Any], partitions: int) -> None:
+        """Begin a search."""
+        assert self.process.stdin is not None
+        self.lines.clear()
+        self.process.stdin.write(f"{json.dumps([str(folder), make, partitions])}\n")
+        self.process.stdin.flush()
+
+    def wait_for(self, happened: Callable[[], Any]) -> Any:
+        """What an event gives, which can happen while the driver lives."""
+        return wait_until(happened, lambda: self.process.poll() is None, lambda: str(self.lines))
+
+    def found(self) -> list[Any]:
+        """What the search has found, once it has."""
+        line = self.wait_for(lambda: next((line for line in list(self.lines) if line.startswith("found")), None))
+        return json.loads(line.removeprefix("found"))
 
     def kill(self) -> None:
         """SIGKILL for Python alone, as by the kernel's memory killer; Spark's Java has to notice by itself."""
         self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
 
-    def end(self) -> list[Any]:
-        """What it found."""
-        self.process.wait(SECONDS)
+    def end(self) -> None:
+        """Let it stop its session, and end."""
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait(TOO_LONG)
         self._reader.join()
-        assert self.lines[-1].startswith("found"), self.lines
-        return json.loads(self.lines[-1].removeprefix("found"))
 
 
-def expected(system: Any) -> list[Any]:
-    outcome = breadth_first.explore(system)
+def told(outcome: Outcome) -> list[Any]:
     return [list(outcome.levels), outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]
 
 
-def test_a_worker_killed_during_a_level_changes_nothing(standalone: Standalone, tmp_path: Path) -> None:
+EXPECTED = told(breadth_first.explore(toys.last_corner()))
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Iterator[Path]:
+    """A folder at whose file `closed` the model waits, in the middle of a level, and notes which processes do."""
+    folder = tmp_path / "gate"
+    folder.mkdir()
+    (folder / "closed").touch()
+    yield folder
+    (folder / "closed").unlink(missing_ok=True)
+
+
+def waiting_at(gate: Path) -> list[int]:
+    return [int(path.name.removeprefix("reached-")) for path in gate.glob("reached-*")]
+
+
+def test_a_worker_killed_during_a_level_changes_nothing(
+    master: Standalone, driver: Driver, gate: Path, tmp_path: Path
+) -> None:
     """The model waits in the middle of a level until the worker whose executor is there was killed."""
-    gate = tmp_path / "gate"
-    gate.mkdir()
-    (gate / "closed").touch()
-    driver = Driver(standalone.url, tmp_path / "levels", False, ["gated", str(gate), 4], partitions=4)
-    try:
-        for _ in range(10 * SECONDS):
-            if reached := [int(path.name.removeprefix("reached-")) for path in gate.glob("reached-*")]:
-                break
-            assert driver.process.poll() is None, driver.lines
-            time.sleep(0.1)
-        victim = next(name for name in ("one", "two") if reached[0] in standalone.members(name))
-        standalone.kill(victim)
-        (gate / "closed").unlink()
-        assert driver.end() == expected(toys.last_corner())
-    finally:
-        driver.process.kill()
-
-
-def test_a_driver_killed_during_a_level_is_gone_on_from(standalone: Standalone, tmp_path: Path) -> None:
-    """Twice: in the middle of a level, then at its end; the last run has another number of partitions."""
-    gate = tmp_path / "gate"
-    gate.mkdir()
-    (gate / "closed").touch()
-    make = ["gated", str(gate), 4]
-    first = Driver(standalone.url, tmp_path / "levels", False, make, partitions=2)
-    for _ in range(10 * SECONDS):
-        if any(gate.glob("reached-*")):
-            break
-        assert first.process.poll() is None, first.lines
-        time.sleep(0.1)
-    first.kill()
+    driver.begin(tmp_path / "levels", ["gated", str(gate), 4], partitions=4)
+    reached = driver.wait_for(lambda: waiting_at(gate))
+    assert "level 1 True" in driver.lines
+    victim = next(name for name in ("one", "two") if reached[0] in master.members(name))
+    master.kill(victim)
     (gate / "closed").unlink()
-    assert not any(line.startswith("found") for line in first.lines)
-    second = Driver(standalone.url, tmp_path / "levels", True, make, partitions=2)
-    second.wait_for("level 3 True")
-    second.kill()
-    third = Driver(standalone.url, tmp_path / "levels", True, make, partitions=3)
-    found = third.end()
-    assert third.lines.count("level 3 True") <= 1
-    assert not any(line.startswith("level 1 ") for line in third.lines)
-    assert found == expected(toys.last_corner())
+    assert driver.found() == EXPECTED
+
+
+def test_a_driver_killed_during_a_level_is_gone_on_from(
+    spark: Any, driver: Driver, gate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By another driver, elsewhere and with another number of partitions, which in turn ends between two levels. Tasks
+    of the dead driver go on at the same time, and write what nobody commits.
+    """
+    driver.begin(tmp_path / "levels", ["gated", str(gate), 4], partitions=2)
+    driver.wait_for(lambda: waiting_at(gate))
+    driver.kill()
+    (gate / "closed").unlink()
+    assert not any(line.startswith("found") for line in driver.lines)
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 0)
+    go_on = functools.partial(
+        explore,
+        functools.partial(toys.gated, str(gate), 4),
+        spark=spark,
+        checkpoint=str(tmp_path / "levels"),
+        resume=True,
+    )
+
+    def end_after_level_2(progress: Progress) -> None:
+        assert progress.depth >= 1, "the first levels are taken over"
+        if progress.level_ended and progress.depth == 2:
+            raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        go_on(partitions=2, on_progress=end_after_level_2)
+    ended: list[int] = []
+    outcome = go_on(partitions=3, on_progress=lambda each: ended.append(each.depth) if each.level_ended else None)
+    assert ended == [3]
+    assert told(outcome) == EXPECTED
 
 
 @pytest.fixture(scope="module")
@@ -310,7 +372,7 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
         capture_output=True,
         text=True,
         check=False,
-        timeout=3 * SECONDS,
+        timeout=TOO_LONG,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())["results"][0]

@@ -17,13 +17,14 @@ import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from explorer.analysis.plain_values import plain
 from explorer.compiler.layout import Layout
 from explorer.search import plain_python
 from explorer.system import ModelError
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from model.language.records import domain_of, within
 from spark.driver.explore import explore
-from spark.driver.states import decoded, plain, quoted, states
+from spark.driver.states import decoded, quoted, states
 from spark.levels import Levels
 
 

@@ -1,0 +1,44 @@
+"""How long compiling machine code takes, apart from what runs it, and who is told when it begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+
+class CompileTimes:
+    """This process's.
+
+    Attributes:
+        seconds: wall-clock time that compiling has taken so far. Kernels are compiled one after the other.
+        running: whether a kernel is being compiled.
+        cut_short: whether an interrupt has ended the last one.
+        about: what code is compiled for, such as "states of 3 words".
+        listeners: each is called when a kernel begins to be compiled.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self.running = self.cut_short = False
+        self.about = ""
+        self.listeners: list[Callable[[], None]] = []
+
+    @contextmanager
+    def compiling(self) -> Iterator[None]:
+        """While a kernel is compiled."""
+        started = time.perf_counter()
+        self.running, self.cut_short = True, False
+        try:
+            for each in list(self.listeners):
+                each()
+            yield
+        except KeyboardInterrupt:
+            self.cut_short = True
+            raise
+        finally:
+            self.running = False
+            self.seconds += time.perf_counter() - started
+
+
+TIMES = CompileTimes()

@@ -1,0 +1,60 @@
+"""What a claim's model reaches, for looking at it in Python: a graph, a table, and which statements ran."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from explorer.search import breadth_first
+from explorer.system import blaming_the_model
+from explorer.verdict import Budget
+from highwater.claims.spec import Spec, SpecError
+from highwater.distribution import installing
+
+RESERVED = ("depth", "orbit")
+
+
+def graph_of(spec: Spec, max_states: int) -> Any:
+    """The reachable graph, with decoded states."""
+    from explorer.analysis.graph import TooLarge, reachable_graph
+
+    try:
+        with blaming_the_model():
+            return reachable_graph(spec.system(), max_states, decoded=True)
+    except TooLarge as error:
+        raise SpecError(f"{spec.name}: {error}; lower the bounds, or raise max_states") from None
+
+
+def table_of(spec: Spec, max_states: int, symmetry: bool) -> Any:
+    """The reachable states as an Arrow table."""
+    try:
+        import pyarrow
+    except ModuleNotFoundError:
+        raise SpecError(f"states needs the library pyarrow; {installing('table')}") from None
+    from explorer.analysis.plain_values import plain
+
+    with blaming_the_model():
+        system = spec.system()
+        if taken := [name for name in RESERVED if name in system.domain.fields]:
+            raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
+        engine, outcome = breadth_first.reach_and_tell(system, Budget(max_states=max_states), symmetry=symmetry)
+    if outcome.reason:
+        raise SpecError(
+            f"{spec.name}: more than {max_states:,} states, or than memory holds ({outcome.reason}); lower the bounds, "
+            "raise max_states, or use `highwater states` with Spark"
+        )
+    states = [plain(system.domain, engine.layout.unpack(engine.store.words(row))) for row in range(engine.store.count)]
+    columns: dict[str, Any] = {name: [state[name] for state in states] for name in system.domain.fields}
+    ends = engine.store.level_ends
+    columns["depth"] = [depth for depth in range(len(ends) - 1) for _ in range(ends[depth], ends[depth + 1])]
+    alone = len(engine.permutations) <= 1
+    columns["orbit"] = [1 if alone else engine.states_in(row, row + 1) for row in range(engine.store.count)]
+    return pyarrow.table(columns)
+
+
+def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
+    """By file of the model, for each line of a function that was looked at, in how many paths it ran."""
+    from explorer.search.coverage import lines_run
+
+    with blaming_the_model():
+        engine = breadth_first.reach(spec.system(), Budget(max_states=max_states))
+    return lines_run([engine.actions, engine.invariants, engine.steps])

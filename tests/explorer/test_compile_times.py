@@ -1,0 +1,71 @@
+"""Compiling machine code is timed apart from the search, announced, and named if it is interrupted."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import re
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from explorer.kernels import code_cache, entry_points
+from explorer.kernels.compile_times import TIMES
+from explorer.search import breadth_first
+from highwater.reports import progress
+from highwater.reports.terminal import counts_line
+from tests.small_models import tiny_system
+
+
+@pytest.fixture
+def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    """One kernel seems to be compiled: what is done meanwhile is what a test puts there."""
+    meanwhile: dict[str, Any] = {"do": lambda: None}
+    kept = code_cache.load
+
+    def compiled(door: entry_points.Door, name: str, arguments: tuple[Any, ...]) -> Any:
+        meanwhile["do"]()
+        return kept(name) or made(door, name, arguments)
+
+    made = entry_points.Door._compile
+    monkeypatch.setattr(entry_points.expand, "_opened", {})
+    monkeypatch.setattr(code_cache, "load", lambda name: None if name.startswith("expand.") else kept(name))
+    monkeypatch.setattr(entry_points.Door, "_compile", compiled)
+    yield meanwhile
+
+
+def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count()
+    stub = SimpleNamespace(perf_counter=lambda: 100.0 * next(clock))
+    monkeypatch.setattr("explorer.kernels.compile_times.time", stub)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", -1.0)
+    console = progress.make_console(stderr=True)
+    console.file = log = io.StringIO()
+    with progress.Live(console, "claim"):
+        outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
+    assert outcome.compile_seconds >= 100.0, "of one kernel, or of all where none is kept"
+    told = r"claim: compiling machine code for states of \d+ words?, once on this machine: some 10 s\n"
+    assert re.search(told, log.getvalue())
+    said = f"; before that {outcome.compile_seconds:.1f} s of compiling machine code, once on this machine"
+    assert counts_line(outcome).endswith(said)
+    assert not TIMES.listeners
+
+
+def test_a_search_that_compiles_nothing_says_nothing_of_it() -> None:
+    breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
+    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
+    assert outcome.compile_seconds == 0
+    assert "compiling" not in counts_line(outcome)
+
+
+def test_an_interrupt_during_it_says_so(uncompiled: dict[str, Any]) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    uncompiled["do"] = interrupt
+    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=1, keep_going=True)
+    assert outcome.reason == "interrupted"
+    assert outcome.warnings[0].startswith("interrupted while machine code was compiled")
+    assert not TIMES.running

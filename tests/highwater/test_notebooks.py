@@ -1,0 +1,161 @@
+"""Results, claims, traces, graphs and tables as an interpreter and a notebook show them."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import webbrowser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import highwater
+from explorer.search import breadth_first
+from highwater.notebooks import Coverage
+
+ROOT = Path(__file__).parents[2]
+SMALL = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
+VIOLATED = "gallery:truncating_to_the_high_watermark_fails_on_two_brokers"
+
+
+def small(**keys: Any) -> highwater.Spec:
+    keys = {"protocol": {"variant": "kip-320"}, "check": ["weak_isr"], **keys}
+    return highwater.claim(model="reference", bounds=SMALL, name="small", **keys)
+
+
+@pytest.fixture(scope="module")
+def violated() -> highwater.Result:
+    return highwater.check(VIOLATED)
+
+
+def test_a_result_and_a_claim_say_themselves_in_words(violated: highwater.Result) -> None:
+    assert str(violated).startswith("met: truncating_to_the_high_watermark_fails_on_two_brokers\nviolated: ")
+    assert violated.violation.witness in str(violated)
+    words = str(violated.spec)
+    for part in ("variant truncate-to-high-watermark", "brokers 2", "verdict violated"):
+        assert part in words
+    assert str(small()).splitlines()[0] == "small"
+
+
+def test_a_notebook_shows_levels_actions_and_the_counterexample(violated: highwater.Result) -> None:
+    shown = violated._repr_html_()
+    assert shown.count("<rect") == len(violated.outcome.levels)
+    assert f"depth 0: {violated.outcome.levels[0]:,} new states" in shown
+    for action, count in violated.outcome.enabled.items():
+        assert re.search(rf"{action}</td><td[^>]*>{f'{count:,}' if count else 'never enabled'}</td>", shown)
+    assert violated.violation.witness in shown
+    assert "<table>" in violated.spec._repr_html_()
+
+
+def test_what_a_name_holds_is_text_and_no_markup() -> None:
+    spec = highwater.claim(
+        model="reference", protocol={"variant": "kip-320"}, bounds=SMALL, check=["weak_isr"], name="<b>x", source="<i>"
+    )
+    assert "<b>x" not in spec._repr_html_() + highwater.check(spec)._repr_html_()
+    assert "<i>" not in spec._repr_html_()
+
+
+def test_a_trace_is_written_as_a_page_and_as_json(violated: highwater.Result, tmp_path: Path) -> None:
+    trace = violated.trace
+    assert trace is not None
+    assert len(trace) == violated.violation.trace_length == len(trace.steps) - 1
+    assert trace.to_html(tmp_path / "trace.html") == (tmp_path / "trace.html").read_text()
+    assert json.loads(trace.to_json(tmp_path / "trace.json"))[-1]["step"] == len(trace)
+    assert json.loads((tmp_path / "trace.json").read_text())[0]["action"] is None
+    assert violated.violation.witness in str(trace)
+    assert highwater.check(small()).trace is None
+
+
+def test_a_trace_is_shown_in_a_browser_or_where_the_notebook_is(
+    violated: highwater.Result, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[Any] = []
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    monkeypatch.setitem(sys.modules, "IPython", None)
+    violated.trace.show()
+    assert opened[0].startswith("file://") and Path(opened[0].removeprefix("file://")).is_file()
+    shell = SimpleNamespace(kernel=1)
+    notebook = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=opened.append))
+    monkeypatch.setitem(sys.modules, "IPython", notebook)
+    violated.trace.show()
+    assert "<iframe srcdoc=" in opened[1]._repr_html_()
+
+
+def test_a_graph_has_the_states_of_the_model() -> None:
+    graph = highwater.graph(small())
+    expected = breadth_first.explore(small().system())
+    assert len(graph) == expected.distinct_states
+    assert graph.number_of_edges() == expected.generated
+    assert graph.nodes[0]["value"] in small().system().initial
+    _, _, edge = next(iter(graph.edges(data=True)))
+    assert edge["action"].startswith(edge["name"])
+    assert edge["arguments"]
+    with pytest.raises(highwater.SpecError, match="more than 10 states"):
+        highwater.graph(small(), max_states=10)
+
+
+@pytest.mark.parametrize("symmetry", [True, False])
+def test_a_table_has_a_row_per_stored_state_and_counts_them_all(symmetry: bool) -> None:
+    pytest.importorskip("pyarrow")
+    table = highwater.states(small(), symmetry=symmetry)
+    outcome = breadth_first.explore(small().system(), symmetry=symmetry)
+    assert table.num_rows == outcome.stored_states
+    assert sum(table["orbit"].to_pylist()) == outcome.distinct_states
+    by_depth = [0] * len(outcome.levels)
+    for depth, orbit in zip(table["depth"].to_pylist(), table["orbit"].to_pylist(), strict=True):
+        by_depth[depth] += orbit
+    assert tuple(by_depth) == outcome.levels
+    if not symmetry:
+        found = {str(row) for row in table.select(["quorum", "next_record_id", "requests", "replicas"]).to_pylist()}
+        assert len(found) == table.num_rows, "every state once"
+
+
+def test_a_table_of_too_many_states_or_without_arrow_is_refused_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(highwater.SpecError, match="more than 50 states"):
+        highwater.states(small(), max_states=50)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(highwater.SpecError, match=r"kafka-highwater\[table\]"):
+        highwater.states(small())
+
+
+def test_coverage_counts_paths_by_line_and_names_lines_that_never_ran(tmp_path: Path) -> None:
+    found = highwater.coverage(small())
+    file = str(ROOT / "model" / "reference" / "fenced.py")
+    texts = Path(file).read_text().splitlines()
+    ran = [texts[line - 1].strip() for line, paths in found.lines[file].items() if paths]
+    assert any(text.startswith("return ") for text in ran)
+    page = found.to_html(tmp_path / "coverage.html")
+    assert page == (tmp_path / "coverage.html").read_text()
+    assert page.count("<tr") > len(found.lines[file])
+    assert page.count("ran on no reached state") == len(found.never_ran)
+    assert all(found.lines[name][line] == 0 for name, line in found.never_ran)
+
+
+def test_a_line_that_no_state_reaches_is_red(tmp_path: Path) -> None:
+    source = tmp_path / "model.py"
+    source.write_text("def f(x):\n    if x:\n        return 1\n    return 2\n")
+    shown = Coverage({str(source): {2: 4, 3: 0, 4: 4}})._repr_html_()
+    assert re.search(r"ran on no reached state.*?228, 87, 86.*?return 1", shown, re.DOTALL)
+    assert shown.count("4 paths through here") == 2
+
+
+@pytest.mark.slow
+def test_the_notebook_of_the_docs_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    notebook = nbformat.read(ROOT / "docs" / "library.ipynb", as_version=4)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "outputs are left to whoever runs it"
+    nbclient.NotebookClient(notebook, timeout=None, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    html = [
+        output["data"]["text/html"]
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+        if "text/html" in output.get("data", {})
+    ]
+    assert any("<svg" in each for each in html)
+    assert any("<iframe srcdoc=" in each for each in html)
+    assert any("highwater-coverage" in each for each in html)

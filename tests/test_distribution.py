@@ -1,0 +1,123 @@
+"""The package as people install it: what is in the wheel and in the source distribution, that the command works in an
+environment of its own and in any folder, and that nothing stays behind.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tarfile
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import attrs
+import pytest
+
+from highwater.distribution import NAME, VERSION
+
+ROOT = Path(__file__).parents[1]
+SPECS = sorted((ROOT / "specs").rglob("*.toml"))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel and the source distribution."""
+    pytest.importorskip("hatchling")
+    folder = tmp_path_factory.mktemp("built")
+    backend = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["build-backend"]
+    code = f"import os, {backend} as it; os.chdir({str(ROOT)!r})\nit.build_sdist({str(folder)!r}), "
+    subprocess.run([sys.executable, "-c", f"{code}it.build_wheel({str(folder)!r})"], check=True)
+    return folder
+
+
+def only(folder: Path, pattern: str) -> Path:
+    (found,) = folder.glob(pattern)
+    return found
+
+
+@pytest.mark.slow
+def test_the_wheel_has_the_packages_their_data_and_the_gallery(built: Path) -> None:
+    with zipfile.ZipFile(only(built, "*.whl")) as wheel:
+        names = {name for name in wheel.namelist() if ".dist-info/" not in name}
+    packages = ("conformance", "explorer", "highwater", "invariants", "model", "spark")
+    files = [path for package in packages for path in (ROOT / package).rglob("*") if path.is_file()]
+    wanted = {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
+    gallery = {f"highwater/gallery/{path.relative_to(ROOT / 'specs').as_posix()}" for path in SPECS}
+    assert len(gallery) > 100
+    assert wanted | gallery | {"highwater/gallery/README.md"} == names
+
+
+@pytest.mark.slow
+def test_the_source_distribution_has_all_that_it_takes_to_build_and_test(built: Path) -> None:
+    with tarfile.open(only(built, "*.tar.gz")) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {path.relative_to(ROOT).as_posix() for path in SPECS} <= names
+    assert {"pyproject.toml", "LICENSE", "README.md", "Makefile", "tests/test_distribution.py"} <= names
+
+
+class Installed:
+    """An environment with the wheel; what it depends on is that of this environment."""
+
+    def __init__(self, folder: Path, wheel: Path) -> None:
+        venv.create(folder, with_pip=True)
+        self.folder, self.python = folder, folder / "bin" / "python"
+        libraries = Path(attrs.__file__).parents[1]  # a .pth file in it is not followed, so none of its checkouts
+        only(folder, "lib/python*/site-packages").joinpath("libraries.pth").write_text(f"{libraries}\n")
+        self.before = self.files()
+        self.pip("install", "--no-index", "--no-deps", "--quiet", str(wheel))
+
+    def pip(self, *arguments: str) -> None:
+        options = ["--disable-pip-version-check", "--no-input"]
+        subprocess.run([self.python, "-I", "-m", "pip", *options, *arguments], check=True, capture_output=True)
+
+    def files(self) -> set[str]:
+        """All files and folders but what Python keeps of pip's own modules."""
+        paths = (path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*"))
+        return {path for path in paths if "site-packages/pip/" not in path and "site-packages/setuptools" not in path}
+
+    def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+        environment = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "XDG_CACHE_HOME": str(folder / "cache")}
+        return subprocess.run(
+            [self.folder / "bin" / "highwater", *arguments],
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.mark.slow
+def test_the_installed_command_works_in_any_folder_and_leaves_nothing_when_uninstalled(
+    built: Path, tmp_path: Path
+) -> None:
+    installed = Installed(tmp_path / "environment", only(built, "*.whl"))
+    here = tmp_path / "here"
+    here.mkdir()
+    assert installed.run(here, "--version").stdout == f"{NAME}, version {VERSION}\n"
+    without = installed.run(here, "check")
+    assert without.returncode == 2
+    assert "there is no folder specs here" in without.stderr
+    assert "gallery:" in without.stderr
+    listed = installed.run(here, "list", "specs", "gallery:")
+    assert len(listed.stdout.splitlines()) == len(SPECS)
+    assert listed.stdout.splitlines()[0].startswith("gallery:controller/")
+    checked = installed.run(here, "check", "gallery:kip_101_fails*", "--json", "found.json")
+    assert checked.returncode == 0, checked.stderr
+    (entry,) = json.loads((here / "found.json").read_text())["results"]
+    assert entry["name"] == "kip_101_fails_on_two_brokers"
+    assert installed.folder in Path(entry["file"]).parents
+    assert (here / "cache" / "highwater").is_dir(), "machine code is kept in the user's folder"
+    assert installed.run(here, "init", "mine").returncode == 0
+    assert installed.run(here / "mine", "check", "--model-path", ".").returncode == 0, "specs/ of one's own"
+    installed.pip("uninstall", "--yes", NAME)
+    assert installed.files() == installed.before
+
+
+def test_the_package_index_has_the_name_of_the_project_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["name"] == NAME
+    assert f"{NAME}[site,table,tui,watch]" in project["optional-dependencies"]["dev"]

@@ -1,0 +1,74 @@
+"""The documentation as a site: nothing of it comes from elsewhere, every link leads somewhere, and it is searched."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDER = "specs/truncation"
+ASSET = re.compile(
+    r'''<(?:script|img|iframe|source)[^>]+src="([^"]+)"|<link(?![^>]*canonical)[^>]+href="([^"]+)"'''
+    r"""|url\(["']?([^"')]+)"""
+)
+LINK = re.compile(r'<a[^>]+href="([^"]+)"')
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("mkdocs")
+    folder = tmp_path_factory.mktemp("docs") / "site"
+    command = [sys.executable, str(ROOT / "docs" / "site.py"), str(folder), "--claims", FOLDER]
+    subprocess.run(command, check=True, cwd=folder.parent, capture_output=True)
+    return folder
+
+
+def pages(site: Path) -> list[Path]:
+    found = sorted(site.rglob("*.html"))
+    assert len(found) > 30
+    return found
+
+
+@pytest.mark.slow
+def test_the_site_loads_nothing_from_elsewhere(site: Path) -> None:
+    for file in [*pages(site), *site.rglob("*.css")]:
+        for found in ASSET.findall(file.read_text(encoding="utf-8")):
+            asset = next(filter(None, found))
+            assert not re.match(r"(https?:)?//", asset), f"{file.relative_to(site)}: {asset}"
+
+
+@pytest.mark.slow
+def test_every_link_of_the_site_leads_somewhere(site: Path) -> None:
+    for page in pages(site):
+        if page.name == "404.html":  # is served for any address, and its links begin at the root
+            continue
+        for link in LINK.findall(page.read_text(encoding="utf-8")):
+            target = unquote(link.partition("#")[0])
+            if target and not re.match(r"\w+:", target):
+                assert (page.parent / target).exists(), f"{page.relative_to(site)}: {link}"
+
+
+@pytest.mark.slow
+def test_the_site_has_the_counterexamples_of_the_gallery(site: Path) -> None:
+    listed = (site / FOLDER / "index.html").read_text(encoding="utf-8")
+    name = "kip_101_fails_on_two_brokers"
+    assert f'href="../../counterexamples/{name}.html"' in listed
+    shown = (site / "counterexamples" / f"{name}.html").read_text(encoding="utf-8")
+    assert "become_follower_truncating_by_kip_101" in shown
+    assert (site / "specs" / "truncation" / f"{name}.toml").read_bytes() == (
+        ROOT / FOLDER / f"{name}.toml"
+    ).read_bytes()
+    assert name in (site / "counterexamples" / "index.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.slow
+def test_what_a_page_says_is_found(site: Path) -> None:
+    found = json.loads((site / "search" / "search_index.json").read_text(encoding="utf-8"))["docs"]
+    assert any("canonical form" in each["text"] and each["location"].startswith("docs/concepts") for each in found)
+    assert any("kip 101 fails on two brokers" in each["text"] for each in found)
