@@ -97,7 +97,7 @@ def _checked(where: str, class_path: tuple[str, ...]) -> Distribution:
             f"--kafka {where}: there is no kafka_2.13-VERSION.jar; name a folder whose libs/ has Kafka's jars"
         )
     release = re.sub(r"^kafka_2\.1[23]-|\.jar$", "", core[0])
-    return Distribution(where, release, class_path)
+    return Distribution(where, release, tuple(os.path.abspath(entry) for entry in class_path))
 
 
 def _resolved(release: str) -> tuple[str, ...]:

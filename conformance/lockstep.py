@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 
 from conformance.abstraction import Difference, differences
-from conformance.operations import MAPPED, beginning
+from conformance.operations import MAPPED, beginning, between_looks
 from conformance.paths import Move, Run, Words
 from conformance.process import Harness, Operation
 from explorer.compiler.layout import Layout
@@ -155,7 +155,9 @@ class LockStep:
         operations = beginning(self._state(run.start), self._bounds)
         opening, sizes = len(operations), []
         for move in run.moves:
-            called = operations_of(self._actions[move.number], self._state(move.before), self._protocol)
+            before = self._state(move.before)
+            idle = move.refused and between_looks(before)
+            called = [] if idle else operations_of(self._actions[move.number], before, self._protocol)
             sizes.append(len(called))
             operations += called
         return _Planned(run, tuple(sizes), tuple(operations), opening)

@@ -11,6 +11,7 @@ from typing import Any
 
 from conformance.process import Operation
 from model.partition.leadership import learned
+from model.partition.membership import metadata_end_proposals
 from model.partition.messages import Answer, Election, Stage
 from model.partition.protocol import Acks, AlterError
 from model.partition.state import Partition, Standing
@@ -20,13 +21,12 @@ Step = Callable[..., list[Operation] | None]
 CODES = {Acks.NONE: 0, Acks.LEADER: 1, Acks.ALL: -1}
 
 
-def view(partition: Partition, *, leader: int | None = None, hiding: int | None = None) -> list[list[Any]]:
+def view(partition: Partition, *, leader: int | None = None) -> list[list[Any]]:
     """What a broker has read of the others' registrations: all of it.
 
     Args:
         leader: if given, what this leader need not have heard yet, because it is newer than the partition epoch that it
             knows, is left out: such a broker looks active, in the incarnation that has fetched.
-        hiding: a broker that looks fenced, so that a fetch does not propose it at once.
     """
     seen: list[list[Any]] = []
     for broker, registration in enumerate(partition.quorum.registrations):
@@ -35,8 +35,6 @@ def view(partition: Partition, *, leader: int | None = None, hiding: int | None 
             known = partition.replicas[leader].followers[broker].broker_epoch
             if leadership.partition_epoch < registration.since:
                 standing, epoch = Standing.ACTIVE, known if known >= 0 else epoch
-        if broker == hiding:
-            standing = Standing.FENCED
         seen.append([epoch, standing.value])
     return seen
 
@@ -98,9 +96,8 @@ def _fetching(what: str) -> Step:
             or replica.truncating
         ):
             return None
-        hidden = None if replica.leadership is not None else follower
         operation = {"do": what, "broker": follower, "leader": asked, "viewer": asked, "see": [follower, asked]}
-        return [{**operation, "view": view(before, hiding=hidden)}]
+        return [{**operation, "view": view(before)}]
 
     return step
 
@@ -136,9 +133,11 @@ def handle_out_of_range(before: Partition, follower: int) -> list[Operation] | N
     return [{"do": "out_of_range", "broker": follower, "leader": replica.leader, "see": [follower, replica.leader]}]
 
 
-def propose_expansion(before: Partition, leader: int, follower: int) -> list[Operation] | None:
+def propose_expansion(before: Partition, leader: int, follower: int, protocol: Any) -> list[Operation] | None:
     if leader == follower or not before.leads(leader):
         return None
+    if not protocol.leader_snapshot_atomic and before.replicas[leader].leadership.candidate != follower:
+        return None  # the model refuses the second of two looks; one call of Kafka does both
     seen = view(before, leader=leader)
     return [{"do": "expand", "broker": leader, "follower": follower, "view": seen, "see": [leader]}]
 
@@ -192,10 +191,14 @@ def learn_leadership(before: Partition, broker: int, epoch: int) -> list[Operati
     return None if told is None else _learn(before, broker, epoch, told)
 
 
-def learn_isr(before: Partition, leader: int) -> list[Operation] | None:
+def learn_isr(before: Partition, leader: int, protocol: Any) -> list[Operation] | None:
     quorum, replica = before.quorum, before.replicas[leader]
     if not before.leads(leader) or replica.leader_epoch != before.leader_epoch:
         return None
+    known = replica.leadership
+    repeats = known.partition_epoch == quorum.partition_epoch
+    if repeats and metadata_end_proposals(protocol) and not known.ahead_of_metadata:
+        return None  # the metadata log says it once
     told = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
     return _learn(before, leader, before.leader_epoch, told)
 
@@ -229,6 +232,13 @@ def consume(before: Partition, broker: int, offset: int) -> list[Operation]:
     return [{"do": "consume", "broker": broker, "offset": offset, "see": [broker]}]
 
 
+def between_looks(partition: Partition) -> bool:
+    """Whether a leader has looked at a follower once of two times: inside one call of Partition#maybeExpandIsr, so that
+    nothing else can be called.
+    """
+    return any(each.leadership is not None and each.leadership.candidate is not None for each in partition.replicas)
+
+
 MAPPED: Mapping[str, Step] = {
     **{step.__name__: step for step in (
         produce, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion, propose_shrink,
@@ -240,7 +250,7 @@ MAPPED: Mapping[str, Step] = {
     "serve_fetch": _fetching("serve"),
 }  # fmt: skip
 
-REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch")
+REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch", "learn_isr")
 """Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard
 may be wrong.
 """

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -21,8 +22,10 @@ from explorer.search.breadth_first import reach
 from explorer.search.engine import Engine
 from explorer.system import Cut, System
 from explorer.verdict import Budget
+from model.language.declarations import Instance
 
 LONGEST_EXTENSION = 40
+STATES_KEPT = 50_000
 REFUSED_SHARE = 0.25  # of steps that happen: a fifth of all steps
 
 Words = tuple[int, ...]
@@ -63,6 +66,7 @@ class Paths:
     Attributes:
         engine: all reachable states and all trees.
         reachable: by path of a mapped action, the action's name.
+        mapped: the numbers of mapped actions.
         complete: whether every reachable state was seen.
     """
 
@@ -73,8 +77,9 @@ class Paths:
         self.engine: Engine = reach(self.system, budget)
         self.program = self.engine.actions
         self.complete = budget.max_states is None or self.engine.store.count < budget.max_states
-        self._mapped = {number for number, each in enumerate(system.actions) if each.of.name in mapped}
-        self._refusable = {number for number, each in enumerate(system.actions) if each.of.name in refusable}
+        self.mapped = {number for number, each in enumerate(system.actions) if each.of.name in mapped}
+        self._refusable = [number for number, each in enumerate(system.actions) if each.of.name in refusable]
+        self._states: dict[Words, tuple[list[Move], list[int]]] = {}
         self._random = random.Random(seed)
         numbers = {renamed(instance, {}): number for number, instance in enumerate(system.actions)}
         self._images = [
@@ -87,7 +92,7 @@ class Paths:
         self.reachable: dict[int, str] = {}
         self._rows: dict[int, int] = {}
         for number, words in list(self.program.examples):
-            result = self.program.evaluate(number, words) if number in self._mapped else None
+            result = self.program.evaluate(number, words) if number in self.mapped else None
             if result is None or isinstance(result, Cut):
                 continue
             leaf = self._path(number, words)
@@ -169,12 +174,28 @@ class Paths:
 
     def steps(self, words: Words) -> list[Move]:
         """All steps of a state that stay within the bounds."""
-        found = []
-        for number in range(len(self.system.actions)):
-            after = self.program.evaluate(number, words)
-            if isinstance(after, tuple):
-                found.append(Move(number, words, after, self._path(number, words)))
-        return found
+        return self._known(words)[0]
+
+    def after(self, number: int, state: Any) -> Any:
+        """What an action makes of a state: the next one, None, or that it is out of bounds."""
+        result = self.program.evaluate(number, tuple(self.engine.layout.pack(state)))
+        return self.engine.layout.unpack(result) if isinstance(result, tuple) else result
+
+    def _known(self, words: Words) -> tuple[list[Move], list[int]]:
+        """The steps of a state, and the refusable actions that the model refuses there. Runs meet the same states again
+        and again.
+        """
+        if words not in self._states:
+            if len(self._states) >= STATES_KEPT:
+                self._states.clear()
+            results = [self.program.evaluate(number, words) for number in range(len(self.system.actions))]
+            steps = [
+                Move(number, words, after, self._path(number, words))
+                for number, after in enumerate(results)
+                if isinstance(after, tuple)
+            ]
+            self._states[words] = steps, [number for number in self._refusable if results[number] is None]
+        return self._states[words]
 
     def _renamed(self, words: Words, moves: tuple[Move, ...], wanted: Words) -> tuple[Words, tuple[Move, ...]]:
         """A start and steps from it, with brokers exchanged so that they end in the wanted state."""
@@ -196,9 +217,9 @@ class Paths:
     def _with_refused(self, moves: Sequence[Move]) -> Iterator[Move]:
         for move in moves:
             if self._random.random() < REFUSED_SHARE:
-                refused = [number for number in self._refusable if self.program.evaluate(number, move.before) is None]
+                refused = self._known(move.before)[1]
                 if refused:
-                    yield Move(self._random.choice(sorted(refused)), move.before, move.before, -1)
+                    yield Move(self._random.choice(refused), move.before, move.before, -1)
             yield move
 
     def _row(self, words: Words) -> int:
@@ -224,3 +245,30 @@ class Paths:
         for row in np.flatnonzero((parents >= 0) & (marks == 1)).tolist():
             children[int(parents[row])].append(row)
         return children
+
+
+def first_difference(ours: Paths, theirs: Paths, compared: Callable[[Any], Any]) -> Instance | None:
+    """A mapped action that one system takes otherwise than the other, or None if none was met: tried on every state
+    where either of the two took a path for the first time.
+
+    Args:
+        compared: the part of a state that real objects show.
+    """
+    numbers = {renamed(instance, {}): number for number, instance in enumerate(theirs.system.actions)}
+    both = [
+        (number, numbers.get(renamed(instance, {})))
+        for number, instance in enumerate(ours.system.actions)
+        if number in ours.mapped
+    ]
+    for number, other in both:
+        if other is None:
+            return ours.system.actions[number]
+    others = dict(both)
+    back = {other: number for number, other in both}
+    tried = [(number, others[number], ours, words) for number, words in ours.program.examples if number in others]
+    tried += [(back[other], other, theirs, words) for other, words in theirs.program.examples if other in back]
+    for number, other, of, words in tried:
+        state = of.engine.layout.unpack(words)
+        if compared(ours.after(number, state)) != compared(theirs.after(other, state)):
+            return ours.system.actions[number]
+    return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import queue
@@ -9,6 +10,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
@@ -17,8 +19,10 @@ from typing import Any
 from conformance.distribution import Distribution, KafkaError, compiled_harness, java
 
 IN_MEMORY = Path("/dev/shm")
+PREFIX = "highwater-conform-"
+OLD_SECONDS = 86_400
 ANSWER_SECONDS = 900
-OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=4", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
+OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
 
 Operation = dict[str, Any]
 
@@ -32,13 +36,17 @@ class Harness:
         self.distribution = distribution
         self._process: subprocess.Popen[str] | None = None
         self._folder: str | None = None
+        self._lock = -1
         self._answers: queue.Queue[str | None] = queue.Queue()
         self._log: Any = None
 
     def __enter__(self) -> Harness:
         classes = compiled_harness(self.distribution)
         memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
-        self._folder = tempfile.mkdtemp(prefix="highwater-conform-", dir=memory)
+        self._folder = tempfile.mkdtemp(prefix=PREFIX, dir=memory)
+        self._lock = os.open(self._folder, os.O_RDONLY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        _sweep(Path(self._folder).parent)
         self._log = tempfile.TemporaryFile()
         class_path = os.pathsep.join([str(classes), *self.distribution.class_path])
         self._process = subprocess.Popen(
@@ -68,6 +76,7 @@ class Harness:
             self._log.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+            os.close(self._lock)
 
     def _read(self, process: subprocess.Popen[str]) -> None:
         try:
@@ -104,7 +113,12 @@ class Harness:
             raise KafkaError(f"Kafka {self.distribution.release}: no answer for {ANSWER_SECONDS} s") from None
         if line is None:
             raise self._died()
-        answer = json.loads(line)
+        try:
+            answer = json.loads(line)
+        except json.JSONDecodeError:
+            raise KafkaError(
+                f"Kafka {self.distribution.release}: Java printed what is no answer: {line.strip()[:200]}"
+            ) from None
         if isinstance(answer, dict):
             raise KafkaError(f"Kafka {self.distribution.release} lacks what the harness calls: {answer['missing']}")
         return answer
@@ -123,5 +137,23 @@ class Harness:
             for line in self._log.read().decode(errors="replace").splitlines()
             if line.strip() and not line.startswith("SLF4J")
         ]
-        last = f"; it said last: {lines[-1]}" if lines else ""
+        causes = [line for line in lines if "Error" in line or "Exception" in line] or lines
+        last = f"; it said last: {causes[-1].strip()}" if causes else ""
         return KafkaError(f"Kafka {self.distribution.release}: the Java process ended with code {code}{last}")
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what was left where both sides were killed at once: old folders that no process holds."""
+    for folder in parent.glob(f"{PREFIX}*"):
+        try:
+            lock = os.open(folder, os.O_RDONLY)
+        except OSError:  # gone meanwhile, or another user's
+            continue
+        try:
+            if time.time() - os.fstat(lock).st_mtime > OLD_SECONDS:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except BlockingIOError:
+            continue
+        finally:
+            os.close(lock)

@@ -48,6 +48,8 @@ final class Broker {
     private static final Class<?> PURGATORY = Reflect.type("kafka.server.DelayedOperationPurgatory", "org.apache.kafka.server.purgatory.DelayedOperationPurgatory");
     private static final Class<?> REPLICA_STATE = Reflect.type("kafka.cluster.ReplicaState", "org.apache.kafka.server.replica.ReplicaState");
 
+    static final TopicPartition TOPIC_PARTITION = new TopicPartition("t", 0);
+    static final Uuid TOPIC_ID = new Uuid(2, 1);
     private static final Object NEVER = Reflect.proxy(ScheduledFuture.class, (name, arguments) -> null);
 
     final int id;
@@ -60,9 +62,8 @@ final class Broker {
     private Object quotas;
     private Object cache;
     private String image = "";
-    private TopicPartition topicPartition;
-    private Uuid topicId;
 
+    private boolean serving;
     boolean up;
     long epoch;
     long checkpoint;
@@ -114,7 +115,7 @@ final class Broker {
         });
         Method startup = Reflect.byName(LOG_MANAGER, "startup");
         Reflect.invoke(logManager, startup, Reflect.supply(startup.getParameterTypes(), type -> type.getSimpleName().equals("Set")
-            ? Scala.set(topicPartition == null ? List.of() : List.of(topicPartition.topic())) : Reflect.proxy(type, (name, arguments) -> false)));
+            ? Scala.set(List.of(TOPIC_PARTITION.topic())) : Reflect.proxy(type, (name, arguments) -> false)));
         cache = Reflect.construct(CACHE, type -> type == int.class ? (Object) id : (java.util.function.Supplier<Object>) () -> null);
         image = "";
         replicaManager = makeReplicaManager();
@@ -163,25 +164,24 @@ final class Broker {
         }
     }
 
-    /** Begin with another partition; the broker runs and has no log of it. */
-    void reset(TopicPartition next, Uuid nextId) {
+    /**
+     * Begin anew: the broker runs and knows of no partition. A log that is there is emptied, which costs less than to make one; unless the
+     * topic's configuration, which a log reads when it is made, has changed.
+     */
+    void reset(boolean reconfigured) {
         if (!up)
             start();
-        if (topicPartition != null)
-            forget();
-        topicPartition = next;
-        topicId = nextId;
+        follower.lose();
+        follower.stop();
+        Object log = Scala.unwrap(Reflect.call(logManager, "getLog", TOPIC_PARTITION, false));
+        if (log != null && reconfigured)
+            deleteLog();
+        else if (log != null)
+            Reflect.call(log, "truncateTo", 0L);
         partition = null;
         epoch = 0;
         checkpoint = 0;
         proposals.clear();
-        follower.reset();
-    }
-
-    private void forget() {
-        Reflect.callStatic(PARTITION, "removeMetrics", topicPartition);
-        if (Scala.unwrap(Reflect.call(logManager, "getLog", topicPartition, false)) != null)
-            deleteLog();
     }
 
     private void deleteLog() {
@@ -191,7 +191,7 @@ final class Broker {
                 delete = each;
         boolean[] checkpointing = {false};
         Object log = Scala.unwrap(Reflect.invoke(logManager, delete,
-            Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) checkpointing[0] : topicPartition)));
+            Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) checkpointing[0] : TOPIC_PARTITION)));
         if (log != null)
             Reflect.call(log, "delete");
     }
@@ -250,9 +250,11 @@ final class Broker {
         start();
     }
 
+    /** ReplicaManager#checkpointHighWatermarks, which writes nothing for a directory without an open log. */
     void checkpoint() {
         Object log = log();
-        checkpoint = log == null ? 0 : (Long) Reflect.call(log, "highWatermark");
+        if (log != null)
+            checkpoint = (Long) Reflect.call(log, "highWatermark");
     }
 
     /** The partition's log, if the broker has opened it. */
@@ -263,7 +265,7 @@ final class Broker {
     /** The partition's log, opened by the broker or merely loaded by its log manager. */
     private Object anyLog() {
         Object log = log();
-        return log != null || !up ? log : Scala.unwrap(Reflect.call(logManager, "getLog", topicPartition, false));
+        return log != null || !up ? log : Scala.unwrap(Reflect.call(logManager, "getLog", TOPIC_PARTITION, false));
     }
 
     /** Kafka's ReplicaManager, which makes and keeps the Partition; neither its fetchers nor its threads are started. */
@@ -359,22 +361,17 @@ final class Broker {
         return Reflect.callStatic(type, latest(type));
     }
 
-    TopicPartition topicPartition() {
-        return topicPartition;
-    }
-
-    Uuid topicId() {
-        return topicId;
-    }
-
     private Object purgatory() {
         return Reflect.construct(PURGATORY, p -> p == String.class ? "none" : p == int.class ? (Object) 1 : p == boolean.class
             ? (Object) false : Reflect.proxy(p, (name, arguments) -> null));
     }
 
-    /** As DefaultAlterPartitionManager#submit does, it attempts nothing while an earlier request waits. */
+    /**
+     * As DefaultAlterPartitionManager#submit does, it attempts nothing while an earlier request waits; nor during a fetch, whose expansion
+     * of the ISR is a step of its own: Partition then takes its proposal back.
+     */
     private Object submitted(Object leaderAndIsr) {
-        if (!proposals.isEmpty())
+        if (serving || !proposals.isEmpty())
             return CompletableFuture.failedFuture(new OperationNotAttemptedException("another request waits"));
         Proposal proposal = new Proposal(leaderAndIsr);
         proposals.add(proposal);
@@ -384,10 +381,10 @@ final class Broker {
     /** ReplicaManager's part of a leadership change is the choice between these two, and the fetcher. */
     void learn(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas) {
         if (partition == null)
-            partition = Reflect.call(replicaManager, "createPartition", topicPartition);
+            partition = Reflect.call(replicaManager, "createPartition", TOPIC_PARTITION);
         Method change = Reflect.byName(PARTITION, leader == id ? "makeLeader" : "makeFollower");
         Class<?> stateType = change.getParameterTypes()[0];
-        Object state = Kafka.leadership(stateType, topicPartition, leader, leaderEpoch, partitionEpoch, isr, replicas);
+        Object state = Kafka.leadership(stateType, TOPIC_PARTITION, leader, leaderEpoch, partitionEpoch, isr, replicas);
         boolean[] given = {false};
         Object[] arguments = Reflect.supply(change.getParameterTypes(), type -> {
             if (type == stateType)
@@ -396,7 +393,7 @@ final class Broker {
                 return false;
             if (type.getSimpleName().equals("OffsetCheckpoints"))
                 return Reflect.proxy(type, (name, a) -> checkpointed(type));
-            Object id = given[0] ? null : topicId;
+            Object id = given[0] ? null : TOPIC_ID;
             given[0] = true;
             return Scala.option(type, id);
         });
@@ -449,9 +446,14 @@ final class Broker {
     Object fetch(int replica, long brokerEpoch, long offset, int leaderEpoch, int lastFetchedEpoch, boolean update) {
         if (partition == null)
             throw new org.apache.kafka.common.errors.NotLeaderOrFollowerException("the broker knows no such partition");
-        FetchRequest.PartitionData data = new FetchRequest.PartitionData(topicId, offset, 0, 1,
+        FetchRequest.PartitionData data = new FetchRequest.PartitionData(TOPIC_ID, offset, 0, 1,
             leaderEpoch < 0 ? Optional.empty() : Optional.of(leaderEpoch), lastFetchedEpoch < 0 ? Optional.empty() : Optional.of(lastFetchedEpoch));
-        return Reflect.call(partition, "fetchRecords", Kafka.fetchParams(replica, brokerEpoch), data, clock.milliseconds(), 1, true, update);
+        serving = true;
+        try {
+            return Reflect.call(partition, "fetchRecords", Kafka.fetchParams(replica, brokerEpoch), data, clock.milliseconds(), 1, true, update);
+        } finally {
+            serving = false;
+        }
     }
 
     private Object replica(int other) {

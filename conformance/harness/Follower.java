@@ -4,6 +4,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.SynchronousQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.kafka.common.TopicPartition;
@@ -29,6 +31,11 @@ final class Follower {
     private static final Class<?> OFFSET_AND_EPOCH = Reflect.type("org.apache.kafka.server.common.OffsetAndEpoch");
     private static final boolean JAVA_MAPS = Reflect.byName(END_POINT, "fetch").getReturnType() == Map.class;
     private static final int SECONDS = 600;
+    private static final ExecutorService RUNNERS = Executors.newCachedThreadPool(task -> {
+        Thread thread = new Thread(task);
+        thread.setDaemon(true);
+        return thread;
+    });
 
     private final Broker broker;
     private final Map<Integer, Object> threads = new LinkedHashMap<>();
@@ -47,7 +54,8 @@ final class Follower {
         final SynchronousQueue<Object> events = new SynchronousQueue<>();
 
         Travelling(Object thread) {
-            Thread runner = new Thread(() -> {
+            current = this;
+            RUNNERS.execute(() -> {
                 Object event = "ended";
                 try {
                     Reflect.call(thread, "doWork");
@@ -56,9 +64,6 @@ final class Follower {
                 }
                 put(events, event);
             });
-            runner.setDaemon(true);
-            current = this;
-            runner.start();
         }
     }
 
@@ -88,7 +93,7 @@ final class Follower {
         }
     }
 
-    /** The process is gone, or the partition is another one: forget all fetchers. */
+    /** The process is gone: forget all fetchers. */
     void reset() {
         lose();
         stop();
@@ -99,7 +104,7 @@ final class Follower {
     void stop() {
         leader = -1;
         for (Object thread : threads.values())
-            Reflect.call(thread, "removePartitions", Scala.set(Set.of(broker.topicPartition())));
+            Reflect.call(thread, "removePartitions", Scala.set(Set.of(Broker.TOPIC_PARTITION)));
     }
 
     /** ReplicaManager#applyLocalFollowersDelta: take the partition from all fetchers, and give it to the new leader's. */
@@ -115,9 +120,9 @@ final class Follower {
         Object state = Reflect.construct(Reflect.type("kafka.server.InitialFetchState", "org.apache.kafka.server.InitialFetchState"), type -> {
             if (type == int.class)
                 return leaderEpoch;
-            return type == long.class ? (Object) offset : type == BROKER_END_POINT ? endPointOf(leader) : Scala.option(type, broker.topicId());
+            return type == long.class ? (Object) offset : type == BROKER_END_POINT ? endPointOf(leader) : Scala.option(type, Broker.TOPIC_ID);
         });
-        Reflect.call(thread, "addPartitions", CollectionConverters.asScala(Map.of(broker.topicPartition(), state)));
+        Reflect.call(thread, "addPartitions", CollectionConverters.asScala(Map.of(Broker.TOPIC_PARTITION, state)));
     }
 
     private static Object endPointOf(int leader) {
@@ -169,7 +174,7 @@ final class Follower {
     /** RemoteLeaderEndPoint#buildFetch for one partition, without throttling. */
     private Object buildFetch(int leader, Object partitions) {
         Map<?, ?> states = partitions instanceof Map ? (Map<?, ?>) partitions : CollectionConverters.asJava((scala.collection.Map<?, ?>) partitions);
-        Object state = states.get(broker.topicPartition());
+        Object state = states.get(Broker.TOPIC_PARTITION);
         Object built = null;
         if (state != null && (Boolean) Reflect.call(state, "isReadyForFetch")) {
             long offset = (Long) Reflect.call(state, "fetchOffset");
@@ -182,8 +187,8 @@ final class Follower {
             fetch.put("offset", offset);
             fetch.put("epoch", last == null ? -1 : last);
             long start = (Long) Reflect.call(broker.log(), "logStartOffset");
-            Map<TopicPartition, FetchRequest.PartitionData> asked = Map.of(broker.topicPartition(), new FetchRequest.PartitionData(
-                broker.topicId(), offset, start, 1, Optional.of(epoch), Optional.ofNullable((Integer) last)));
+            Map<TopicPartition, FetchRequest.PartitionData> asked = Map.of(Broker.TOPIC_PARTITION, new FetchRequest.PartitionData(
+                Broker.TOPIC_ID, offset, start, 1, Optional.of(epoch), Optional.ofNullable((Integer) last)));
             FetchRequest.Builder request = FetchRequest.Builder.forReplica((short) 13, broker.id, broker.epoch, 0, 1, asked);
             built = Reflect.construct(FETCH, type -> type == Map.class ? asked : request);
         }
@@ -209,7 +214,7 @@ final class Follower {
         }
         if (found instanceof IOException)
             throw new org.apache.kafka.common.KafkaException(((IOException) found).getMessage());
-        Map<TopicPartition, Object> answers = Map.of(broker.topicPartition(), found);
+        Map<TopicPartition, Object> answers = Map.of(Broker.TOPIC_PARTITION, found);
         return JAVA_MAPS ? answers : CollectionConverters.asScala(answers);
     }
 

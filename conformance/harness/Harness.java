@@ -10,8 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Properties;
-import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.Uuid;
 
 /**
  * Real Partitions of Kafka, one per broker, in one JVM, driven by lines of JSON: one array of operations in, one array of results out.
@@ -26,13 +24,13 @@ public final class Harness {
     private final Properties topicConfig = new Properties();
     private final List<Broker> brokers = new ArrayList<>();
     private boolean clockStandsStill;
-    private int partitions;
 
     private Harness(File folder) {
         this.folder = folder;
         topicConfig.setProperty("segment.index.bytes", "1024");
         topicConfig.setProperty("cleanup.policy", "delete");
         topicConfig.setProperty("retention.ms", "-1");
+        topicConfig.setProperty("file.delete.delay.ms", "0");
     }
 
     public static void main(String[] arguments) throws Exception {
@@ -175,15 +173,15 @@ public final class Harness {
         return operation.has(key) ? brokers.get(operation.get(key).asInt()) : otherwise;
     }
 
-    /** Begin with a partition that nobody knows of yet. */
+    /** Begin with a partition whose logs are empty and that nobody knows of yet. */
     private Object reset(JsonNode o) {
-        topicConfig.setProperty("min.insync.replicas", o.get("min_insync_replicas").asText());
+        String minIsr = o.get("min_insync_replicas").asText();
+        boolean reconfigured = !minIsr.equals(topicConfig.setProperty("min.insync.replicas", minIsr));
         clockStandsStill = o.get("clock_stands_still").asBoolean();
         while (brokers.size() < o.get("brokers").asInt())
             brokers.add(new Broker(brokers.size(), clock, new File(folder, "b" + brokers.size()), topicConfig));
-        partitions++;
         for (Broker each : brokers)
-            each.reset(new TopicPartition("t" + partitions, 0), new Uuid(2, partitions));
+            each.reset(reconfigured);
         return null;
     }
 

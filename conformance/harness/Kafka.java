@@ -1,5 +1,6 @@
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Method;
+import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -9,12 +10,18 @@ import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.replica.ClientMetadata;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
 
 /** What releases of Kafka spell differently: metadata images, leadership changes, records, fetch parameters. */
 final class Kafka {
     private static final Map<String, Object> IMAGES = new HashMap<>();
     static final Class<?> RECORDS = Reflect.type("org.apache.kafka.common.record.MemoryRecords", "org.apache.kafka.common.record.internal.MemoryRecords");
     private static final Class<?> SIMPLE = Reflect.type("org.apache.kafka.common.record.SimpleRecord", "org.apache.kafka.common.record.internal.SimpleRecord");
+
+    /** Who may read from a follower, too: only leaders answer a consumer that does not say where it is (KIP-392). */
+    private static final ClientMetadata CONSUMER = new ClientMetadata.DefaultClientMetadata(
+        "", "consumer", InetAddress.getLoopbackAddress(), KafkaPrincipal.ANONYMOUS, "PLAINTEXT");
 
     private Kafka() { }
 
@@ -159,7 +166,9 @@ final class Kafka {
                 return longs[used[1]++];
             if (p == isolation)
                 return Reflect.enumOf(isolation, replica < 0 ? "HIGH_WATERMARK" : "LOG_END");
-            return p == boolean.class ? (Object) false : Optional.empty();
+            if (p == boolean.class)
+                return false;
+            return replica < 0 ? Optional.of(CONSUMER) : Optional.empty();
         });
     }
 }

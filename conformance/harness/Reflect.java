@@ -18,8 +18,20 @@ final class Reflect {
         }
     }
 
-    private static final Map<String, Method> METHODS = new ConcurrentHashMap<>();
     private static final Map<String, Class<?>> CLASSES = new ConcurrentHashMap<>();
+
+    /** What was looked up in a class: methods by name and number of arguments, and the longest constructor. */
+    private static final class Known {
+        final Map<String, Method[]> methods = new ConcurrentHashMap<>();
+        volatile Constructor<?> longest;
+    }
+
+    private static final ClassValue<Known> KNOWN = new ClassValue<>() {
+        @Override
+        protected Known computeValue(Class<?> type) {
+            return new Known();
+        }
+    };
 
     private Reflect() { }
 
@@ -67,13 +79,18 @@ final class Reflect {
 
     /** A method of a class or of one of its ancestors, private ones included. */
     static Method method(Class<?> type, String name, int arguments) {
-        return METHODS.computeIfAbsent(type.getName() + "#" + name + "/" + arguments, key -> {
-            Method found = find(type, name, arguments);
-            if (found == null)
-                throw new Missing("no method " + name + " with " + arguments + " arguments in " + type.getName());
-            found.setAccessible(true);
-            return found;
-        });
+        Map<String, Method[]> methods = KNOWN.get(type).methods;
+        Method[] byCount = methods.get(name);
+        if (byCount != null && arguments < byCount.length && byCount[arguments] != null)
+            return byCount[arguments];
+        Method found = find(type, name, arguments);
+        if (found == null)
+            throw new Missing("no method " + name + " with " + arguments + " arguments in " + type.getName());
+        found.setAccessible(true);
+        byCount = byCount == null ? new Method[arguments + 1] : Arrays.copyOf(byCount, Math.max(byCount.length, arguments + 1));
+        byCount[arguments] = found;
+        methods.put(name, byCount);
+        return found;
     }
 
     private static Method find(Class<?> type, String name, int arguments) {
@@ -89,7 +106,7 @@ final class Reflect {
 
     /** The public method of this name with the fewest arguments: a release may have added some. */
     static Method byName(Class<?> type, String name) {
-        return METHODS.computeIfAbsent(type.getName() + "#" + name, key -> {
+        return KNOWN.get(type).methods.computeIfAbsent(name + "/fewest", key -> {
             Method found = null;
             for (Method each : type.getMethods())
                 if (each.getName().equals(name) && !each.isBridge() && (found == null || each.getParameterCount() < found.getParameterCount()))
@@ -97,8 +114,8 @@ final class Reflect {
             if (found == null)
                 throw new Missing("no method " + name + " in " + type.getName());
             found.setAccessible(true);
-            return found;
-        });
+            return new Method[] {found};
+        })[0];
     }
 
     /** Arguments by the types of the parameters, in their order. */
@@ -120,11 +137,15 @@ final class Reflect {
     }
 
     static Constructor<?> longest(Class<?> type) {
-        Constructor<?> longest = Arrays.stream(type.getDeclaredConstructors())
-            .max((a, b) -> Integer.compare(a.getParameterCount(), b.getParameterCount()))
-            .orElseThrow(() -> new Missing("no constructor of " + type.getName()));
-        longest.setAccessible(true);
-        return longest;
+        Known known = KNOWN.get(type);
+        if (known.longest == null) {
+            Constructor<?> longest = Arrays.stream(type.getDeclaredConstructors())
+                .max((a, b) -> Integer.compare(a.getParameterCount(), b.getParameterCount()))
+                .orElseThrow(() -> new Missing("no constructor of " + type.getName()));
+            longest.setAccessible(true);
+            known.longest = longest;
+        }
+        return known.longest;
     }
 
     /** The constructor with these parameters, or null. */

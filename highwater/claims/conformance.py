@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import Any
 
 import attrs
 
 from conformance.lockstep import Divergence, Findings, LockStep
-from conformance.operations import MAPPED, REFUSABLE, UNMAPPED
-from conformance.paths import Paths, Run
+from conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
+from conformance.paths import Paths, Run, first_difference
 from conformance.process import Harness
 from explorer.compiler.layout import Layout
 from explorer.system import ModelError, System
@@ -21,6 +22,7 @@ from highwater.claims.mutation import Change
 from highwater.claims.resolving import define, find_model, with_preset
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong, structure
+from model.partition.state import Partition
 
 MODEL = "partition"
 
@@ -73,6 +75,32 @@ class Conformance:
     @property
     def agrees(self) -> bool:
         return not self.divergences
+
+
+class Said(Enum):
+    """What running code says to a changed rule. `NO_EFFECT`: no mapped step within the bounds depends on it.
+    `NOT_EXPRESSIBLE`: no release with KRaft has it.
+    """
+
+    CONTRADICTED = "contradicted"
+    AGREES = "not contradicted"
+    NO_EFFECT = "no effect"
+    NOT_EXPRESSIBLE = "not expressible"
+
+
+@attrs.frozen
+class Contradiction:
+    """A protocol with one toggle changed, and what running code says to it.
+
+    Attributes:
+        change: the toggle, and its values in the spec and here.
+        said: what became of it.
+        found: what was executed, if anything was.
+    """
+
+    change: Change
+    said: Said
+    found: Conformance | None
 
 
 def with_another_preset(spec: Spec, preset: str | None) -> Spec:
@@ -129,14 +157,11 @@ class Session:
             SpecError: the model is wrong in itself, or not mapped.
             KafkaError: the Java side died, or lacks what is called.
         """
-        refuse_unless_mapped(spec)
         on_progress("exploring")
-        try:
-            system = without_interleavings(spec.system())
-            paths = Paths(system, MAPPED, REFUSABLE, Budget(max_states=wanted.max_states), wanted.seed)
-        except ModelError as error:
-            raise SpecError(f"{spec.path}: {error}") from error
-        lockstep = LockStep(self._harness, system.actions, paths.engine.layout, spec.protocol, spec.bounds)
+        return self._execute(spec, _paths(spec, wanted), wanted, on_progress)
+
+    def _execute(self, spec: Spec, paths: Paths, wanted: Wanted, on_progress: Callable[[str], None]) -> Conformance:
+        lockstep = LockStep(self._harness, paths.system.actions, paths.engine.layout, spec.protocol, spec.bounds)
 
         def tell(found: Findings) -> None:
             done = len(found.executed & paths.reachable.keys())
@@ -160,20 +185,46 @@ class Session:
         return Conformance(spec, self._harness.distribution.release, {}, {}, True, lockstep.execute([run]))
 
     def mutations(
-        self, spec: Spec, changes: list[Change], wanted: Wanted
-    ) -> Iterator[tuple[Change, Conformance | None]]:
-        """Each change of a toggle, and what the running code says to the changed protocol; None where the model refuses
-        it.
+        self,
+        spec: Spec,
+        changes: list[Change],
+        wanted: Wanted,
+        on_progress: Callable[[str], None] = lambda line: None,
+    ) -> Iterator[Contradiction]:
+        """Each change of a toggle, and what the running code says to the changed protocol.
+
+        Raises:
+            SpecError, KafkaError: as `conform` says, of the protocol as it is.
         """
         model = find_model(spec.file.model)
+        ours = _paths(spec, wanted)
         for change in changes:
+            on_progress(change.key)
             protocol = attrs.evolve(spec.protocol, **{change.rule: change.value})
             try:
                 changed = attrs.evolve(spec, protocol=protocol, definition=define(model, protocol))
-                refuse_unless_mapped(changed)
-                yield change, self.conform(changed, wanted)
+                theirs = _paths(changed, wanted)
             except (Wrong, SpecError):
-                yield change, None
+                yield Contradiction(change, Said.NOT_EXPRESSIBLE, None)
+                continue
+            if first_difference(ours, theirs, _of_brokers) is None:
+                yield Contradiction(change, Said.NO_EFFECT, None)
+                continue
+            found = self._execute(changed, theirs, wanted, lambda line: None)
+            yield Contradiction(change, Said.AGREES if found.agrees else Said.CONTRADICTED, found)
+
+
+def _of_brokers(state: Any) -> Any:
+    return state.replicas if isinstance(state, Partition) else state
+
+
+def _paths(spec: Spec, wanted: Wanted) -> Paths:
+    refuse_unless_mapped(spec)
+    try:
+        system = without_interleavings(spec.system())
+        return Paths(system, MAPPED, REFUSABLE, Budget(max_states=wanted.max_states), wanted.seed)
+    except ModelError as error:
+        raise SpecError(f"{spec.path}: {error}") from error
 
 
 def without_interleavings(system: System) -> System:
@@ -186,10 +237,7 @@ def without_interleavings(system: System) -> System:
             return action
 
         def apply(state: Any) -> Any:
-            for replica in state.replicas:
-                if replica.leadership is not None and replica.leadership.candidate is not None:
-                    return None
-            return action.apply(state)
+            return None if between_looks(state) else action.apply(state)
 
         return attrs.evolve(action, apply=apply)
 

@@ -90,13 +90,13 @@ def conform(
         with Live(errors, spec.name) as live, Harness(find(where)) as harness:
             session = Session(harness)
             found = session.replay(*traced) if traced is not None else session.conform(spec, wanted, live.tell)
-            scores = list(session.mutations(spec, changes_of(spec), wanted)) if mutate else []
+            scores = list(session.mutations(spec, changes_of(spec), wanted, live.tell)) if mutate else []
         show(console, found)
         if mutate:
             show_mutations(console, scores)
         if json_path is not None:
-            mutations = {f"{change.key}": None if each is None else not each.agrees for change, each in scores}
-            write_json(json_path, as_json(found) | ({"mutations": mutations} if mutate else {}))
+            mutations = {"mutations": {each.change.key: each.said.value for each in scores}} if mutate else {}
+            write_json(json_path, as_json(found) | mutations)
         if html_path is not None:
             write_text(html_path, page(found))
     except (SpecError, ReportError, KafkaError) as error:

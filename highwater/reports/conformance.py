@@ -16,8 +16,7 @@ from conformance.lockstep import Divergence
 from conformance.paths import Move, Run
 from explorer.compiler.layout import Layout
 from explorer.system import System
-from highwater.claims.conformance import Conformance
-from highwater.claims.mutation import Change
+from highwater.claims.conformance import Conformance, Contradiction, Said
 from highwater.claims.positions import readable
 from highwater.claims.resolving import toggles_of
 from highwater.claims.spec import Spec, make_spec
@@ -28,6 +27,7 @@ from highwater.reports.results import as_data, steps_as_data
 from highwater.reports.terminal import show_trace
 from highwater.visible import visible
 
+STYLES = {Said.CONTRADICTED: "green", Said.AGREES: "yellow", Said.NO_EFFECT: "dim", Said.NOT_EXPRESSIBLE: "dim"}
 FORMAT, VERSION = "highwater-conformance", 1
 
 
@@ -84,31 +84,35 @@ def _show_divergence(console: Console, found: Conformance, number: int, each: Di
         console.print(Text(f"    {visible(difference.field).ljust(width)}  {sides}", "red"))
 
 
-def show_mutations(console: Console, scores: Sequence[tuple[Change, Conformance | None]]) -> None:
-    """Which changed rules the running code contradicts, and how many of those that matter within the bounds."""
+def show_mutations(console: Console, mutations: Sequence[Contradiction]) -> None:
+    """Which changed rules the running code contradicts, and how many of those that mapped steps depend on."""
     console.print()
-    width = max(len(change.key) for change, _ in scores)
-    for change, found in scores:
-        verdict, style = _verdict(found)
-        console.print(Text(f"    {change.key.ljust(width)}  {verdict}", style))
-    contradicted, mattering = score(scores)
-    console.print(f"    conformance mutation score: {contradicted} of {mattering} changed rules are contradicted")
+    width = max(len(each.change.key) for each in mutations)
+    for each in mutations:
+        console.print(Text(f"    {each.change.key.ljust(width)}  {_verdict(each)}", STYLES[each.said]))
+    contradicted, mattering = score(mutations)
+    console.print(
+        f"    conformance mutation score: {contradicted} of {mattering} changed rules that these steps depend on are "
+        "contradicted"
+    )
 
 
-def _verdict(found: Conformance | None) -> tuple[str, str]:
-    if found is None:
-        return "not expressible in releases with KRaft", "dim"
-    if found.agrees:
-        return "not contradicted within these bounds", "yellow"
-    first = found.divergences[0]
+def _verdict(each: Contradiction) -> str:
+    if each.said is Said.NOT_EXPRESSIBLE:
+        return "not expressible in releases with KRaft"
+    if each.found is None:
+        return "no effect on any mapped step within these bounds"
+    if each.said is Said.AGREES:
+        return "not contradicted within these bounds"
+    first = each.found.divergences[0]
     fields = ", ".join(difference.field for difference in first.differences)
-    return f"contradicted: {first.action.of.name} after {len(first.trace) - 1} steps ({fields})", "green"
+    return f"contradicted: {first.action.of.name} after {len(first.trace) - 1} steps ({fields})"
 
 
-def score(scores: Sequence[tuple[Change, Conformance | None]]) -> tuple[int, int]:
-    """How many changed rules are contradicted, of how many that can be expressed."""
-    expressible = [found for _, found in scores if found is not None]
-    return sum(not found.agrees for found in expressible), len(expressible)
+def score(mutations: Sequence[Contradiction]) -> tuple[int, int]:
+    """How many changed rules are contradicted, of how many that mapped steps depend on."""
+    said = [each.said for each in mutations]
+    return said.count(Said.CONTRADICTED), said.count(Said.CONTRADICTED) + said.count(Said.AGREES)
 
 
 def run_of_trace(path: Path) -> tuple[Spec, System, Run]:

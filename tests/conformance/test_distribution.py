@@ -37,6 +37,16 @@ def test_a_class_path_keeps_its_order_so_that_patched_classes_come_first(tmp_pat
     assert find(f"{patched}{os.pathsep}{tmp_path}").class_path == (str(patched), str(core))
 
 
+def test_entries_are_absolute_because_java_runs_in_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core, patched = jar(tmp_path / "libs"), tmp_path / "patched"
+    patched.mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert find("patched:libs/*").class_path == (str(patched), str(core))
+    assert find("libs").class_path == (str(core),)
+
+
 def test_a_folder_without_kafka_is_refused(tmp_path: Path) -> None:
     jar(tmp_path, "other.jar")
     with pytest.raises(KafkaError, match=r"there is no kafka_2\.13-VERSION\.jar"):

@@ -73,12 +73,15 @@ def test_a_class_that_a_patched_kafka_lacks_is_named(tmp_path: Path) -> None:
         harness.run([{"do": "reset", "brokers": 2, "min_insync_replicas": 1, "clock_stands_still": False}])
 
 
-def test_the_command_writes_what_it_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_writes_what_it_found(tmp_path: Path) -> None:
     harness_of(NEWEST)
-    monkeypatch.chdir(Path(__file__).parents[2])
-    spec = "specs/partition/truncation/truncating_on_fetch_keeps_committed_records.toml"
-    report, page = tmp_path / "found.json", tmp_path / "found.html"
-    ran = CliRunner().invoke(main, ["conform", spec, "--kafka", NEWEST, "--json", str(report), "--html", str(page)])
+    spec, report, page = tmp_path / "small.toml", tmp_path / "found.json", tmp_path / "found.html"
+    bounds = "brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 2, leader_moves = 2, fetch_steps = 1"
+    spec.write_text(
+        f'model = "partition"\npreset = "repaired"\nbounds = {{ {bounds} }}\ncheck = ["candidates_are_complete"]\n'
+    )
+    command = ["conform", str(spec), "--kafka", NEWEST]
+    ran = CliRunner().invoke(main, [*command, "--json", str(report), "--html", str(page)])
     assert ran.exit_code == 1, ran.output
     assert "divergence 1" in ran.output
     data = json.loads(report.read_text())
@@ -96,5 +99,5 @@ def test_the_command_writes_what_it_found(tmp_path: Path, monkeypatch: pytest.Mo
     assert 0 < data["paths_executed"] < data["paths_reachable"]
     assert data["divergences"][0]["calls"][0]["do"] == "learn"
     assert 'class="differs"' in page.read_text()
-    ran = CliRunner().invoke(main, ["conform", spec, "--kafka", NEWEST, "--preset", "kafka-4.1"])
+    ran = CliRunner().invoke(main, [*command, "--preset", "kafka-4.1"])
     assert ran.exit_code == 0, ran.output

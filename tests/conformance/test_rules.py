@@ -1,0 +1,117 @@
+"""The comparison can fail: each rule set wrong parts from the release concerned at the step that it is about, and set
+right it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pytest
+
+from highwater.claims.conformance import Said, Session, Wanted
+from highwater.claims.mutation import changes_of
+from highwater.claims.spec import Spec
+from tests.conformance.conftest import harness_of
+
+Claim = Callable[..., Spec]
+pytestmark = pytest.mark.xdist_group("kafka")
+
+MOVES = {"fetch_steps": 2, "leader_epoch_max": 2, "leader_moves": 2}
+SHRINKS = {"isr_shrinks": 1, "min_insync_replicas": 2}
+JOINS = {"initial_isr": 1, "spurious_fences": 1}
+DIES = {"initial_isr": 1, "lossy_crashes": 1}
+ALONE = {"initial_isr": 1, "min_insync_replicas": 3}
+
+
+@attrs.frozen
+class Wrong:
+    """A rule set to what the release does not do, and the step and the field that show it."""
+
+    rule: str
+    value: str
+    bounds: dict[str, int]
+    action: str
+    field: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}={self.value}"
+
+
+OF_THE_NEWEST = [
+    Wrong("fetch_response_checks", "leader", MOVES, "receive_fetch", "log end offset"),
+    Wrong("fetch_response_checks", "none", MOVES, "receive_fetch", "log end offset"),
+    Wrong("high_watermark_before_truncation", "true", MOVES, "receive_fetch", "high watermark"),
+    Wrong("epoch_cache_clean_at_end", "false", MOVES, "receive_fetch", "epoch cache"),
+    Wrong("fence_fetch", "false", MOVES, "fetch", "fetch"),
+    Wrong("diverging_fetch_updates_leo", "true", MOVES, "fetch", "high watermark"),
+    Wrong("reset_follower_state", "never", MOVES, "learn_leadership", "follower log end offset"),
+    Wrong("reset_follower_state", "new-epoch", MOVES, "learn_leadership", "follower log end offset"),
+    Wrong("newer_isr_restarts_epoch", "true", SHRINKS, "learn_isr", "epoch start"),
+    Wrong("shrink_spares_caught_up", "false", SHRINKS, "propose_shrink", "proposed ISR"),
+    Wrong("high_watermark_set", "proposed", SHRINKS, "produce", "high watermark"),
+    Wrong("on_alter_error", "revert-any", SHRINKS, "receive_isr_answer", "proposed ISR"),
+    Wrong("high_watermark_requires_min_isr", "false", SHRINKS, "receive_isr_answer", "high watermark"),
+    Wrong("leader_checks", "nothing", JOINS, "propose_expansion", "proposed ISR"),
+    Wrong("pending_policy", "overwrite", JOINS, "propose_expansion", "requests"),
+    Wrong("high_watermark_recheck_on_every_fetch", "true", JOINS, "fetch_at_once", "high watermark"),
+]
+
+
+OF_OLDER = {
+    ("3.5.1", "kafka-3.5"): [
+        Wrong("fetch_response_checks", "leader-epoch", MOVES, "fetch", "high watermark"),
+        Wrong("fetch_response_checks", "none", MOVES, "receive_fetch", "log end offset"),
+        Wrong("high_watermark_requires_min_isr", "true", SHRINKS, "learn_leadership", "high watermark"),
+    ],
+    ("3.9.1", "kafka-3.9.1"): [
+        Wrong("fetch_response_checks", "leader", MOVES, "receive_fetch", "log end offset"),
+        Wrong("high_watermark_requires_min_isr", "false", SHRINKS, "receive_isr_answer", "high watermark"),
+    ],
+}
+
+
+def contradicted(session: Session, spec: Spec, wrong: list[Wrong]) -> dict[str, Any]:
+    """What a release says to each wrong rule: the steps and fields that part."""
+    changes = {each.key: each for each in changes_of(spec)}
+    said = {}
+    for each in session.mutations(spec, [changes[str(one)] for one in wrong], Wanted()):
+        parted = each.found.divergences if each.found is not None else []
+        said[each.change.key] = {(of.kind[0], field) for of in parted for field in of.kind[2]}
+    return said
+
+
+@pytest.mark.parametrize("bounds", [MOVES, SHRINKS, JOINS], ids=["moves", "shrinks", "joins"])
+def test_rules_set_right_agree_on_every_path(claim: Claim, session: Session, bounds: dict[str, int]) -> None:
+    found = session.conform(claim(**bounds), Wanted())
+    assert found.agrees
+    assert found.executed == found.reachable
+
+
+@pytest.mark.parametrize("bounds", [MOVES, SHRINKS, JOINS], ids=["moves", "shrinks", "joins"])
+def test_rules_set_wrong_are_contradicted_at_the_steps_that_they_are_about(
+    claim: Claim, session: Session, bounds: dict[str, int]
+) -> None:
+    wrong = [each for each in OF_THE_NEWEST if each.bounds is bounds]
+    said = contradicted(session, claim(**bounds), wrong)
+    assert len(said) == len(wrong) >= 3
+    for each in wrong:
+        assert (each.action, each.field) in said[str(each)], each
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("release", "preset"), OF_OLDER)
+def test_a_rule_of_another_release_is_contradicted(claim: Claim, release: str, preset: str) -> None:
+    with harness_of(release) as harness:
+        session = Session(harness)
+        for wrong in OF_OLDER[release, preset]:
+            spec = claim(preset, **wrong.bounds)
+            assert session.conform(spec, Wanted()).agrees, wrong
+            assert (wrong.action, wrong.field) in contradicted(session, spec, [wrong])[str(wrong)], wrong
+
+
+def test_a_rule_of_the_controller_has_no_effect_on_brokers(claim: Claim, session: Session) -> None:
+    spec = claim(**SHRINKS)
+    change = next(each for each in changes_of(spec) if each.rule == "controller_rejects_ineligible")
+    assert [each.said for each in session.mutations(spec, [change], Wanted())] == [Said.NO_EFFECT]
