@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,29 @@ from highwater.cli.options import PATH, USAGE, Count, Place, complain, model_pat
 _OUT = Place(path_type=Path, allow_dash=True)
 
 
-@click.command()
+class _WithExports(click.Command):
+    """A command with an option for each export. Exports are imported only when the command's options are read."""
+
+    @cached_property
+    def _exports(self) -> list[click.Parameter]:
+        from highwater.viewer.exports import EXPORTS
+
+        return [
+            click.Option([f"--{kind}"], type=_OUT, metavar="OUT", help=f"Write {_first_words(str(export.__doc__))}.")
+            for kind, export in EXPORTS.items()
+        ]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        *params, of_help = super().get_params(ctx)
+        return [*params, *self._exports, of_help]
+
+
+def _first_words(docstring: str) -> str:
+    words = docstring.partition("\n")[0].partition(":")[0].removesuffix(".")
+    return words[:1].lower() + words[1:]
+
+
+@click.command(cls=_WithExports)
 @click.argument("path", metavar="FILE", type=PATH)
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
 @click.option("--step", type=Count(min=0), metavar="N", help="Show the state after step N in full.")
@@ -38,10 +61,6 @@ _OUT = Place(path_type=Path, allow_dash=True)
     help="Try the same steps under another protocol: protocol.variant=kip-279.",
 )
 @click.option("--html", type=_OUT, metavar="OUT", help="Write one self-contained page.")
-@click.option("--itf", type=_OUT, metavar="OUT", help="Write the Informal Trace Format.")
-@click.option("--mermaid", type=_OUT, metavar="OUT", help="Write a Mermaid sequence diagram.")
-@click.option("--dot", type=_OUT, metavar="OUT", help="Write a Graphviz graph of what depends on what.")
-@click.option("--csv", type=_OUT, metavar="OUT", help="Write the steps as comma-separated values.")
 @model_path
 def trace(
     path: Path,
