@@ -32,7 +32,8 @@ ONLY_IMPORTER = {
     "cattrs": ("highwater/",),
     "jinja2": ("highwater/viewer/pages.py",),
     "markupsafe": ("highwater/viewer/pages.py",),
-    "textual": ("highwater/viewer/interactive.py",),
+    "textual": ("highwater/exploring/terminal.py", "highwater/exploring/screens.py"),
+    "werkzeug": ("highwater/exploring/serving.py",),
     "pytest": ("highwater/pytest_plugin.py",),
     "watchfiles": ("highwater/cli/watch.py",),
 }

@@ -50,7 +50,9 @@ def _first_words(docstring: str) -> str:
     help="Execute every step again and say whether the trace is good; show nothing.",
 )
 @click.option(
-    "--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs the extra tui)."
+    "--interactive",
+    is_flag=True,
+    help="Explore from the trace with keys, as `explore --interactive` does (needs the extra tui).",
 )
 @click.option(
     "--against",
@@ -163,7 +165,10 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
     from highwater.visible import visible
 
     return Text.assemble(
-        (visible(entry["name"]), "bold"), f": {violation.property} is false after {violation.length_in_words}"
+        (visible(entry["name"]), "bold"),
+        f": {violation.property} is false after {violation.length_in_words}"
+        if violation.property
+        else f": {violation.length_in_words}, tried by hand",
     )
 
 
@@ -176,7 +181,9 @@ def _replay(entry: dict[str, Any]) -> None:
     named = (each for each in instances_of(system, violation.property) if dict(each.shown) == violation.arguments)
     judged = all(violates(system, each, violation.trace, violation.back_to) for each in named)
     words = "every step and the violation are as the file says"
-    if not judged:
+    if not violation.property:
+        words = "every step is as the file says"
+    elif not judged:
         words = "every step is as the file says; the violation was not judged again, too many states lie ahead"
     make_console().print(_headline(entry, violation).append(f": replayed, {words}"))
 
@@ -201,7 +208,8 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     else:
         show_lanes(console, counterexample, step)
     if step is None:
-        show_witness(console, violation)
+        if violation.property:
+            show_witness(console, violation)
         for found in counterexample.worth_showing:
             since = f"since step {found.since}" if found.since else "from the start"
             console.print(Text(f"      {visible(f'{found.part} is {found.value}')} {since}", "dim"))
@@ -255,7 +263,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
         _put(out, compare_page(comparison))
         return
     console = make_console()
-    console.print(_headline(entry, comparison.counterexample.violation))
+    console.print(_headline(entry, comparison.ours.violation))
     console.print(Text(f"    {comparison.summary}"))
     for number, row in enumerate(comparison.rows):
         if step is not None and number != step:
@@ -271,16 +279,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
 
 
 def _explore(entry: dict[str, Any]) -> None:
-    from highwater.distribution import installing
-    from highwater.files import ReportError
-    from highwater.viewer.index import counterexample_in
+    from highwater.cli.explore import in_terminal
+    from highwater.exploring.opening import open_entry
 
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise ReportError("--interactive needs a terminal")
-    try:
-        from highwater.viewer.interactive import Explorer
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "textual":
-            raise
-        raise ReportError(f"--interactive needs the library textual; {installing('tui')}") from None
-    Explorer(counterexample_in(entry)).run()
+    in_terminal(open_entry(entry))
