@@ -110,7 +110,7 @@ def check(
 ) -> None:
     """Check that every claim in SPEC files, or in all .toml files below DIR, is met. Without either: below specs/.
 
-    gallery: stands for all claims that come with Highwater, gallery:kip_101* for those whose name matches.
+    The name gallery: stands for all claims that come with Highwater; gallery:kip_101* for those whose names match.
 
     Exit codes: 0 every claim was met; 1 some were not; 2 a spec or the usage is wrong;
     3 a budget or depth limit ended a search before it could decide; 70 a defect of Highwater; 130 interrupted.

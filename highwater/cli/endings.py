@@ -43,6 +43,13 @@ class Commands(click.Group):
             sys.exit(code)
         return code
 
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands, each with its whole first sentence, where click cuts off what is longer than a line."""
+        commands = [(name, self.get_command(context, name)) for name in self.list_commands(context)]
+        rows = [(name, each.get_short_help_str(limit=1_000)) for name, each in commands if each is not None]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """Read the arguments, or print the help. If standard output is closed, click itself ends with 1."""
         try:

@@ -244,6 +244,14 @@ def test_without_a_spec_the_folder_specs_is_checked_or_one_line_says_what_to_typ
     assert highwater("check").stdout.startswith("ok  mine\n")
 
 
+def test_help_lists_commands_with_whole_sentences(highwater: Run) -> None:
+    lines = highwater("--help").stdout.partition("Commands:\n")[2]
+    assert "..." not in lines
+    said = re.split(r"\n  (?=\w)", lines.strip("\n "))
+    assert len(said) >= 9
+    assert all(each.rstrip().endswith((".", "?")) for each in said)
+
+
 def test_claims_of_the_gallery_have_names(highwater: Run) -> None:
     names = highwater("list", "specs", "gallery:truncation").stdout.splitlines()
     assert len(names) == len(list((SPECS / "truncation").glob("*.toml")))
