@@ -65,10 +65,10 @@ def in_turn(sizes: tuple[int, ...], runs: int, processors: int) -> None:
         report(sizes, way, found)
     pairs = zip(outcomes[ways[0]], outcomes[ways[1]], strict=True)
     ratios = sorted(one.seconds / many.seconds for one, many in pairs)
-    told = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+    shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
     print(
         f"{sizes} every state: {processors} threads are {statistics.median(ratios):.2f} times as fast as 1, "
-        f"median of pairs ({told})",
+        f"median of pairs ({shown})",
         flush=True,
     )
 

@@ -1,4 +1,4 @@
-"""Processor time and memory of this process and of those that it has started, as /proc tells them."""
+"""Processor time and memory of this process and its children, from /proc."""
 
 from __future__ import annotations
 

@@ -30,10 +30,10 @@ RELEASES = (
 CLAIMS = (
     "truncation/truncating_on_fetch_keeps_committed_records",
     "truncation/fetches_that_travel_both_ways_keep_committed_records",
-    "truncation/consumers_of_followers_read_what_stays",
+    "truncation/consumers_of_followers_read_only_committed_records",
     "durability/a_refused_record_stays_hidden",
     "durability/a_checkpoint_of_all_partitions_forgets_nothing",
-    "isr_agreement/a_proposal_stays_open_until_its_fate_is_known",
+    "isr_agreement/a_proposal_stays_open_until_its_outcome_is_known",
     "isr_expansion/a_restarted_replica_joins_the_isr_after_it_has_caught_up",
     "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up",
     "releases/a_controlled_shutdown_hands_leadership_over",

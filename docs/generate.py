@@ -55,7 +55,9 @@ def cli() -> Iterator[str]:
         words = inspect.cleandoc(command.help or "").replace("\b\n", "")
         yield from (f"## `{' '.join(command.get_usage(context).split()[1:])}`", "", words, "")
         options = [
-            parameter.get_help_record(context) for parameter in command.params if isinstance(parameter, click.Option)
+            parameter.get_help_record(context)
+            for parameter in command.get_params(context)
+            if isinstance(parameter, click.Option) and "--help" not in parameter.opts
         ]
         if any(options):
             yield from table(("option", ""), ((f"`{option}`", words) for option, words in filter(None, options)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -88,6 +89,11 @@ class Violation:
             return in_steps(self.trace_length)
         cycle = self.trace_length - self.back_to
         return f"{in_steps(self.back_to)}, then {f'a cycle of {cycle}' if cycle else 'nothing'} for ever"
+
+
+def by_hand(trace: Sequence[Step]) -> Violation:
+    """A trace that violates nothing: its property has no name."""
+    return Violation("", {}, "", {}, tuple(trace))
 
 
 def in_steps(count: int) -> str:

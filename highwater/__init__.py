@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from explorer.verdict import Verdict, Violation
     from highwater.api import check, check_all, claim, coverage, graph, load, states
     from highwater.claims.checking import Status
+    from highwater.claims.following import follow
     from highwater.claims.spec import SpecError
     from highwater.notebooks import Coverage, Result, Spec, Trace
     from model.language.declarations import Transition, Witness, action, invariant, step_property
@@ -34,6 +35,7 @@ _PLACES = {
     "explorer.verdict": ("Verdict", "Violation"),
     "highwater.api": ("check", "check_all", "claim", "coverage", "graph", "load", "states"),
     "highwater.claims.checking": ("Status",),
+    "highwater.claims.following": ("follow",),
     "highwater.claims.spec": ("SpecError",),
     "highwater.notebooks": ("Coverage", "Result", "Spec", "Trace"),
     "model.language.declarations": ("Transition", "Witness", "action", "invariant", "step_property"),
@@ -95,6 +97,7 @@ __all__ = [
     "eventually",
     "eventually_always",
     "evolve",
+    "follow",
     "graph",
     "invariant",
     "leads_to",

@@ -1,6 +1,4 @@
-"""What should hold in the public specifications of replication under KRaft. Names in the public modules are given with
-each.
-"""
+"""The properties of the public specifications of replication under KRaft, each with its name in the public modules."""
 
 from __future__ import annotations
 
@@ -22,7 +20,7 @@ def valid_broker_state(cluster: Cluster, broker: int) -> bool | Witness:
     """A running broker has a broker epoch.
 
     Kind: state.
-    When false: it would run without being registered.
+    When false: the broker runs without being registered.
     Source: ValidBrokerState, which speaks of a flag that a running broker has; here it is the broker epoch.
     """
     replica = cluster.brokers[broker]
@@ -35,11 +33,11 @@ def valid_broker_state(cluster: Cluster, broker: int) -> bool | Witness:
 
 @invariant(broker=brokers)
 def valid_replica_state(cluster: Cluster, broker: int) -> bool | Witness:
-    """A leader knows itself to be the leader.
+    """A leader knows that it is the leader.
 
     Kind: state.
-    When false: a replica leads by a record that names another.
-    Source: ValidReplicaState; that offsets count a log's records is so by construction here.
+    When false: a replica leads although its metadata name another leader.
+    Source: ValidReplicaState. Its other part, that offsets count a log's records, holds by construction here.
     """
     if cluster.brokers[broker].role is not Role.LEADER or cluster.metadata_of(broker).leader == broker:
         return True
@@ -51,8 +49,8 @@ def valid_fetcher_state(cluster: Cluster, broker: int) -> bool | Witness:
     """A leader fetches from no broker, and a follower from another one.
 
     Kind: state.
-    When false: a leader would follow, or a follower would never hear of new records.
-    Source: ValidFetcherState; that a replica fetches from one leader only is so by construction here.
+    When false: a leader fetches, or a follower gets no new records.
+    Source: ValidFetcherState. Its other part, that a replica fetches from one leader only, holds by construction here.
     """
     replica = cluster.brokers[broker]
     if replica.role is Role.LEADER and replica.fetches_from is not None:
@@ -67,8 +65,8 @@ def valid_controller_state(cluster: Cluster, bounds: KraftBounds) -> bool | Witn
     """No fenced broker is in the ISR, except for the last member in v3.5, where the ISR is never empty.
 
     Kind: state.
-    When false: the controller counts on a broker that it knows to be away.
-    Source: ValidControllerState; that unfenced brokers are those registered so is so by construction here.
+    When false: the ISR has a broker that the controller knows to be gone.
+    Source: ValidControllerState. Its other part, about the set of unfenced brokers, holds by construction here.
     """
     isr = cluster.partition.isr
     if not bounds.keeps_elr and len(isr) == 1:
@@ -81,7 +79,7 @@ def valid_controller_state(cluster: Cluster, bounds: KraftBounds) -> bool | Witn
 
 @invariant()
 def valid_controller_isr_and_elr(cluster: Cluster, bounds: KraftBounds) -> bool | Witness:
-    """ISR and ELR are disjoint sets of replicas, and the ELR is empty where the ISR is large enough.
+    """ISR and ELR are disjoint sets of replicas, and the ELR is empty if the ISR is large enough.
 
     Kind: state.
     When false: the controller's record contradicts itself.
@@ -101,12 +99,12 @@ def valid_controller_isr_and_elr(cluster: Cluster, bounds: KraftBounds) -> bool 
 
 @invariant(broker=brokers)
 def replication_quorum_superset_property(cluster: Cluster, broker: int, bounds: KraftBounds) -> bool | Witness:
-    """A leader of the newest epoch waits for all members of the controller's ISR before it commits, under KIP-966 of
-    the ELR, too.
+    """A leader of the newest epoch waits for all members of the controller's ISR before it commits; under KIP-966 also
+    for the ELR.
 
     Kind: state.
-    When false: a record may be committed that a replica lacks which may be elected.
-    Source: ReplicationQuorumSupersetProperty; under KIP-966 it speaks of leaders with a large enough ISR only.
+    When false: the leader can commit a record that the next leader lacks.
+    Source: ReplicationQuorumSupersetProperty. Under KIP-966 it is only about leaders with a large enough ISR.
     """
     if not leads_in_newest_epoch(cluster, broker):
         return True
@@ -125,7 +123,7 @@ def leader_candidate_completeness_property(cluster: Cluster, broker: int) -> boo
 
     Kind: state.
     When false: the controller may elect a replica that lacks committed records.
-    Source: LeaderCandidateCompletenessProperty; as there, by the log end offset.
+    Source: LeaderCandidateCompletenessProperty; it compares log end offsets, as there.
     """
     replica, end = cluster.brokers[broker], len(cluster.clients.consumed)
     if replica.status is not Status.RUNNING or len(replica.log) >= end:
@@ -162,7 +160,7 @@ def log_matching_property(cluster: Cluster, some: int, other: int) -> bool | Wit
     """Below both high watermarks, two logs hold the same values.
 
     Kind: state.
-    When false: two consumers read different histories.
+    When false: two consumers read different records.
     Source: LogMatchingProperty.
     """
     ours, theirs = cluster.brokers[some], cluster.brokers[other]
@@ -177,8 +175,8 @@ def metadata_log_matching_property(cluster: Cluster, broker: int) -> bool | Witn
     """A broker's metadata log is no longer than the controller's.
 
     Kind: state.
-    When false: a broker would have records that the controller never wrote.
-    Source: MetadataLogMatchingProperty; that the records are the same is so by construction here.
+    When false: a broker has records that the controller never wrote.
+    Source: MetadataLogMatchingProperty. Its other part, that the records are equal, holds by construction here.
     """
     return cluster.brokers[broker].applied <= len(cluster.metadata_log) or Witness(
         "b{broker} is ahead of the controller", broker=broker
@@ -187,10 +185,10 @@ def metadata_log_matching_property(cluster: Cluster, broker: int) -> bool | Witn
 
 @invariant(value=values)
 def no_committed_record_lost_globally(cluster: Cluster, value: int) -> bool | Witness:
-    """Some broker has each acknowledged value.
+    """Every acknowledged value is in some broker's log.
 
     Kind: state.
-    When false: data is lost for good. As many unclean shutdowns as the ISR must have members are enough for that.
+    When false: data is lost for good. min.insync.replicas unclean shutdowns can do that.
     Source: NoCommittedRecordLostGlobally.
     """
     if value not in cluster.clients.acked or any(
@@ -202,10 +200,10 @@ def no_committed_record_lost_globally(cluster: Cluster, value: int) -> bool | Wi
 
 @invariant(broker=brokers)
 def consistent_read_property(cluster: Cluster, broker: int) -> bool | Witness:
-    """A leader of the newest epoch has every record that was ever consumed, where it was.
+    """A leader of the newest epoch has every record that was ever consumed, at the same offset.
 
     Kind: state.
-    When false: a consumer that reads again finds other records.
+    When false: a consumer that reads again gets other records.
     Source: ConsistentReadProperty.
     """
     if not leads_in_newest_epoch(cluster, broker):
@@ -221,10 +219,10 @@ def consistent_read_property(cluster: Cluster, broker: int) -> bool | Witness:
 
 @invariant()
 def min_isr_recovery_quorum(cluster: Cluster, bounds: KraftBounds, protocol: KraftProtocol) -> bool | Witness:
-    """Once ISR and ELR are empty, the last known ELR has as many members as the ISR must have.
+    """Once ISR and ELR are empty, the last known ELR has min.insync.replicas members.
 
     Kind: state.
-    When false: an unclean election would have too few replicas to choose from.
+    When false: an unclean election has too few candidates.
     Source: MinIsrRecoveryQuorum of the module kip_966_properties.
     """
     partition = cluster.partition

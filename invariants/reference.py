@@ -1,4 +1,4 @@
-"""What should hold in the reference family. Names in the public modules are given with each."""
+"""The properties of the reference family, each with its name in the public modules."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from model.reference.state import Cluster
 
 
 def missing_below_high_watermark(cluster: Cluster, leader: int, members: frozenset[int], where: str) -> bool | Witness:
-    """True if every member holds what the presumed leader holds below its high watermark, otherwise who lacks what."""
+    """True if every member has the presumed leader's records below its high watermark, otherwise a witness."""
     replica = cluster.replicas[leader]
     if not cluster.presumes_leadership(leader) or replica.high_watermark == 0:
         return True
@@ -30,10 +30,10 @@ def missing_below_high_watermark(cluster: Cluster, leader: int, members: frozens
 
 @invariant(leader=brokers)
 def weak_isr(cluster: Cluster, leader: int) -> bool | Witness:
-    """What a presumed leader has committed is on every member of the ISR that the leader itself assumes.
+    """Every member of a presumed leader's own ISR has the records that this leader has committed.
 
     Kind: state.
-    When false: the leader counts on copies that do not exist.
+    When false: the leader takes records for replicated that are not.
     Source: WeakIsr of the public module KafkaReplication.
     """
     return missing_below_high_watermark(cluster, leader, cluster.replicas[leader].isr, f"b{leader}'s own")
@@ -41,10 +41,11 @@ def weak_isr(cluster: Cluster, leader: int) -> bool | Witness:
 
 @invariant(leader=brokers)
 def strong_isr(cluster: Cluster, leader: int) -> bool | Witness:
-    """What a presumed leader has committed is on every member of the true ISR, from which the next leader comes.
+    """Every member of the true ISR, from which the next leader comes, has the records that a presumed leader has
+    committed.
 
     Kind: state.
-    When false: an election may lose what consumers have seen.
+    When false: an election may lose records that consumers have read.
     Source: StrongIsr of the public module KafkaReplication.
     """
     return missing_below_high_watermark(cluster, leader, cluster.quorum.isr, "the true")
@@ -55,7 +56,7 @@ def leader_in_isr(cluster: Cluster) -> bool | Witness:
     """There is a true leader, and it is in the true ISR.
 
     Kind: state.
-    When false: literally so in the initial state, which has no leader yet, and while a failed leader is not replaced.
+    When false: there is no leader. The initial state has none, nor is there one until a failed leader is replaced.
     Source: LeaderInIsr of the public module KafkaReplication, which TLC finds violated by the initial state.
     """
     if cluster.quorum.leader is None:
@@ -84,8 +85,8 @@ def high_watermark_within_log(cluster: Cluster, broker: int) -> bool | Witness:
     """No replica's high watermark lies beyond its log end offset.
 
     Kind: state.
-    When false: a replica counts as committed what it does not have.
-    Source: kafka.log.Log#updateHighWatermark (2.4) holds it between log start and log end.
+    When false: a replica takes records for committed that it does not have.
+    Source: kafka.log.Log#updateHighWatermark (2.4), which keeps it between log start and log end.
     """
     replica = cluster.replicas[broker]
     return replica.high_watermark <= replica.log_end_offset or Witness(
@@ -101,8 +102,8 @@ def leader_epochs_never_decrease_along_a_log(cluster: Cluster, broker: int) -> b
     """Along every log, records' leader epochs never decrease.
 
     Kind: state.
-    When false: where an epoch ends in the log cannot be answered.
-    Source: kafka.server.epoch.LeaderEpochFileCache#assign (2.0), which takes increasing epochs only.
+    When false: the end offset of an epoch is not defined.
+    Source: kafka.server.epoch.LeaderEpochFileCache#assign (2.0), which accepts only increasing epochs.
     """
     log = cluster.replicas[broker].log
     for offset in range(1, len(log)):
@@ -142,8 +143,7 @@ def same_offset_and_epoch_mean_same_record(cluster: Cluster, some: int, other: i
     """Two logs that have the same leader epoch at an offset have the same record there.
 
     Kind: state.
-    When false: comparing leader epochs cannot find where logs diverge, which is what all truncation since KIP-101 rests
-        on.
+    When false: leader epochs do not show where logs diverge. All truncation since KIP-101 relies on it.
     Source: KIP-101; kafka.server.epoch.LeaderEpochFileCache (0.11).
     """
     if some >= other:

@@ -1,4 +1,4 @@
-"""What the models share: brokers, epochs, offsets and records."""
+"""Domains that the models share: brokers, epochs, offsets and records."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def brokers(bounds: Any) -> Integers:
 
 
 def epochs(bounds: Any) -> Integers:
-    """The domain of a leader epoch that was handed out, for any bounds with a last leader epoch."""
+    """The domain of a leader epoch, without -1 for none, for any bounds with a last leader epoch."""
     return Integers(0, bounds.leader_epoch_max, label="e")
 
 
 def offsets(bounds: Any) -> Integers:
-    """The domain of an offset that a record can have, for any bounds with a length of logs."""
+    """The domain of a record's offset, for any bounds with a length of logs."""
     return Integers(0, bounds.log_length_max - 1)
 
 

@@ -1,1 +1,1 @@
-"""The same exploration on a Spark cluster, and the states that it found as a table."""
+"""Exploration on a Spark cluster, and the explored states as a table."""

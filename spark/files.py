@@ -1,4 +1,4 @@
-"""A folder anywhere that pyarrow can write to, whose files are there whole or not at all."""
+"""A folder on any storage that pyarrow can write to. Its files exist whole or not at all."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Folder:
     """A folder by its path or URI.
 
     Raises:
-        CheckpointError: nothing can be reached that way. All methods raise it, too, for what goes wrong there, and name
-            the file.
+        CheckpointError: the path or URI cannot be used. All methods raise it for errors of the storage, and name the
+            file.
     """
 
     def __init__(self, uri: str) -> None:
@@ -42,7 +42,7 @@ class Folder:
         return [info.size if info.type == fs.FileType.File else None for info in found]
 
     def names(self, below: str) -> list[str]:
-        """What is in a folder below; nothing if there is none."""
+        """The names in a folder below; empty if there is no such folder."""
         try:
             found = self._files.get_file_info(fs.FileSelector(self._path(below).rstrip("/"), allow_not_found=True))
         except OSError as error:
@@ -50,7 +50,7 @@ class Folder:
         return [info.base_name for info in found]
 
     def read(self, name: str) -> bytes:
-        """What a file holds."""
+        """The content of a file."""
         try:
             with self._files.open_input_stream(self._path(name), compression=None) as stream:
                 return stream.read()
@@ -113,10 +113,10 @@ class Folder:
 
 
 class RemoteLock:
-    """The right to write to a folder of a file system that has no locks: a file says who has it.
+    """The right to write to a folder of a file system without locks: a file names the process that has it.
 
-    A process of this machine that has ended loses it. Nothing is known of processes elsewhere, so theirs has to be
-    removed by hand.
+    A process of this machine that has ended loses it. Whether a process of another machine runs is unknown, so its lock
+    file has to be removed by hand.
     """
 
     def __init__(self, folder: Folder) -> None:
@@ -129,10 +129,10 @@ class RemoteLock:
         self.verify()
 
     def verify(self) -> None:
-        """Look whether it is still this process that has it.
+        """Check that this process still has the lock.
 
         Raises:
-            CheckpointError: another one has.
+            CheckpointError: another process has it.
         """
         holder = Holder.read(self._folder.read(LOCK)) if self._folder.holds(LOCK) else None
         if holder != self._me:

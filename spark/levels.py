@@ -1,14 +1,14 @@
-"""Levels on durable storage: Parquet parts, and manifests that say which parts there are.
+"""Levels on durable storage: Parquet parts, and manifests that name the parts.
 
     manifest.json                  the spec, its hashes and the layout; written first, never changed
     levels/00012/part-...parquet   rows: words, parent, action, depth, orbit
     levels/00012.json              the level's parts with sizes and checksums, and all counts up to here
-    end.json                       that there are no more levels
+    end.json                       exists if there are no more levels
 
-A level exists once its manifest does; parts that no manifest names are leftovers of what was killed. Every file is
-written under a name of its own and never changed, so the last whole level is there after a kill at any moment. A
-level's manifest holds the hash of the one before, so levels of two searches cannot be mixed. The folder is any URI that
-pyarrow can write to and that driver and executors all reach.
+A level exists once its manifest does. Parts that no manifest names are leftovers of killed processes. Every file has a
+new name and never changes, so the last whole level survives a kill at any moment. A level's manifest has the hash of
+the one before, so levels of two searches cannot be mixed. The folder is any URI that pyarrow can write to and that
+driver and executors all reach.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ END = "end.json"
 
 @attrs.frozen
 class Part:
-    """A file of a level: its name below `levels/`, and what must be in it."""
+    """A file of a level: its name below `levels/`, its size, rows and checksum."""
 
     file: str
     rows: int
@@ -47,7 +47,7 @@ class Part:
 
 @attrs.frozen
 class Found:
-    """Where a violation was found: the row of a part of a level that violates the property."""
+    """The row of a part of a level that violates a property."""
 
     property: str
     depth: int
@@ -60,12 +60,11 @@ class Level:
     """A whole level.
 
     Attributes:
-        depth: how many actions deep.
-        parts: its files by partition; None where a partition has no rows. A level that the driver explored has one
-            file.
-        states: how many states its rows stand for.
-        counts: what expanding all levels before it has counted.
-        found: violations found so far, in the order in which they are told.
+        depth: the number of actions from an initial state.
+        parts: its files by partition; None for a partition without rows. A level that the driver explored has one file.
+        states: the number of states that its rows stand for.
+        counts: the counts of all expansions before it.
+        found: the violations found so far, in the order of the report.
         paths: how many paths of functions were run in Python so far, in all processes.
         visited: bytes of the visited sets.
     """
@@ -103,7 +102,7 @@ class Levels:
     # The whole folder
 
     def begin(self, header: dict[str, Any]) -> None:
-        """Make the folder, keep others from writing there, and write the manifest.
+        """Make and lock the folder, and write the manifest.
 
         Raises:
             CheckpointError: it cannot be made, holds a search already, or another search writes there.
@@ -130,10 +129,10 @@ class Levels:
             self._lock = None
 
     def header(self) -> dict[str, Any]:
-        """What the manifest says.
+        """The content of the manifest.
 
         Raises:
-            CheckpointError: there is none, or it is damaged.
+            CheckpointError: there is no manifest, or it is damaged.
         """
         if not self._folder.holds(MANIFEST):
             raise CheckpointError(f"{self.uri}: holds no levels of a search (there is no {MANIFEST})")
@@ -145,16 +144,16 @@ class Levels:
         return header
 
     def refuse_unless_of(self, prints: Fingerprint, states_only: bool = False) -> None:
-        """Refuse levels of another search, or where only the states matter those of other states.
+        """Refuse levels of another search, or, if only the states matter, of other states.
 
         Raises:
-            CheckpointError: they are, with what differs.
+            CheckpointError: they belong to another search. The message names the differences.
         """
         if different := differences(self.header()["fingerprint"], prints, states_only):
             raise CheckpointError(f"{self.uri}: is a checkpoint of another search: {in_one_line(different)}")
 
     def read(self) -> list[Level]:
-        """All whole levels, after looking whether every part is there in full.
+        """All whole levels, after a check that every part is complete.
 
         Raises:
             CheckpointError: a manifest or a part is missing, cut short or damaged.
@@ -199,11 +198,11 @@ class Levels:
         self._folder.write(_level_file(level.depth), text)
 
     def note_end(self, depth: int) -> None:
-        """Note that the level at that depth leads nowhere new: the levels are all there are."""
+        """Note that the level at that depth is the last: its states have no new successors."""
         self._folder.write(END, seal({"depth": depth})[0])
 
     def ended(self, levels: Sequence[Level]) -> bool:
-        """Whether the levels are all there are."""
+        """Whether there are no more levels."""
         return self._folder.holds(END) and self._sealed(END)[0].get("depth") == len(levels) - 1
 
     def remove_leftovers(self, depth: int) -> None:
@@ -256,7 +255,7 @@ class Levels:
         return [column.view(np.uint64) for column in self.read_part(part, [f"w{number}" for number in range(words)])]
 
     def locations(self, levels: Sequence[Level]) -> list[str]:
-        """The parts of levels as Spark's reader takes them, to which some letters are patterns."""
+        """The parts of levels as Spark's reader takes them: letters that are patterns to it are escaped."""
         base = re.sub(r"([\\{}\[\]*?])", r"\\\1", for_spark(self.uri))
         return [f"{base}/levels/{part.file}" for level in levels for part in level.parts if part]
 
@@ -272,7 +271,7 @@ class Levels:
     # Manifests
 
     def _depths(self) -> set[int]:
-        """Of which levels there are manifests."""
+        """The depths of the levels that have manifests."""
         names = self._folder.names("levels")
         return {int(name[:-5]) for name in names if name.endswith(".json") and name[:-5].isdigit()}
 

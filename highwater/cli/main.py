@@ -7,6 +7,7 @@ import click
 from highwater.cli.check import check
 from highwater.cli.conform import conform
 from highwater.cli.endings import Commands
+from highwater.cli.explore import explore
 from highwater.cli.graph import graph
 from highwater.cli.init import init
 from highwater.cli.list_ import list_
@@ -23,7 +24,7 @@ def main() -> None:
     """Highwater checks models of Apache Kafka's replication and control plane, exhaustively within bounds."""
 
 
-for command in (check, list_, trace, states, conform, graph, init, mutate, simulate):
+for command in (check, list_, trace, explore, states, conform, graph, init, mutate, simulate):
     main.add_command(command)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,29 @@ from highwater.cli.options import PATH, USAGE, Count, Place, complain, model_pat
 _OUT = Place(path_type=Path, allow_dash=True)
 
 
-@click.command()
+class _WithExports(click.Command):
+    """A command with an option for each export. Exports are imported only when the command's options are read."""
+
+    @cached_property
+    def _exports(self) -> list[click.Parameter]:
+        from highwater.viewer.exports import EXPORTS
+
+        return [
+            click.Option([f"--{kind}"], type=_OUT, metavar="OUT", help=f"Write {_first_words(str(export.__doc__))}.")
+            for kind, export in EXPORTS.items()
+        ]
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        *params, of_help = super().get_params(ctx)
+        return [*params, *self._exports, of_help]
+
+
+def _first_words(docstring: str) -> str:
+    words = docstring.partition("\n")[0].partition(":")[0].removesuffix(".")
+    return words[:1].lower() + words[1:]
+
+
+@click.command(cls=_WithExports)
 @click.argument("path", metavar="FILE", type=PATH)
 @click.option("--spec", "name", metavar="NAME", help="Which spec's trace, if the file holds several.")
 @click.option("--step", type=Count(min=0), metavar="N", help="Show the state after step N in full.")
@@ -27,7 +50,9 @@ _OUT = Place(path_type=Path, allow_dash=True)
     help="Execute every step again and say whether the trace is good; show nothing.",
 )
 @click.option(
-    "--interactive", is_flag=True, help="Step through the trace with keys, and fork it (needs the extra tui)."
+    "--interactive",
+    is_flag=True,
+    help="Explore from the trace with keys, as `explore --interactive` does (needs the extra tui).",
 )
 @click.option(
     "--against",
@@ -36,10 +61,6 @@ _OUT = Place(path_type=Path, allow_dash=True)
     help="Try the same steps under another protocol: protocol.variant=kip-279.",
 )
 @click.option("--html", type=_OUT, metavar="OUT", help="Write one self-contained page.")
-@click.option("--itf", type=_OUT, metavar="OUT", help="Write the Informal Trace Format.")
-@click.option("--mermaid", type=_OUT, metavar="OUT", help="Write a Mermaid sequence diagram.")
-@click.option("--dot", type=_OUT, metavar="OUT", help="Write a Graphviz graph of what depends on what.")
-@click.option("--csv", type=_OUT, metavar="OUT", help="Write the steps as comma-separated values.")
 @model_path
 def trace(
     path: Path,
@@ -144,7 +165,10 @@ def _headline(entry: dict[str, Any], violation: Any) -> Any:
     from highwater.visible import visible
 
     return Text.assemble(
-        (visible(entry["name"]), "bold"), f": {violation.property} is false after {violation.length_in_words}"
+        (visible(entry["name"]), "bold"),
+        f": {violation.property} is false after {violation.length_in_words}"
+        if violation.property
+        else f": {violation.length_in_words}, tried by hand",
     )
 
 
@@ -157,7 +181,9 @@ def _replay(entry: dict[str, Any]) -> None:
     named = (each for each in instances_of(system, violation.property) if dict(each.shown) == violation.arguments)
     judged = all(violates(system, each, violation.trace, violation.back_to) for each in named)
     words = "every step and the violation are as the file says"
-    if not judged:
+    if not violation.property:
+        words = "every step is as the file says"
+    elif not judged:
         words = "every step is as the file says; the violation was not judged again, too many states lie ahead"
     make_console().print(_headline(entry, violation).append(f": replayed, {words}"))
 
@@ -182,7 +208,8 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     else:
         show_lanes(console, counterexample, step)
     if step is None:
-        show_witness(console, violation)
+        if violation.property:
+            show_witness(console, violation)
         for found in counterexample.worth_showing:
             since = f"since step {found.since}" if found.since else "from the start"
             console.print(Text(f"      {visible(f'{found.part} is {found.value}')} {since}", "dim"))
@@ -236,7 +263,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
         _put(out, compare_page(comparison))
         return
     console = make_console()
-    console.print(_headline(entry, comparison.counterexample.violation))
+    console.print(_headline(entry, comparison.ours.violation))
     console.print(Text(f"    {comparison.summary}"))
     for number, row in enumerate(comparison.rows):
         if step is not None and number != step:
@@ -252,16 +279,7 @@ def _compare(entry: dict[str, Any], against: tuple[str, ...], out: Path | None, 
 
 
 def _explore(entry: dict[str, Any]) -> None:
-    from highwater.distribution import installing
-    from highwater.files import ReportError
-    from highwater.viewer.index import counterexample_in
+    from highwater.cli.explore import in_terminal
+    from highwater.exploring.opening import open_entry
 
-    if not sys.stdin.isatty() or not sys.stdout.isatty():
-        raise ReportError("--interactive needs a terminal")
-    try:
-        from highwater.viewer.interactive import Explorer
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != "textual":
-            raise
-        raise ReportError(f"--interactive needs the library textual; {installing('tui')}") from None
-    Explorer(counterexample_in(entry)).run()
+    in_terminal(open_entry(entry))

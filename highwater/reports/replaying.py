@@ -5,6 +5,7 @@ tells.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from explorer.analysis.outlook import is_deadlock
 from explorer.search.lassos import lasso_at
 from explorer.system import Cut, ModelError, System, successor
 from explorer.trace import changes, violation_at
-from explorer.verdict import DEADLOCK, Step, Violation
+from explorer.verdict import DEADLOCK, Step, Violation, by_hand
 from highwater.claims.positions import text_of
 from highwater.claims.resolving import build_system, find_model, resolve_model
 from highwater.claims.spec import SpecError
@@ -30,13 +31,16 @@ from model.language.graph_properties import Liveness
 
 
 def read_report(path: Path) -> list[dict[str, Any]]:
-    """The entries of a JSON report.
+    """The entries of a JSON report, or the one of the page of a counterexample.
 
     Raises:
         ReportError: the file cannot be read or is no report of this version.
     """
     try:
-        data = json.loads(text_of(path, LARGEST_REPORT))
+        text = text_of(path, LARGEST_REPORT)
+        if path.suffix.lower() == ".html":
+            return [_entry_of_page(path, text)]
+        data = json.loads(text)
     except OSError as error:
         raise ReportError(f"{path}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -57,6 +61,15 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     ):
         raise ReportError(f'{path}: has no list of "results", each with a "name"')
     return entries
+
+
+def _entry_of_page(path: Path, text: str) -> dict[str, Any]:
+    """The entry that the page of a counterexample carries."""
+    found = re.search(r'<script type="application/json" id="entry">(.*?)</script>', text, re.DOTALL)
+    entry = json.loads(found[1]) if found else None
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        raise ReportError(f"{path}: is not the page of a counterexample; highwater check --html DIR writes some")
+    return entry
 
 
 def replay(entry: Mapping[str, Any]) -> tuple[System, Violation]:
@@ -157,6 +170,8 @@ def _judge_again(name: str, system: System, entry: Mapping[str, Any], steps: lis
     entry names.
     """
     claimed, end = entry.get("property"), f"{name}: step {len(steps) - 1}"
+    if claimed is None:
+        return by_hand(steps)
     if claimed == DEADLOCK:
         if not is_deadlock(system, steps[-1].state):
             raise ReportError(f"{end}: {DEADLOCK} is not violated: an action is enabled, or a bound cuts one")

@@ -151,7 +151,7 @@ def about_violation(system: System, violation: Violation | None) -> dict[str, An
     if violation is None:
         return dict.fromkeys(("property", "arguments", "witness", "facts", "trace_length", "back_to", "trace"))
     return {
-        "property": violation.property,
+        "property": violation.property or None,
         "arguments": violation.arguments,
         "witness": violation.witness,
         "facts": as_data(violation.facts),

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from explorer.verdict import Step
-from highwater.viewer.picture import Block, Drawing, Lane, Log, Picture
+from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, NameSet, Picture
 from highwater.viewer.shown import Arrow, Cell, Delivery, ShownLog, ShownOffset
 from model.language.declarations import Instance
 
@@ -85,16 +85,17 @@ def _ended(arrow: Arrow, number: int, delivery: Delivery, reader: str, before: P
 def cell_of(lane: str, before: Picture, after: Picture, is_witness: bool, offsets: frozenset[int]) -> Cell:
     old, new = before.lanes[lane], after.lanes[lane]
     changed = {f"badge {i}" for i, badge in enumerate(new.badges) if i >= len(old.badges) or old.badges[i] != badge}
+    gone: list[Badge | NameSet | Fact] = []
+    if len(old.badges) > len(new.badges):
+        gone += [badge for badge in old.badges if badge.text not in {other.text for other in new.badges}]
     for olds, news in ((old.name_sets, new.name_sets), (old.facts, new.facts)):
         known = {item.name: item for item in olds}
         changed |= {item.name for item in news if known.get(item.name) != item}
-        changed |= {f"no {name}" for name in known.keys() - {item.name for item in news}}
-    if len(old.badges) > len(new.badges):
-        changed.add("badges")
+        gone += [item for item in olds if item.name not in {other.name for other in news} and not item.blank]
     before_it = {log.name: log for log in old.logs}
     marked = offsets if is_witness else frozenset()
     logs = tuple(_shown_log(lane, before_it.get(log.name, log), log, after, marked) for log in new.logs)
-    return Cell(new, logs, frozenset(changed), is_witness)
+    return Cell(new, logs, frozenset(changed), tuple(gone), is_witness)
 
 
 def _shown_log(lane: str, old: Log, new: Log, picture: Picture, marked: frozenset[int]) -> ShownLog:

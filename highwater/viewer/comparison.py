@@ -22,7 +22,7 @@ from highwater.reports.results import as_data
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.picture import Drawing
 from highwater.viewer.showing import counterexample_of, other_properties, shown_trace
-from highwater.viewer.shown import Counterexample, ShownStep
+from highwater.viewer.shown import Counterexample, ShownStep, ShownTrace
 from highwater.viewer.wording import in_words, protocol_in_words
 from model.language.declarations import Instance
 
@@ -60,16 +60,20 @@ class Row:
 
 @attrs.frozen
 class Comparison:
-    """A counterexample and its schedule under another protocol.
+    """A schedule under two protocols.
 
     Attributes:
-        counterexample: the counterexample.
-        protocol: the other protocol in words, and what of it is different.
+        ours, theirs: under its own protocol, and under the other.
+        property: the one that the schedule is about.
+        protocol: the other protocol in words.
+        difference: what of it is different.
         rows: a step each, the initial states first.
         first: the first step that is not the same; None where all are.
     """
 
-    counterexample: Counterexample
+    ours: Counterexample
+    theirs: ShownTrace
+    property: str
     protocol: str
     difference: str
     rows: tuple[Row, ...]
@@ -78,7 +82,9 @@ class Comparison:
     @property
     def summary(self) -> str:
         """The result in one sentence."""
-        name = self.counterexample.violation.property
+        name = self.property
+        if not name:
+            return f"{self._first_difference}."
         broken = name in self.rows[-1].theirs.violated
         ever = next((row.theirs.number for row in self.rows if name in row.theirs.violated), None)
         end = f"{name} holds after every step"
@@ -86,15 +92,19 @@ class Comparison:
             end = f"{name} was not judged: it needs the graph of all states"
         elif ever is not None:
             end = f"{name} is false all the same" if broken else f"{name} is false after step {ever}"
+        return f"{self._first_difference}; {end}."
+
+    @property
+    def _first_difference(self) -> str:
         if self.first is None:
-            return f"Every step is the same with {self.difference}; {end}."
+            return f"Every step is the same with {self.difference}"
         what = {
             StepOutcome.DIFFERS: "is the first to do something else",
             StepOutcome.NOT_ENABLED: "is the first that is not enabled",
             StepOutcome.CUT: "is the first that the bounds cut",
             StepOutcome.UNKNOWN: "is the first that has no counterpart",
         }[self.rows[self.first].outcome]
-        return f"With {self.difference}, step {self.first} {what}; {end}."
+        return f"With {self.difference}, step {self.first} {what}"
 
 
 def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
@@ -110,15 +120,31 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
     system, violation = replay(entry)
     subject = subject_of(entry)
     counterexample = counterexample_of(entry, system, violation, subject=subject)
+    return compared(subject, counterexample, violation.trace, against)[0]
+
+
+def compared(
+    subject: Subject, ours: Counterexample, trace: Sequence[Step], against: Sequence[str]
+) -> tuple[Comparison, Subject, list[Step]]:
+    """Try the steps of a trace under another protocol.
+
+    Returns:
+        The comparison, what was tried under the other protocol, and the steps that happened there; one that did not
+        has no action.
+
+    Raises:
+        ReportError: there is no such protocol.
+    """
+    entry, system, name = ours.entry, subject.system, ours.violation.property
     other, toggles = _other(entry, subject, against)
     if other.definition.state is not subject.definition.state:
         raise ReportError(
             f"--against: {in_words(toggles)} has states of another kind ({other.definition.state.__name__}); nothing "
             "to compare"
         )
-    drawing = drawing_of(system.domain.cls)
-    trace, outcomes = _schedule(other.system, drawing, violation.trace)
-    shown = shown_trace(other.system, trace, drawing, violation.property, other_properties(other))
+    drawing = drawing_of(system)
+    steps, outcomes = _schedule(other.system, drawing, trace)
+    shown = shown_trace(other.system, steps, drawing, name, other_properties(other))
     rows = tuple(
         Row(
             outcome,
@@ -127,17 +153,15 @@ def compare(entry: Mapping[str, Any], against: Sequence[str]) -> Comparison:
             theirs.name if theirs.name not in ("", ours.name) else "",
             _differences(system, a.state, b.state),
         )
-        for outcome, ours, theirs, a, b in zip(
-            outcomes, counterexample.steps, shown.steps, violation.trace, trace, strict=True
-        )
+        for outcome, ours, theirs, a, b in zip(outcomes, ours.steps, shown.steps, trace, steps, strict=True)
     )
     first = next((number for number, row in enumerate(rows) if row.outcome is not StepOutcome.SAME), None)
-    ours = as_data(subject.protocol)
-    difference = {key: value for key, value in as_data(other.protocol).items() if ours.get(key) != value}
+    toggles = as_data(subject.protocol)
+    difference = {key: value for key, value in as_data(other.protocol).items() if toggles.get(key) != value}
     named = next((text.partition("=")[2].strip() for text in against if text.startswith("preset")), entry.get("preset"))
     words = protocol_in_words(other.model, other.protocol, named)
-    shown = words if len(difference) > MOST_NAMED else in_words(difference) or "the same protocol"
-    return Comparison(counterexample, words, shown, rows, first)
+    different = words if len(difference) > MOST_NAMED else in_words(difference) or "the same protocol"
+    return Comparison(ours, shown, name, words, different, rows, first), other, steps
 
 
 def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -> tuple[Subject, dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from explorer.system import System
 from highwater.viewer.picture import Drawing
 from highwater.viewer.pictures import controller, of_any_model, partition, reference
 from model.controller.state import Cluster as ControllerCluster
@@ -17,6 +18,7 @@ DRAWINGS: dict[type, Drawing] = {
 }
 
 
-def drawing_of(state: type) -> Drawing:
-    """How the states of a class are drawn."""
-    return DRAWINGS.get(state, of_any_model.DRAWING)
+def drawing_of(system: System) -> Drawing:
+    """How the states of a system are drawn."""
+    known = DRAWINGS.get(system.domain.cls)
+    return known or of_any_model.drawing(action.actor for action in system.actions)

@@ -41,6 +41,6 @@ def write_pages(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: 
         page = ""
         if entry.get("trace"):
             page = page_name(entry["name"], [row.page for row in rows])
-            write_text(folder / page, trace_page(counterexample_in(entry), "index.html"))
+            write_text(folder / page, trace_page(counterexample_in(entry), "index.html", page))
         rows.append(IndexRow(entry, page))
     write_text(folder / "index.html", index_page(rows, incomplete))

@@ -1,6 +1,6 @@
 """Counterexamples in a terminal: a line per step, a column per lane, and in it what the step changed there, in short.
 
-    L2          leads in leader epoch 2 (F follows, Z zombie leader)
+    L2          leads in leader epoch 2 (F follows, S stale leader)
     r0₀         record r0 of leader epoch 0
     [r0₀|r1₂]   a log; the high watermark is at the bar
     {0 1}       an ISR, if it changed or is not the true one
@@ -22,19 +22,20 @@ from rich.table import Table
 from rich.text import Text
 
 from highwater.reports.terminal import goes_on
-from highwater.viewer.picture import Badge, NameSet, Tone
+from highwater.viewer.picture import Badge, Fact, NameSet, Tone
 from highwater.viewer.shown import Cell, Counterexample, Delivery, ShownLog, ShownStep
 from highwater.visible import visible
 
 WIDTH, LONGEST_ACTION = 100, 26
 COLOURS = ("blue", "dark_orange", "green", "magenta", "yellow", "cyan", "red", "bright_black")
-ROLES = {Tone.LEADS: "bold blue", Tone.ZOMBIE: "bold red", Tone.DOWN: "red", Tone.IDLE: "dim"}
+ROLES = {Tone.LEADS: "bold blue", Tone.STALE: "bold red", Tone.DOWN: "red", Tone.IDLE: "dim"}
 HARD_SPACE = "\ue000"  # holds together what belongs to one log or set while lines are broken; a space in the end
 MOST_UNBROKEN = 3  # records of a log that are kept on one line
 MARKS = (  # what stands in a lane, and what it means
     (r"(?m)^ *\d+ \*", "* wrote what the property looked at"),
-    (r"(?<!\w)[LFZ]\d*(?!\w)", "L leads, F follows, Z zombie, in that epoch"),
+    (r"(?<!\w)[LFS]\d*(?!\w)", "L leads, F follows, S stale leader, in that epoch"),
     (r"(?<!\w)C\d+(?!\w)", "C active controller"),
+    (r"(?<!\w)D\d+(?!\w)", "D deposed controller"),
     (r"(?<!\w)x(?!\w)", "x down"),
     (r"(?<!\S)\+?-(?!\S)", "a lone - no role"),
     (r"[₀-₉]", "rN₀ record of leader epoch 0"),
@@ -132,8 +133,11 @@ def lane_words(cell: Cell, step: ShownStep, lane: str, *, coloured: bool, everyt
         if everything or at_start or names.name in cell.new or names.wrong:
             yield _name_set(names, names.name in cell.new and bool(step.number), named=named, coloured=coloured)
     for fact in cell.lane.facts:
-        if everything or fact.name in cell.new:
-            yield Text(f"{visible(fact.name)} {visible(fact.value)}", "bold" if fact.name in cell.new else "")
+        if fact.name in cell.new or (everything and not fact.blank):
+            mark = "" if coloured or not step.number else "+"
+            yield Text(f"{mark}{visible(fact.name)} {visible(fact.value)}", "bold" if fact.name in cell.new else "")
+    for gone in cell.gone:
+        yield Text(f"{'' if coloured else '-'}{_gone(gone, named=named)}".replace(" ", HARD_SPACE), "strike dim")
     for arrow in step.ended:
         if arrow.reader == lane:
             stale = f"{HARD_SPACE}stale" if arrow.newest is not None else ""
@@ -147,6 +151,16 @@ def _badge(badge: Badge, is_new: bool, *, coloured: bool) -> Text:
         f"+{plain}" if is_new and not coloured else plain,
         f"{ROLES.get(badge.tone, '')} {'underline' if is_new else ''}".strip(),
     )
+
+
+def _gone(gone: Badge | NameSet | Fact, *, named: bool) -> str:
+    """What a lane shows no more, in short."""
+    match gone:
+        case NameSet():
+            return _name_set(gone, False, named=named, coloured=True).plain
+        case Badge():
+            return visible(gone.short or gone.text)
+    return visible(gone.name)
 
 
 def _name_set(names: NameSet, is_new: bool, *, named: bool, coloured: bool) -> Text:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
+import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,8 +16,10 @@ import attrs
 import jinja2
 from markupsafe import Markup, escape
 
+from highwater.claims import own
+from highwater.claims.positions import in_repository
 from highwater.viewer.comparison import Comparison
-from highwater.viewer.shown import Counterexample, Delivery, ShownLog, ShownStep
+from highwater.viewer.shown import Counterexample, Delivery, ShownLog, ShownStep, ShownTrace
 from highwater.visible import counted, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -25,46 +30,64 @@ def _visible(value: Any) -> Any:
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def trace_page(trace: Counterexample, index: str = "") -> str:
+def trace_page(trace: Counterexample, index: str = "", page: str = "") -> str:
     """The page of one counterexample.
 
     Args:
+        page: the name of its file, for the command that opens it; made from the claim's name if empty.
         index: the address of the page of all verdicts, relative to this one; none if empty.
     """
-    track = [
-        name
-        for name in trace.properties
-        if any(name in step.violated for step in trace.steps) or name in _checked(trace)
-    ]
+    track = track_of(trace)
     data = {
-        "arrows": [
-            {
-                "sent": arrow.sent,
-                "ended": arrow.ended,
-                "sender": arrow.message.sender or trace.steps[arrow.sent].lane or trace.lanes[0],
-                "reader": arrow.reader or arrow.message.receiver,
-                "delivery": {Delivery.READ: "read", Delivery.DROPPED: "dropped", Delivery.IN_FLIGHT: "flying"}[
-                    arrow.delivery
-                ],
-                "stale": arrow.newest is not None,
-            }
-            for arrow in trace.arrows
-            if arrow.reader or arrow.message.receiver
-        ],
+        "arrows": arrows_of(trace),
         "reads": [sorted({writer for writers in step.reads.values() for writer in writers}) for step in trace.steps],
         "back_to": trace.violation.back_to,
         "slice": [step.number for step in trace.steps if step.distance is not None],
     }
     steady = [name for name in trace.properties if name not in track]
+    page = page or f"{trace.title}.html"
     return render(
-        "trace.html", trace=trace, index=index, track=track, steady=steady, needed=_needed(trace.steps), data=data
+        "trace.html",
+        trace=trace,
+        index=index,
+        track=track,
+        steady=steady,
+        needed=_needed(trace.steps),
+        repeats=[step.number for step in trace.steps if trace.repeats(step)],
+        explore={"page": page, "command": " ".join(["highwater explore", page, *_model_path(trace.entry["model"])])},
+        data=data,
     )
 
 
-def _checked(trace: Counterexample) -> set[str]:
-    return {instance.of.name for instance in (*trace.system.invariants, *trace.system.step_properties)} | {
-        trace.violation.property
-    }
+def _model_path(model: str) -> list[str]:
+    """What a command needs to find a model of one's own."""
+    folders = (os.path.relpath(folder) for folder in own.folders()) if own.is_reference(model) else ()
+    return [f"--model-path {shlex.quote(folder)}" for folder in folders]
+
+
+def track_of(trace: ShownTrace) -> list[str]:
+    """The properties that have a column: those that were checked, and those that are false somewhere."""
+    return [
+        name for name in trace.properties if name in trace.checked or any(name in step.violated for step in trace.steps)
+    ]
+
+
+def arrows_of(trace: ShownTrace, side: int = 0) -> list[dict[str, Any]]:
+    """The messages as the script draws them."""
+    deliveries = {Delivery.READ: "read", Delivery.DROPPED: "dropped", Delivery.IN_FLIGHT: "flying"}
+    return [
+        {
+            "side": side,
+            "sent": arrow.sent,
+            "ended": arrow.ended,
+            "sender": arrow.message.sender or trace.steps[arrow.sent].lane or trace.lanes[0],
+            "reader": arrow.reader or arrow.message.receiver,
+            "delivery": deliveries[arrow.delivery],
+            "stale": arrow.newest is not None,
+        }
+        for arrow in trace.arrows
+        if arrow.reader or arrow.message.receiver
+    ]
 
 
 def _needed(steps: Sequence[ShownStep]) -> list[list[int]]:
@@ -79,7 +102,8 @@ def _needed(steps: Sequence[ShownStep]) -> list[list[int]]:
 
 def compare_page(comparison: Comparison) -> str:
     """The page of one schedule under two protocols."""
-    return render("compare.html", comparison=comparison)
+    data = {"arrows": arrows_of(comparison.ours) + arrows_of(comparison.theirs, 1), "reads": []}
+    return render("compare.html", comparison=comparison, data=data)
 
 
 @attrs.frozen
@@ -94,7 +118,15 @@ def index_page(rows: Sequence[IndexRow], incomplete: str = "") -> str:
     """The page of all verdicts of a run, and why there are no more of them, if it has not ended."""
     statuses = [row.entry["status"] for row in rows]
     counts = [(status, statuses.count(status)) for status in ("met", "unmet", "undecided") if status in statuses]
-    return render("index.html", rows=rows, counts=counts, incomplete=incomplete)
+    groups: dict[str, list[IndexRow]] = {}
+    for row in rows:
+        groups.setdefault(os.path.dirname(str(row.entry.get("file") or "")), []).append(row)
+    return render("index.html", rows=rows, groups=sorted(groups.items()), counts=counts, incomplete=incomplete)
+
+
+def _by_status(rows: Sequence[IndexRow]) -> list[tuple[str, int]]:
+    statuses = [row.entry["status"] for row in rows]
+    return [(status, statuses.count(status)) for status in dict.fromkeys(statuses)]
 
 
 def page_name(name: str, taken: Iterable[str]) -> str:
@@ -138,6 +170,7 @@ def _linked(text: Any) -> Markup:
     )
 
 
+@functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(TEMPLATES),
@@ -149,16 +182,19 @@ def _environment() -> jinja2.Environment:
     )
     environment.filters |= {
         "breakable": _breakable,
+        "by_status": _by_status,
         "counted": counted,
         "linked": _linked,
         "described": described,
+        "place": lambda choice: f"{in_repository(Path(choice.refused.file))}:{choice.refused.line}",
         "words": lambda name: name.replace("_", " "),
     }
-    script = (TEMPLATES / "script.js").read_text(encoding="utf-8")
+    scripts = {name: (TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in ("script", "explore")}
+    hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts.values())
     environment.globals |= {
         "style": Markup((TEMPLATES / "style.css").read_text(encoding="utf-8")),
-        "script": Markup(script),
-        "script_hash": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        "script_hashes": Markup(" ".join(f"'sha256-{each}'" for each in hashes)),
+        **{name: Markup(text) for name, text in scripts.items()},
     }
     return environment
 

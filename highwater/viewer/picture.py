@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -22,7 +22,7 @@ class Tone(Enum):
     LEADS = "leads"
     FOLLOWS = "follows"
     IDLE = "idle"
-    ZOMBIE = "zombie"
+    STALE = "stale"
     DOWN = "down"
     PLAIN = "plain"
 
@@ -41,6 +41,9 @@ class Badge:
     tone: Tone = Tone.PLAIN
     short: str = ""
     meaning: str = ""
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @attrs.frozen
@@ -92,6 +95,10 @@ class NameSet:
     name: str
     members: tuple[str, ...]
     truth: tuple[str, ...] | None = None
+    blank: ClassVar[bool] = False
+
+    def __str__(self) -> str:
+        return f"{self.name} {' '.join(self.members)}".rstrip()
 
     @property
     def wrong(self) -> frozenset[str]:
@@ -101,10 +108,18 @@ class NameSet:
 
 @attrs.frozen
 class Fact:
-    """Anything else: a name and a value."""
+    """Anything else: a name and a value.
+
+    Attributes:
+        blank: the value says that there is nothing, so that it is shown only in the step that made it so.
+    """
 
     name: str
     value: str
+    blank: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}"
 
 
 @attrs.frozen

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -46,14 +47,16 @@ def counterexample_of(
     violated = instance_of(system, violation.property, violation.arguments, trace, violation.back_to)
     why, unexplained = None, ""
     try:
-        if violated or violation.property == DEADLOCK:
+        if not violation.property:
+            unexplained = "no property is false at the end"
+        elif violated or violation.property == DEADLOCK:
             why = causes(system, trace, violated, violation.back_to)
         else:
             unexplained = "too many states lie ahead of the last one"
     except ModelError:  # a model that only plain Python can explore
         unexplained = "its functions cannot be traced"
     followed = other_properties(subject) if subject else ()
-    drawing = drawing or drawing_of(system.domain.cls)
+    drawing = drawing or drawing_of(system)
     shown = shown_trace(system, trace, drawing, violation.property, followed, why, violation.facts)
     protocol, bounds = in_words(entry["protocol"]), in_words(entry["bounds"])
     if subject:
@@ -122,13 +125,15 @@ def shown_trace(
                 unjudged=unjudged,
             )
         )
-    names = dict.fromkeys((watched, *(instance.of.name for instance in instances)))
+    checked = (*system.invariants, *system.step_properties, *system.prospects, *system.liveness)
+    names = dict.fromkeys(filter(None, (watched, *(instance.of.name for instance in instances))))
     return ShownTrace(
         drawing=drawing,
         lanes=lanes,
         steps=tuple(steps),
         arrows=arrows,
         properties=tuple(names),
+        checked=frozenset(filter(None, (watched, *(each.of.name for each in checked)))),
         looked_at=looked_at,
     )
 
@@ -179,11 +184,18 @@ def _looked_at(system: System, trace: Sequence[Step], why: Causes, lanes: Sequen
     """What the property looked at, the parts that changed last coming last."""
     values = dict(part_values(system.domain, trace[-1].state))
     for part, writers in sorted(why.looked_at.items(), key=lambda item: item[1][-1]):
-        value, since = values.get(part, ""), writers[-1]
+        value, since = value_at(values, part), writers[-1]
         if len(value) > LONGEST_VALUE and since:
             made = changes(system.domain, trace[since - 1].state, trace[since].state)
             value = next((f"… + {change.gained}" for change in made if change.path == part and change.gained), value)
         yield LookedAt(part, value, since, lane_of_part(part, lanes))
+
+
+def value_at(values: Mapping[str, str], part: str) -> str:
+    """The value of a part; of one inside a record that is not there, that of the record. No value is an empty text."""
+    inside = (part[: match.start()] for match in reversed(list(re.finditer(r"[.\[]|$", part))))
+    known = next((values[name] for name in inside if name in values), "none")
+    return known or '""'
 
 
 def part_values(domain: Any, value: Any, path: str = "") -> Iterator[tuple[str, str]]:

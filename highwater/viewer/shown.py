@@ -15,7 +15,7 @@ import attrs
 from explorer.system import System
 from explorer.trace import Change
 from explorer.verdict import Violation
-from highwater.viewer.picture import Block, Drawing, Lane, Log, Message
+from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet
 
 MOST_UNCHANGED = 8  # parts that a property looked at and no step changed; if there are more, only their number is shown
 
@@ -84,16 +84,22 @@ class ShownLog:
 
 @attrs.frozen
 class Cell:
-    """A lane after a step, and which of its parts the step changed. Parts are named `badge 0`, `ISR`, and so on."""
+    """A lane after a step.
+
+    Attributes:
+        new: which of its parts the step changed, named `badge 0`, `ISR`, and so on.
+        gone: what the lane showed before the step and shows no more.
+    """
 
     lane: Lane
     logs: tuple[ShownLog, ...]
     new: frozenset[str]
+    gone: tuple[Badge | NameSet | Fact, ...] = ()
     is_witness: bool = False
 
     @property
     def changed(self) -> bool:
-        return bool(self.new) or any(shown.changed for shown in self.logs)
+        return bool(self.new or self.gone) or any(shown.changed for shown in self.logs)
 
 
 @attrs.frozen
@@ -184,6 +190,7 @@ class ShownTrace:
         arrows: all messages.
         properties: those that are followed along the trace: the violated one first, then the others that were checked,
             then all others.
+        checked: those that were checked; what is false of the others is no violation.
         looked_at: what the violated property looked at.
     """
 
@@ -192,7 +199,26 @@ class ShownTrace:
     steps: tuple[ShownStep, ...]
     arrows: tuple[Arrow, ...]
     properties: tuple[str, ...]
+    checked: frozenset[str] = frozenset()
     looked_at: tuple[LookedAt, ...] = ()
+
+    @property
+    def fields(self) -> list[str]:
+        """What lanes show, by name: roles, logs, sets and facts."""
+        cells = [cell for step in self.steps for cell in step.cells.values()]
+        lanes = [cell.lane for cell in cells]
+        names = ["role"] if any(lane.badges for lane in lanes) else []
+        names += [log.name for lane in lanes for log in lane.logs]
+        names += [each.name for lane in lanes for each in (*lane.name_sets, *lane.facts)]
+        return list(dict.fromkeys(names))
+
+    def false_after(self, step: ShownStep) -> list[str]:
+        """The properties that were checked and are false after a step."""
+        return sorted(step.violated & self.checked)
+
+    def not_so_after(self, step: ShownStep) -> list[str]:
+        """The properties that nobody asked for and that are false after a step."""
+        return sorted(step.violated - self.checked)
 
 
 @attrs.frozen(kw_only=True)
@@ -225,7 +251,19 @@ class Counterexample(ShownTrace):
         """The steps that the violation does not depend on, as far as that can be told."""
         # a cycle is what is wrong
         last = len(self.steps) - 1 if self.violation.back_to is None else self.violation.back_to
-        return [] if self.unexplained else [step for step in self.steps[1 : last + 1] if step.distance is None]
+        return (
+            []
+            if self.unexplained or not self.violation.property
+            else [step for step in self.steps[1 : last + 1] if step.distance is None]
+        )
+
+    @property
+    def verdict(self) -> str:
+        """What the trace shows, in one sentence without a stop."""
+        found = self.violation
+        if not found.property:
+            return f"{found.length_in_words}, tried by hand"
+        return f"{found.property} is false after {found.length_in_words}"
 
     def repeats(self, step: ShownStep) -> bool:
         """Whether a step is on the cycle of a lasso."""

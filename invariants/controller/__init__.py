@@ -1,1 +1,1 @@
-"""What should hold around the controller."""
+"""The properties of the model of controllers."""

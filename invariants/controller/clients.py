@@ -1,4 +1,4 @@
-"""Brokers are what they were told, and tell clients no less than they did."""
+"""Brokers act on the newest request, serve metadata that do not go back, and coordinate if they lead."""
 
 from __future__ import annotations
 
@@ -9,56 +9,57 @@ from model.log import brokers
 
 
 @invariant(broker=brokers)
-def brokers_are_what_they_were_told(cluster: Cluster, broker: int) -> bool | Witness:
+def brokers_act_on_the_newest_request(cluster: Cluster, broker: int) -> bool | Witness:
     """A broker leads if, and only if, the newest request that it accepted names it as leader.
 
     Kind: state.
-    When false: it goes on serving clients after it learned of its successor, or does not serve them though it should.
+    When false: it serves clients although it knows its successor, or does not serve them although it should.
     Source: KAFKA-14296, KAFKA-1483.
     """
     ours: Broker = cluster.brokers[broker]
     if ours.role not in (Role.LEADER, Role.FOLLOWER) or (ours.role is Role.LEADER) == (ours.leader == broker):
         return True
-    return Witness("b{broker} is a {role}, and was told otherwise", broker=broker, role=ours.role.value)
+    return Witness("b{broker} is a {role} against the newest request", broker=broker, role=ours.role.value)
 
 
 @step_property(broker=brokers)
 def served_metadata_never_goes_back(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
-    """The leader epoch that a broker tells clients never decreases while the broker and the topic live.
+    """The leader epoch in the metadata that a broker serves never decreases, unless the broker restarts or the topic is
+    created again.
 
     Kind: step.
-    When false: clients are sent back to a deposed leader.
+    When false: clients go back to a deposed leader.
     Source: kafka.server.ReplicaManager#maybeUpdateMetadataCache (3.5).
     """
     old, new = before.brokers[broker].metadata, after.brokers[broker].metadata
     if old is None or new is None or new.leader_epoch >= old.leader_epoch or before.zk.topic_id != after.zk.topic_id:
         return True
-    return Witness("b{broker} tells clients of leader epoch {epoch} again", broker=broker, epoch=new.leader_epoch)
+    return Witness("b{broker} serves metadata of leader epoch {epoch} again", broker=broker, epoch=new.leader_epoch)
 
 
 @invariant(leader=brokers)
 def leaders_coordinate(cluster: Cluster, leader: int) -> bool | Witness:
-    """Whoever leads also coordinates: it has loaded the groups or transactions of the partition.
+    """Every leader is also coordinator: it has loaded the groups or transactions of the partition.
 
     Kind: state.
-    When false: clients find their coordinator by leadership, and are turned away there until the next change of leader.
+    When false: clients look for their coordinator at the leader, and are refused there until the next change of leader.
     Source: KAFKA-10614.
     """
     broker = cluster.brokers[leader]
     if not broker.leads or broker.coordinates:
         return True
-    return Witness("b{leader} leads, and answers clients that it does not coordinate", leader=leader)
+    return Witness("b{leader} leads, and is not coordinator", leader=leader)
 
 
 @invariant(broker=brokers)
 def only_leaders_coordinate(cluster: Cluster, broker: int) -> bool | Witness:
-    """Nobody coordinates without taking itself for the leader, unless its resignation is on its way.
+    """Every coordinator leads as far as it knows, unless its resignation is delayed.
 
     Kind: state.
-    When false: clients that found it before stay with a coordinator that answers from state of the past.
+    When false: clients stay with an old coordinator, which answers from outdated state.
     Source: KAFKA-4362, KAFKA-9235.
     """
     ours = cluster.brokers[broker]
     if not ours.running or not ours.coordinates or ours.role is Role.LEADER or ours.resigning is not None:
         return True
-    return Witness("b{broker} coordinates, and its role is {role}", broker=broker, role=ours.role.value)
+    return Witness("b{broker} is coordinator, and its role is {role}", broker=broker, role=ours.role.value)

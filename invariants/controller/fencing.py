@@ -1,4 +1,4 @@
-"""One leader, one controller, and nobody who is out of date changes anything."""
+"""One leader and one controller per epoch; deposed controllers and stale requests change nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def one_leader_per_epoch(cluster: Cluster, first: int, second: int) -> bool | Wi
     """No two brokers lead the same topic's partition in the same leader epoch.
 
     Kind: state.
-    When false: both accept writes that the other's followers may fetch; two histories go by one epoch.
+    When false: both append records in the same epoch, so that followers do not find where their logs diverge.
     Source: S9; KAFKA-532, KAFKA-6082.
     """
     if first >= second:
@@ -33,12 +33,11 @@ def one_leader_per_epoch(cluster: Cluster, first: int, second: int) -> bool | Wi
 
 
 @step_property(broker=brokers)
-def a_leader_epoch_has_one_leader_for_ever(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
-    """While a leader epoch is current, its leader does not change, and nobody but this leader takes up leadership in
-    it.
+def a_leader_epoch_keeps_its_leader(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
+    """While a leader epoch is current, its leader does not change, and no other broker begins to lead in it.
 
     Kind: step.
-    When false: one broker leads after another under the same epoch, and records of both look alike.
+    When false: two brokers lead one after the other in the same epoch, and their records cannot be distinguished.
     Source: S9; kafka.controller.ZkPartitionStateMachine#doElectLeaderForPartitions (3.5), which starts an epoch with
         every leader.
     """
@@ -54,13 +53,13 @@ def a_leader_epoch_has_one_leader_for_ever(before: Cluster, after: Cluster, brok
     if was.leads and was.leader_epoch == epoch:
         return True
     return Witness(
-        "b{broker} takes up leadership in leader epoch {epoch}, which is another one's", broker=broker, epoch=epoch
+        "b{broker} begins to lead in leader epoch {epoch}, which has another leader", broker=broker, epoch=epoch
     )
 
 
 @invariant()
 def only_the_current_controller_writes(cluster: Cluster) -> bool | Witness:
-    """No controller whose epoch is below the current one changes what ZooKeeper holds.
+    """No controller with an epoch below the current one changes data in ZooKeeper.
 
     Kind: state, of the past.
     When false: two controllers' decisions interleave.
@@ -71,10 +70,10 @@ def only_the_current_controller_writes(cluster: Cluster) -> bool | Witness:
 
 @invariant(first=controllers, second=controllers)
 def one_controller_per_epoch(cluster: Cluster, first: int, second: int) -> bool | Witness:
-    """No two controllers act under the same controller epoch.
+    """No two controllers are active in the same controller epoch.
 
     Kind: state.
-    When false: brokers and ZooKeeper cannot tell their requests apart.
+    When false: brokers and ZooKeeper cannot distinguish their requests.
     Source: S17; KAFKA-1096.
     """
     if first >= second:
@@ -83,16 +82,19 @@ def one_controller_per_epoch(cluster: Cluster, first: int, second: int) -> bool 
     if not ours.active or not theirs.active or ours.epoch != theirs.epoch:
         return True
     return Witness(
-        "c{first} and c{second} both act under controller epoch {epoch}", first=first, second=second, epoch=ours.epoch
+        "c{first} and c{second} are both active in controller epoch {epoch}",
+        first=first,
+        second=second,
+        epoch=ours.epoch,
     )
 
 
 @invariant()
 def stale_requests_change_nothing(cluster: Cluster) -> bool | Witness:
-    """No broker obeys a request of an older controller epoch, leader epoch or broker epoch than it knows.
+    """No broker obeys a request with an older controller epoch, leader epoch or broker epoch than it knows.
 
     Kind: state, of the past.
-    When false: a request that was overtaken by events undoes them.
+    When false: an old request undoes newer ones.
     Source: S18; KAFKA-532, KAFKA-1188, KIP-380, KIP-570.
     """
     return never(cluster, Mishap.STALE_REQUEST)
@@ -100,11 +102,10 @@ def stale_requests_change_nothing(cluster: Cluster) -> bool | Witness:
 
 @step_property(broker=brokers)
 def known_epochs_never_decrease(before: Cluster, after: Cluster, broker: int) -> bool | Witness:
-    """Within one life of a broker, the controller epoch that it knows never decreases, nor, for one topic, does the
-    leader epoch.
+    """Until a broker restarts, the controller epoch and a topic's leader epoch that it knows never decrease.
 
     Kind: step.
-    When false: fencing by that epoch starts over.
+    When false: the broker accepts requests that it would have fenced before.
     Source: S18.
     """
     old, new = before.brokers[broker], after.brokers[broker]

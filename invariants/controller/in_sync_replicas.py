@@ -1,4 +1,4 @@
-"""Leader and ISR are sound, and stay so when brokers die and replicas are reassigned."""
+"""Leader and ISR are valid, and stay so when brokers fail and replicas are reassigned."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def leader_is_in_isr(cluster: Cluster) -> bool | Witness:
     """The leader in ZooKeeper is in the ISR, which is never empty.
 
     Kind: state.
-    When false: nobody who may lead is left, or somebody leads who may lack committed records.
+    When false: no broker may lead, or the leader may lack committed records.
     Source: S16; kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.5).
     """
     leadership = cluster.zk.leadership
@@ -31,7 +31,7 @@ def isr_within_assignment(cluster: Cluster, broker: int) -> bool | Witness:
     """Every member of the ISR is assigned.
 
     Kind: state.
-    When false: the high watermark waits for a broker that nobody will tell to fetch, or that is told to delete its log.
+    When false: the high watermark waits for a broker that gets no request to follow, or one to delete its log.
     Source: S16; KAFKA-1097, KAFKA-9672.
     """
     zk = cluster.zk
@@ -42,11 +42,10 @@ def isr_within_assignment(cluster: Cluster, broker: int) -> bool | Witness:
 
 @invariant(controller=controllers, broker=brokers)
 def known_dead_brokers_leave_the_isr(cluster: Cluster, controller: int, broker: int) -> bool | Witness:
-    """Once the controller knows that a broker is dead, and it is, it is not in an ISR of more than one, and does not
-    lead.
+    """A dead broker that the controller knows to be dead does not lead, and is in no ISR of more than one member.
 
     Kind: state.
-    When false: acks=all waits for a dead broker, or nobody is asked to lead in place of one.
+    When false: acks=all waits for a dead broker, or no broker leads in place of one.
     Source: S16; KAFKA-13173, KAFKA-708.
     """
     context, zk = cluster.controllers[controller], cluster.zk
@@ -75,11 +74,11 @@ def known_dead_brokers_leave_the_isr(cluster: Cluster, controller: int, broker: 
 
 @invariant(controller=controllers)
 def online_partition_has_live_leader_in_isr(cluster: Cluster, controller: int) -> bool | Witness:
-    """While the current controller holds a partition for online that is to stay, it knows a leader that is live and in
-    the ISR.
+    """If the current controller has a partition in `OnlinePartition`, it knows a leader that is live and in the ISR.
 
+    This does not hold while the topic is being deleted or a procedure of several steps is under way.
     Kind: state.
-    When false: nobody will hold an election for a partition that needs one.
+    When false: no controller holds an election for a partition that needs one.
     Source: kafka.controller.PartitionStateMachine (3.5).
     """
     context = cluster.controllers[controller]
@@ -89,21 +88,21 @@ def online_partition_has_live_leader_in_isr(cluster: Cluster, controller: int) -
         return True
     leadership = context.leadership
     if leadership is None or leadership.leader is None:
-        return Witness("c{controller} holds the partition for online without a leader", controller=controller)
+        return Witness("c{controller} has the partition online without a leader", controller=controller)
     if leadership.leader not in leadership.isr:
         return Witness(
-            "c{controller} knows b{leader} to lead outside the ISR", controller=controller, leader=leadership.leader
+            "c{controller} knows that b{leader} leads outside the ISR", controller=controller, leader=leadership.leader
         )
     if context.live[leadership.leader] is None:
         return Witness(
-            "c{controller} knows the leader b{leader} to be dead", controller=controller, leader=leadership.leader
+            "c{controller} knows that the leader b{leader} is dead", controller=controller, leader=leadership.leader
         )
     return True
 
 
 @invariant()
 def elections_are_clean(cluster: Cluster) -> bool | Witness:
-    """Nobody outside the ISR is elected, unless that is allowed.
+    """No replica outside the ISR is elected, unless unclean election is configured.
 
     Kind: state, of the past.
     When false: committed records may be lost.
@@ -114,11 +113,11 @@ def elections_are_clean(cluster: Cluster) -> bool | Witness:
 
 @invariant()
 def reassignments_keep_enough_copies(cluster: Cluster) -> bool | Witness:
-    """A completing reassignment never leaves fewer in-sync replicas than min.insync.replicas, the ISR before, and the
-    target all allow.
+    """A reassignment never completes with fewer in-sync replicas than min.insync.replicas, the ISR before, and the
+    target.
 
     Kind: state, of the past.
-    When false: a single further failure loses records, or nobody can write.
+    When false: one more failure loses records, or producers cannot write.
     Source: S22; KAFKA-15665.
     """
     return never(cluster, Mishap.FEWER_COPIES)
@@ -126,10 +125,10 @@ def reassignments_keep_enough_copies(cluster: Cluster) -> bool | Witness:
 
 @invariant(controller=controllers, broker=brokers)
 def brokers_that_shut_down_stay_out_of_the_isr(cluster: Cluster, controller: int, broker: int) -> bool | Witness:
-    """A broker that the controller is shutting down is not in an ISR of more than one.
+    """A broker that the controller knows to shut down is in no ISR of more than one member.
 
     Kind: state.
-    When false: it leaves a hole when it exits, and acks=all waits until somebody notices.
+    When false: acks=all waits for the broker after it has exited.
     Source: S16; KIP-841, KAFKA-14140.
     """
     context, leadership = cluster.controllers[controller], cluster.zk.leadership
@@ -146,12 +145,12 @@ def brokers_that_shut_down_stay_out_of_the_isr(cluster: Cluster, controller: int
 
 
 @step_property(leader=brokers)
-def leaders_that_are_well_keep_leading(before: Cluster, after: Cluster, leader: int) -> bool | Witness:
-    """Nobody takes leadership from a broker that runs, is registered, leads and does not shut down, unless somebody
-    asked for that.
+def running_leaders_keep_leading(before: Cluster, after: Cluster, leader: int) -> bool | Witness:
+    """A leader that runs, is registered and does not shut down keeps leading, unless a client has asked for another
+    leader.
 
     Kind: step.
-    When false: clients look for another leader, and followers change theirs, for nothing.
+    When false: clients and followers change to another leader without need.
     Source: KAFKA-16952.
     """
     old, new, ours = before.zk.leadership, after.zk.leadership, before.brokers[leader]
@@ -166,17 +165,16 @@ def leaders_that_are_well_keep_leading(before: Cluster, after: Cluster, leader: 
         return True
     if before.zk.preferred_election or before.zk.reassignment is not None or is_going_away(before):
         return True
-    return Witness("b{leader} is well, and leads no more", leader=leader)
+    return Witness("b{leader} runs and is registered, and no longer leads", leader=leader)
 
 
 @step_property(needs=lambda bounds: bounds.reassignments)
 def reassignments_complete_with_the_target_assigned_and_in_sync(before: Cluster, after: Cluster) -> bool | Witness:
-    """When a reassignment completes, exactly the replicas that were asked for are assigned, and exactly they are in the
-    ISR.
+    """When a reassignment completes, assignment and ISR are the target.
 
-    Kind: step. The ISR may lack a member that has died, or that the leader took for slow, between the decision to
-        complete and this step.
-    When false: what was asked for and what there is differ, and no request is left that would tell.
+    Kind: step. It may be false if a member has failed, or the leader has removed one from the ISR, between the decision
+        to complete and this step.
+    When false: the assignment differs from the target, and no request is left that shows it.
     Source: kafka.controller.KafkaController#onPartitionReassignment (3.5): at its end AR and ISR are the target.
     """
     zk, target = after.zk, after.history.target
@@ -185,6 +183,6 @@ def reassignments_complete_with_the_target_assigned_and_in_sync(before: Cluster,
     if frozenset(zk.assignment) == target and zk.leadership.isr == target:
         return True
     return Witness(
-        "asked for {target}, the reassignment ends with {assigned} assigned and {isr} in the ISR",
+        "the reassignment to {target} ends with {assigned} assigned and {isr} in the ISR",
         target=sorted(target), assigned=sorted(zk.assignment), isr=sorted(zk.leadership.isr),
     )  # fmt: skip

@@ -11,10 +11,10 @@ from model.log import brokers
 
 @invariant(broker=brokers)
 def isr_members_hold_committed_records(cluster: Cluster, broker: int) -> bool | Witness:
-    """Every assigned member of the ISR, and so everybody who may be elected, holds every committed record.
+    """Every assigned member of the ISR has every committed record. Only these can be elected.
 
     Kind: state.
-    When false: the next election may lose what consumers have seen.
+    When false: the next election may lose records that consumers have read.
     Source: S3; KAFKA-9539.
     """
     leadership = cluster.zk.leadership
@@ -23,17 +23,17 @@ def isr_members_hold_committed_records(cluster: Cluster, broker: int) -> bool | 
     if broker not in cluster.zk.assignment:
         return True
     if not cluster.history.committed and cluster.brokers[broker].log != cluster.zk.topic_id:
-        return True  # it will begin with an empty log, which lacks nothing
+        return True  # it will begin with an empty log, and nothing is committed yet
     return Witness("b{broker} is in the ISR and lacks committed records", broker=broker)
 
 
 @invariant(leader=brokers)
 def leaders_hold_committed_records(cluster: Cluster, leader: int) -> bool | Witness:
-    """Whoever leads in the current leader epoch holds every committed record.
+    """The leader of the current leader epoch has every committed record.
 
     Kind: state.
     When false: committed records are lost.
-    Source: S1; issues of reassignment such as skipping the wait for new replicas.
+    Source: S1; a reassignment that does not wait for new replicas.
     """
     leadership, broker = cluster.zk.leadership, cluster.brokers[leader]
     if not broker.leads or leadership is None or broker.leader_epoch != leadership.leader_epoch or broker.complete:
@@ -45,16 +45,16 @@ def leaders_hold_committed_records(cluster: Cluster, leader: int) -> bool | Witn
 
 @invariant(broker=brokers)
 def deleted_topics_leave_no_replica(cluster: Cluster, broker: int) -> bool | Witness:
-    """Once the topic is gone, no broker hosts a replica of it.
+    """Once the topic is deleted, no broker has a replica of it.
 
     Kind: state.
-    When false: a log that nobody will delete meets the next topic of that name.
+    When false: a log is left, and the next topic of that name finds it.
     Source: kafka.controller.TopicDeletionManager, which waits for every broker.
     """
     zk, ours = cluster.zk, cluster.brokers[broker]
     if zk.assignment or not zk.topic_id or ours.log != zk.topic_id:
         return True
-    return Witness("the topic is gone, and b{broker} hosts a replica of it", broker=broker)
+    return Witness("the topic is deleted, and b{broker} has a replica of it", broker=broker)
 
 
 @invariant(broker=brokers)

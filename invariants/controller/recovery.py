@@ -1,5 +1,7 @@
-"""What should stay possible around the controller: that what was asked for can still complete, and that the cluster can
-still heal.
+"""What must stay possible around the controller: requests of clients can complete, and the cluster can recover.
+
+*Once every broker is back* means: along steps that a cluster takes by itself, and restarts of brokers. *Even if no
+broker comes back* means: along the former alone.
 """
 
 from __future__ import annotations
@@ -17,10 +19,10 @@ from model.log import brokers
 
 @prospect(along=HEALING + RETURNS)
 def a_leader_can_act(cluster: Cluster) -> bool | Witness:
-    """The partition can get a leader that acts in the current leader epoch, once every broker is back.
+    """The partition can get a leader that leads in the current leader epoch, once every broker is back.
 
     Kind: prospect.
-    When lost: nobody can write or read any more, until somebody repairs it by hand.
+    When lost: no client can write or read until an operator repairs the partition.
     Source: L1; KIP-380, KAFKA-14808.
     """
     leadership = cluster.zk.leadership
@@ -35,7 +37,7 @@ def a_leader_can_act(cluster: Cluster) -> bool | Witness:
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
 def assigned_brokers_can_take_their_role(cluster: Cluster, broker: int) -> bool | Witness:
-    """Every assigned broker can come to lead or follow in the current leader epoch, once every broker is back.
+    """Every assigned broker can get to lead or follow in the current leader epoch, once every broker is back.
 
     Kind: prospect.
     When lost: the replica stays idle until the next election or restart.
@@ -55,10 +57,10 @@ def assigned_brokers_can_take_their_role(cluster: Cluster, broker: int) -> bool 
 
 @prospect(along=tuple(step for step in HEALING if step is not exit_broker), broker=brokers)
 def deposed_leaders_can_learn_of_their_successor(cluster: Cluster, broker: int) -> bool | Witness:
-    """A broker that leads in an older leader epoch than its successor can come to know, before it exits.
+    """A deposed leader can learn of its successor before it exits.
 
     Kind: prospect.
-    When lost: it takes writes that nobody will acknowledge, and serves clients until it exits.
+    When lost: it appends records that are never acknowledged, and serves clients until it exits.
     Source: KAFKA-7482.
     """
     ours, leadership = cluster.brokers[broker], cluster.zk.leadership
@@ -69,7 +71,7 @@ def deposed_leaders_can_learn_of_their_successor(cluster: Cluster, broker: int) 
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
 def assigned_brokers_can_join_the_isr(cluster: Cluster, broker: int) -> bool | Witness:
-    """Every assigned broker can come to be in the ISR, once every broker is back.
+    """Every assigned broker can join the ISR, once every broker is back.
 
     Kind: prospect.
     When lost: the partition stays under-replicated.
@@ -82,12 +84,12 @@ def assigned_brokers_can_join_the_isr(cluster: Cluster, broker: int) -> bool | W
         or (leadership is not None and broker in leadership.isr)
     ):
         return True
-    return Witness("whatever the cluster does by itself, b{broker} does not come into the ISR", broker=broker)
+    return Witness("whatever the cluster does by itself, b{broker} does not join the ISR", broker=broker)
 
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
 def unassigned_brokers_can_leave_the_isr(cluster: Cluster, broker: int) -> bool | Witness:
-    """Every broker that is not assigned can come to be out of the ISR, once every broker is back.
+    """Every broker that is not assigned can leave the ISR, once every broker is back.
 
     Kind: prospect.
     When lost: the high watermark waits for it for ever.
@@ -96,17 +98,15 @@ def unassigned_brokers_can_leave_the_isr(cluster: Cluster, broker: int) -> bool 
     leadership = cluster.zk.leadership
     if is_going_away(cluster) or broker in cluster.zk.assignment or leadership is None or broker not in leadership.isr:
         return True
-    return Witness(
-        "whatever the cluster does by itself, b{broker} stays in the ISR without being assigned", broker=broker
-    )
+    return Witness("whatever the cluster does by itself, b{broker} is not assigned and stays in the ISR", broker=broker)
 
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
 def unassigned_brokers_can_drop_their_replica(cluster: Cluster, broker: int) -> bool | Witness:
-    """Every broker that is not assigned can come to host no replica, once every broker is back.
+    """Every broker that is not assigned can delete its replica, once every broker is back.
 
     Kind: prospect.
-    When lost: a stray replica takes up room for ever, and may meet a later topic of the same name.
+    When lost: a stray replica uses disk space for ever, and a later topic of the same name may find it.
     Source: L6; KAFKA-13972.
     """
     if broker in cluster.zk.assignment or cluster.brokers[broker].log is None:
@@ -127,10 +127,10 @@ def _is_reassigned(cluster: Cluster) -> bool | Witness:
 
 @prospect(along=HEALING + RETURNS, needs=lambda bounds: bounds.reassignments)
 def reassignment_can_complete(cluster: Cluster) -> bool | Witness:
-    """The reassignment that was asked for last can complete, once every broker is back.
+    """The last requested reassignment can complete, once every broker is back.
 
     Kind: prospect.
-    When lost: it hangs, or was forgotten half-way.
+    When lost: it hangs, or the controller has forgotten it half-way.
     Source: L6; KAFKA-4214, KAFKA-14808.
     """
     return _is_reassigned(cluster)
@@ -138,11 +138,11 @@ def reassignment_can_complete(cluster: Cluster) -> bool | Witness:
 
 @prospect(along=HEALING, needs=lambda bounds: bounds.reassignments)
 def reassignment_can_complete_without_returns(cluster: Cluster) -> bool | Witness:
-    """The reassignment that was asked for last can complete even if no broker comes back, as long as the new replicas
-    and the leader live.
+    """The last requested reassignment can complete even if no broker comes back, as long as the new replicas and a
+    member of the ISR run.
 
     Kind: prospect.
-    When lost: it hangs until a dead broker is back, which may be the one that it is to replace.
+    When lost: it hangs until a dead broker is back, which may be the one that it replaces.
     Source: L6; KAFKA-19975.
     """
     reassignment, leadership = cluster.zk.reassignment, cluster.zk.leadership
@@ -159,10 +159,10 @@ def _is_deleted(cluster: Cluster) -> bool | Witness:
 
 @prospect(along=HEALING + RETURNS, needs=lambda bounds: bounds.deletions)
 def deletion_can_complete(cluster: Cluster) -> bool | Witness:
-    """A deletion that was asked for can complete, once every broker is back.
+    """A requested deletion can complete, once every broker is back.
 
     Kind: prospect.
-    When lost: the topic is neither there nor gone, and its name cannot be used again.
+    When lost: the topic can neither be used nor created again.
     Source: L7a; KAFKA-1681, KAFKA-6650.
     """
     return _is_deleted(cluster)
@@ -170,10 +170,10 @@ def deletion_can_complete(cluster: Cluster) -> bool | Witness:
 
 @prospect(along=HEALING, needs=lambda bounds: bounds.deletions)
 def deletion_can_complete_without_returns(cluster: Cluster) -> bool | Witness:
-    """A deletion that was asked for can complete even if no broker comes back.
+    """A requested deletion can complete even if no broker comes back.
 
     Kind: prospect.
-    When lost: known to be so wherever a deletion waits for every broker, as all releases with ZooKeeper do.
+    When lost: the deletion waits for dead brokers, as in all releases with ZooKeeper.
     Source: L7b; KAFKA-10548.
     """
     return _is_deleted(cluster)
@@ -181,46 +181,44 @@ def deletion_can_complete_without_returns(cluster: Cluster) -> bool | Witness:
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
 def metadata_can_converge(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
-    """Every broker can come to tell clients of the current leader and leader epoch, once every broker is back.
+    """Every broker can get to serve metadata of the current leader and leader epoch, once every broker is back.
 
     Kind: prospect.
-    When lost: clients of that broker are sent to where nobody serves them, or are fenced for ever.
+    When lost: that broker sends clients to one that does not lead, or they are fenced for ever.
     Source: L8.
     """
-    return _tells_the_truth(cluster, broker, protocol)
+    return _has_current_leadership(cluster, broker, protocol)
 
 
 @prospect(along=HEALING, broker=brokers)
 def metadata_can_converge_without_returns(
     cluster: Cluster, broker: int, protocol: ControllerProtocol
 ) -> bool | Witness:
-    """Every running broker can come to tell clients of the current leader and leader epoch even if no broker comes
+    """Every running broker can get to serve metadata of the current leader and leader epoch even if no broker comes
     back.
 
     Kind: prospect.
     When lost: clients are fenced for as long as a reassignment waits for a dead broker.
     Source: L8, L12; KAFKA-9212.
     """
-    return not cluster.brokers[broker].running or _tells_the_truth(cluster, broker, protocol)
+    return not cluster.brokers[broker].running or _has_current_leadership(cluster, broker, protocol)
 
 
-def _tells_the_truth(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
+def _has_current_leadership(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
     leadership, known = cluster.zk.leadership, cluster.brokers[broker].metadata
     if not protocol.update_metadata or is_going_away(cluster) or leadership is None:
         return True
     if known is not None and known.leader == leadership.leader and known.leader_epoch == leadership.leader_epoch:
         return True
-    return Witness(
-        "whatever the cluster does by itself, b{broker} tells clients what is not so any more", broker=broker
-    )
+    return Witness("whatever the cluster does by itself, b{broker} serves outdated metadata", broker=broker)
 
 
 @prospect(along=HEALING + RETURNS)
 def a_controller_can_act(cluster: Cluster) -> bool | Witness:
-    """Somebody can act as controller under the current controller epoch.
+    """A controller can be active in the current controller epoch.
 
     Kind: prospect.
-    When lost: the cluster has an owner of the controller's node, and no controller.
+    When lost: a broker owns /controller, and no controller is active.
     Source: L9; KAFKA-1387, KAFKA-13407.
     """
     owner = cluster.zk.controller
@@ -230,16 +228,15 @@ def a_controller_can_act(cluster: Cluster) -> bool | Witness:
         and cluster.controllers[owner].epoch == cluster.zk.controller_epoch
     ):
         return True
-    return Witness("whatever the cluster does by itself, nobody acts as controller")
+    return Witness("whatever the cluster does by itself, no controller is active")
 
 
 @prospect(along=HEALING + RETURNS, leader=brokers)
 def isr_changes_can_be_settled(cluster: Cluster, leader: int) -> bool | Witness:
-    """An ISR change that a leader has asked the controller for can be written, taken back, or overtaken by a newer
-    leader epoch.
+    """The controller can write a leader's ISR change, or the leader can take it back or learn of a newer leader epoch.
 
     Kind: prospect.
-    When lost: the leader asks for no other change, and the ISR stays as it is until somebody elects a leader again.
+    When lost: the leader asks for no other change, and the ISR stays as it is until the next election.
     Source: L5; KAFKA-14154.
     """
     if cluster.brokers[leader].change is None:
@@ -249,13 +246,13 @@ def isr_changes_can_be_settled(cluster: Cluster, leader: int) -> bool | Witness:
 
 @prospect(along=HEALING, needs=lambda bounds: bounds.partition_additions)
 def added_partitions_can_be_settled_without_returns(cluster: Cluster) -> bool | Witness:
-    """A partition that was added to a topic during its deletion can be taken back or deleted with it, even if no broker
+    """A partition that was added to a topic during its deletion can be removed or deleted with it, even if no broker
     comes back.
 
     Kind: prospect.
-    When lost: the topic has a partition on paper that nobody leads and nobody will create.
+    When lost: ZooKeeper has an assignment of a partition that no broker hosts and no controller creates.
     Source: L7; KAFKA-6612.
     """
     return not cluster.zk.partition_added or Witness(
-        "whatever the cluster does by itself, the added partition stays on paper"
+        "whatever the cluster does by itself, the added partition stays in ZooKeeper"
     )

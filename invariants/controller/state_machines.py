@@ -1,4 +1,4 @@
-"""The state machines take the edges that they have."""
+"""The controller asks its state machines only for transitions that they have."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from model.language.declarations import Witness, invariant
 
 
 @invariant()
-def machines_take_declared_edges(cluster: Cluster) -> bool | Witness:
-    """The controller never asks a state machine for an edge that it does not have.
+def state_machines_make_legal_transitions(cluster: Cluster) -> bool | Witness:
+    """The controller never asks a state machine for a transition that it does not have.
 
     Kind: state, of the past.
-    When false: Kafka logs an error and skips the change; what was to follow from it does not happen.
+    When false: Kafka logs an error and skips the transition and its effects.
     Source: S19.
     """
     edge = next(iter(sorted(cluster.history.illegal_edges, key=str)), None)
@@ -23,7 +23,7 @@ def dead_replicas_can_be_declared_ineligible(cluster: Cluster) -> bool | Witness
     """The controller can declare a replica on a dead broker ineligible for deletion.
 
     Kind: state, of the past.
-    When false: the replica stays offline, and only a second flag remembers that its deletion is to be retried.
+    When false: the replica stays offline, and only the topic's ineligibility makes the controller retry its deletion.
     Source: S19; KAFKA-8237.
     """
     return not any(edge.is_offline_to_ineligible for edge in cluster.history.illegal_edges) or Witness(

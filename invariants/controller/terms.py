@@ -1,4 +1,4 @@
-"""What several properties say in the same words."""
+"""Terms that several properties of the controller model share."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ def never(cluster: Cluster, mishap: Mishap) -> bool | Witness:
 
 
 def is_going_away(cluster: Cluster) -> bool:
-    """Whether the topic is being deleted, or is not there."""
+    """Whether the topic is being deleted, or does not exist."""
     return cluster.zk.deletion or not cluster.zk.assignment

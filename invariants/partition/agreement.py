@@ -17,10 +17,10 @@ def commits_wait_for_every_candidate(
 ) -> Truth:
     """S8: the leader waits for every replica that the controller may elect: its maximal ISR contains the true ISR.
 
-    It contains the ELR, too, unless the ISR is below min.insync.replicas and nothing is committed.
-    It is why leaders keep a maximal ISR (KIP-497).
+    It also contains the ELR, unless the ISR is below min.insync.replicas, so that nothing is committed. Leaders keep a
+    maximal ISR for this (KIP-497).
     Kind: state.
-    When false: a record can be committed without a replica that may be elected next.
+    When false: the leader can commit a record that the next leader lacks.
     Source: KIP-497; ValidHighWatermark of AsyncIsr in github.com/hachikuji/kafka-specification.
     """
     if not is_the_leader(partition, leader):
@@ -38,11 +38,11 @@ def commits_wait_for_every_candidate(
 def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
     """S9: no two running brokers presume leadership in the same leader epoch.
 
-    The controller publishes each epoch once, with one leader; a deposed leader can only undo that by a write to
-    ZooKeeper that names no version.
+    The controller publishes each epoch once, with one leader. Only a deposed leader's unconditional write to ZooKeeper
+    can overwrite that leader.
 
     Kind: state.
-    When false: two brokers write records of one epoch.
+    When false: two brokers append records in one epoch.
     Source: KAFKA-428; the leader epoch of kafka.controller.KafkaController (0.8 to 3.8).
     """
     if one >= other or not partition.leads(one) or not partition.leads(other):
@@ -55,8 +55,7 @@ def one_leader_per_epoch(partition: Partition, one: int, other: int) -> Truth:
 
 @step_property(leader=brokers)
 def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: int) -> Truth:
-    """S10: once the leader of an epoch has moved its high watermark, no leader of an earlier epoch moves its own or
-    acknowledges anything.
+    """S10: once the leader of an epoch has moved its high watermark, no leader of an earlier epoch moves its own.
 
     Kind: step.
     When false: a deposed leader exposes records that the new one may lack.
@@ -77,11 +76,11 @@ def stale_leaders_expose_nothing(before: Partition, after: Partition, leader: in
 
 @invariant(broker=brokers)
 def isr_is_valid(partition: Partition, broker: int) -> Truth:
-    """S16: the leader is in the ISR and not fenced; the ISR is assigned; of more than one member, none is fenced or
-    shutting down.
+    """S16: the leader is in the ISR and not fenced; members of the ISR are assigned, and none of several members is
+    fenced or shutting down.
 
     Kind: state.
-    When false: the controller counts on a broker that it knows to be gone.
+    When false: the ISR has a broker that the controller knows to be gone.
     Source: KIP-841; org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3).
     """
     quorum = partition.quorum
@@ -98,11 +97,11 @@ def isr_is_valid(partition: Partition, broker: int) -> Truth:
 
 
 @invariant()
-def somebody_can_be_waited_for(partition: Partition) -> Truth:
-    """S16 and S21: ISR and ELR are not both empty; if they are, the leader that was there last is known.
+def a_possible_leader_is_known(partition: Partition) -> Truth:
+    """S16 and S21: ISR and ELR are not both empty; if they are, the controller knows the last leader.
 
     Kind: state.
-    When false: no broker is known that may have the committed records.
+    When false: the controller knows no broker that has the committed records.
     Source: KIP-966.
     """
     quorum = partition.quorum
@@ -113,11 +112,11 @@ def somebody_can_be_waited_for(partition: Partition) -> Truth:
 
 @invariant(broker=brokers)
 def no_broker_halts(partition: Partition, broker: int) -> Truth:
-    """S24: no broker ends itself because of one partition.
+    """S24: no broker halts because of one partition.
 
     Kind: state.
-    When false: all other partitions of the broker go down with it.
+    When false: all other partitions of the broker are offline, too.
     Source: KAFKA-3410, KAFKA-7414.
     """
     halted = partition.replicas[broker].process is Process.HALTED
-    return not halted or Witness("b{broker} has ended itself, being ahead of its leader", broker=broker)
+    return not halted or Witness("b{broker} has halted, because it is ahead of its leader", broker=broker)

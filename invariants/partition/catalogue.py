@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invariants.partition import agreement, clients, liveness, records
+from invariants.partition import agreement, clients, divergence, liveness, records
 from model.language.definition import Property
 
 PARTITION: tuple[Property, ...] = (
@@ -10,21 +10,21 @@ PARTITION: tuple[Property, ...] = (
     records.acknowledged_records_survive,
     records.candidates_are_complete,
     records.own_isr_is_complete,
-    records.logs_agree_below_high_watermarks,
-    records.epochs_tell_records_apart,
-    records.followers_do_not_diverge,
-    records.overtaken_follower_keeps_no_diverging_records,
+    divergence.logs_agree_below_high_watermarks,
+    divergence.epochs_identify_records,
+    divergence.followers_do_not_diverge,
+    divergence.overtaken_follower_keeps_no_diverging_records,
     agreement.commits_wait_for_every_candidate,
     agreement.one_leader_per_epoch,
     agreement.stale_leaders_expose_nothing,
-    records.isr_members_keep_what_is_committed,
+    records.isr_members_keep_committed_records,
     clients.end_offset_never_goes_back,
     clients.reads_are_repeatable,
-    records.checkpoints_never_forget,
+    records.checkpoints_keep_high_watermarks,
     records.high_watermark_is_within_the_log,
-    records.what_is_below_a_high_watermark_is_committed,
+    records.records_below_a_high_watermark_are_committed,
     agreement.isr_is_valid,
-    agreement.somebody_can_be_waited_for,
+    agreement.a_possible_leader_is_known,
     records.acknowledged_records_are_somewhere,
     agreement.no_broker_halts,
     clients.refused_records_are_not_exposed,

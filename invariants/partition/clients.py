@@ -1,4 +1,4 @@
-"""What consumers and producers learn."""
+"""What consumers and producers see."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def end_offset_never_goes_back(before: Partition, after: Partition) -> Truth:
 
 @step_property(needs=lambda bounds: bounds.consumer_reads, offset=offsets)
 def reads_are_repeatable(before: Partition, after: Partition, offset: int) -> Truth:
-    """S13: the record that a consumer has read at an offset stays there.
+    """S13: reads of an offset always return the same record.
 
     Kind: step.
     When false: two consumers, or one that reads twice, see different records at one offset.
@@ -45,11 +45,11 @@ def refused_records_are_not_exposed(
 ) -> Truth:
     """S25: a record that was refused after the append is not exposed as long as the ISR is too small.
 
-    It is refused when the producer has waited too long, or when it is committed by fewer than min.insync.replicas. What
-    is exposed once the ISR is large enough again was not promised to be gone.
+    The leader refuses it when its produce request times out, or when fewer than min.insync.replicas have committed it.
+    It may be exposed once the ISR is large enough again: a refusal does not promise that the record is not written.
 
     Kind: step.
-    When false: a consumer reads a record whose produce request failed.
+    When false: a consumer reads a record whose produce request has failed.
     Source: KAFKA-15583; kafka.cluster.Partition#checkEnoughReplicasReachOffset (3.5; 3.7).
     """
     if record not in after.clients.rejected or len(after.clients.exposed) == len(before.clients.exposed):

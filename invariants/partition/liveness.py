@@ -1,8 +1,8 @@
-"""What must happen to a partition sooner or later, and what a cluster does by itself that makes it happen.
+"""What must happen to a partition sooner or later, and which actions of a cluster make it happen.
 
-All of these say *always eventually*: whatever has happened, it comes about again, unless something new happens first
-without end. What disturbs a cluster (crashes, lost sessions, moved leadership, lost answers) is never relied on, and
-its budgets end.
+All properties here say *always eventually*: after any run, the state that they ask for comes about again. Behaviours
+are fair to the actions that a cluster takes by itself. They owe nothing to failures (crashes, lost sessions, moved
+leadership, lost answers), and the budgets of failures end.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from invariants.partition.terms import Truth, is_the_leader
 from model.language.declarations import Witness
 from model.language.graph_properties import always_eventually, per
 from model.partition import (
+    alter_partition,
     controlling,
     elections,
     fetching,
@@ -34,7 +35,7 @@ FAIR = (
     truncating.ask_where_to_truncate,
     per(leadership.learn_leadership, "broker"),
     leadership.learn_isr,
-    in_sync_replicas.alter_partition,
+    alter_partition.alter_partition,
     in_sync_replicas.receive_isr_answer,
     in_sync_replicas.propose_shrink,
     zookeeper_isr.shrink_isr,
@@ -44,11 +45,11 @@ FAIR = (
     per(elections.elect),
     per(elections.elect_last_known_leader),
 )
-"""What goes on as long as it can.
+"""Actions that happen if they stay possible.
 
-A follower's fetcher thread asks again and again. A broker reads the metadata log, or is sent LeaderAndIsr
-requests again. Requests to the controller are sent again until they are answered. A leader looks for followers
-that lag every half of replica.lag.time.max.ms, and that time passes. Sessions of dead brokers end, heartbeats
+A follower's fetcher thread fetches again and again. A broker reads the metadata log, or the controller sends it
+LeaderAndIsr requests again. A broker repeats requests to the controller until it has an answer. A leader looks for
+lagging followers every half of replica.lag.time.max.ms, and that time passes. Sessions of dead brokers end, heartbeats
 unfence running ones, and the controller elects.
 """
 
@@ -60,22 +61,22 @@ STRONGLY_FAIR = (
     in_sync_replicas.find_in_sync,
     zookeeper_isr.expand_isr,
 )
-"""What happens if it is possible again and again.
+"""Actions that happen if they are possible again and again.
 
-A network that loses some requests and responses does not lose all of them. A leader looks at a follower each
-time that it fetches, so a follower that is caught up again and again is found so at last.
+A network that loses some requests and responses does not lose all of them. A leader checks a follower on every fetch,
+so that it finds one that catches up again and again to be caught up in the end.
 """
 
 
 def _leaders(partition: Partition) -> Iterator[tuple[int, Replica]]:
-    """The leader and its replica, if there is one that has become leader of the current leader epoch."""
+    """The leader and its replica, if a broker has become leader in the current leader epoch."""
     for broker, replica in enumerate(partition.replicas):
         if is_the_leader(partition, broker):
             yield broker, replica
 
 
 def _waits_for_news(partition: Partition, replica: Replica) -> bool:
-    """Whether a leader proposes a broker that is fenced. The model tells a leader of fences only along with changes of
+    """Whether a leader proposes a fenced broker. In the model a leader learns of a fence only from a later change of
     the partition.
     """
     proposed = replica.leadership.pending or ()
@@ -83,7 +84,7 @@ def _waits_for_news(partition: Partition, replica: Replica) -> bool:
 
 
 def _followers(partition: Partition, leader: int) -> Iterator[tuple[int, Replica]]:
-    """The running followers that the controller counts on: they are assigned, and neither fenced nor shutting down."""
+    """The running followers that are assigned, and neither fenced nor shutting down."""
     for broker, replica in enumerate(partition.replicas):
         counted_on = (
             partition.quorum.registrations[broker].standing is Standing.ACTIVE and broker in partition.quorum.assignment
@@ -96,12 +97,11 @@ def _followers(partition: Partition, leader: int) -> Iterator[tuple[int, Replica
 def high_watermark_reaches_the_log_end(
     partition: Partition, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Truth:
-    """L1: all that the leader has written is committed sooner or later, unless its ISR is too small for that.
+    """L1: the leader commits its whole log sooner or later, unless its ISR is too small for that.
 
     Kind: always eventually.
-    When violated: consumers do not see new records, and producers with acks=all time out,
-    though nothing is wrong with the leader.
-    Abstracts: a leader that proposes a fenced broker, which Kafka tells it of and this model may not.
+    When violated: consumers do not see new records, and producers with acks=all time out, although the leader runs.
+    Abstracts: a leader that proposes a fenced broker: in Kafka it learns of the fence, in this model it may not.
     Source: KAFKA-13091.
     """
     for leader, replica in _leaders(partition):
@@ -124,11 +124,11 @@ def high_watermark_reaches_the_log_end(
 
 @always_eventually(fair=FAIR, strongly_fair=STRONGLY_FAIR)
 def isr_changes_are_resolved(partition: Partition) -> Truth:
-    """L2: a leader learns sooner or later what became of the ISR that it has proposed.
+    """L2: a leader learns the outcome of its proposal sooner or later.
 
     Kind: always eventually.
     When violated: the leader proposes no other ISR, and its high watermark waits for replicas that may be dead.
-    Abstracts: as for the high watermark.
+    Abstracts: the same as L1.
     Source: KAFKA-12751, KAFKA-14154.
     """
     for leader, replica in _leaders(partition):
@@ -139,7 +139,7 @@ def isr_changes_are_resolved(partition: Partition) -> Truth:
 
 @always_eventually(fair=FAIR, strongly_fair=STRONGLY_FAIR)
 def followers_reach_the_log_end(partition: Partition) -> Truth:
-    """L3: every running follower has the leader's log sooner or later.
+    """L3: every running follower catches up with the leader sooner or later.
 
     Kind: always eventually.
     When violated: a follower fetches for ever and does not catch up.
@@ -159,22 +159,22 @@ def replicas_join_the_isr(partition: Partition) -> Truth:
     """L4: every running follower is in the ISR sooner or later.
 
     Kind: always eventually.
-    When violated: the partition stays under-replicated though all of its brokers run.
+    When violated: the partition stays under-replicated although its brokers run.
     Source: KAFKA-2729.
     """
     for leader, _ in _leaders(partition):
         for follower, _ in _followers(partition, leader):
             if follower not in partition.quorum.isr:
-                return Witness("b{follower} never comes into the ISR", follower=follower)
+                return Witness("b{follower} never joins the ISR", follower=follower)
     return True
 
 
 @always_eventually(fair=FAIR, strongly_fair=STRONGLY_FAIR)
 def a_leader_is_elected(partition: Partition) -> Truth:
-    """L5: the partition has a leader sooner or later if anybody may be elected.
+    """L5: the partition has a leader sooner or later if any broker may be elected.
 
     Kind: always eventually.
-    When violated: the partition is offline, though a broker that has all committed records runs.
+    When violated: the partition is offline, although a broker with all committed records runs.
     Source: KIP-966; kafka.controller.PartitionStateMachine (2.8).
     """
     quorum = partition.quorum
@@ -184,7 +184,7 @@ def a_leader_is_elected(partition: Partition) -> Truth:
 
 @always_eventually(fair=FAIR, strongly_fair=STRONGLY_FAIR)
 def truncation_ends(partition: Partition) -> Truth:
-    """L6: a running follower knows sooner or later where its log parts from its leader's.
+    """L6: a running follower finds sooner or later where its log diverges from its leader's.
 
     Kind: always eventually.
     When violated: the follower asks for ever and fetches no records.
@@ -193,5 +193,5 @@ def truncation_ends(partition: Partition) -> Truth:
     for leader, _ in _leaders(partition):
         for follower, theirs in _followers(partition, leader):
             if theirs.leader == leader and theirs.truncating:
-                return Witness("b{follower} never knows where to cut its log", follower=follower)
+                return Witness("b{follower} never finds where to truncate its log", follower=follower)
     return True

@@ -1,4 +1,4 @@
-"""What becomes of records: lost, diverging, truncated."""
+"""Loss: which replicas keep the records that were exposed or acknowledged, and how far high watermarks reach."""
 
 from __future__ import annotations
 
@@ -6,13 +6,11 @@ from invariants.partition.terms import Truth, is_the_leader, record_numbers
 from model.language.declarations import Witness, invariant, step_property
 from model.log import brokers, offsets
 from model.partition.bounds import PartitionBounds
-from model.partition.messages import Stage
-from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
 
 def lacks(partition: Partition, broker: int, offset: int) -> bool:
-    """Whether a replica lacks the record exposed at an offset; what retention deleted it does not lack."""
+    """Whether a replica lacks the record exposed at an offset. Deletion by retention does not count."""
     replica = partition.replicas[broker]
     if offset >= len(partition.clients.exposed) or offset < replica.log_start:
         return False
@@ -20,7 +18,7 @@ def lacks(partition: Partition, broker: int, offset: int) -> bool:
 
 
 def lost(partition: Partition, broker: int, offset: int, who: str) -> Witness:
-    """What to say of an exposed record that a replica lacks."""
+    """The witness of an exposed record that a replica lacks."""
     replica = partition.replicas[broker]
     has = f"has {replica.log[offset]} there" if replica.has_offset(offset) else f"ends at {replica.log_end_offset}"
     return Witness(
@@ -38,8 +36,8 @@ def exposed_records_survive(partition: Partition, leader: int, offset: int) -> T
     """S1: the leader has every record that was ever exposed.
 
     Kind: state.
-    When false: a consumer has read a record that is gone.
-    Source: KAFKA-1211; KIP-101, KIP-320, whose aim it is.
+    When false: a consumer has read a record that is lost.
+    Source: KAFKA-1211; the aim of KIP-101 and KIP-320.
     """
     if not lacks(partition, leader, offset) or not is_the_leader(partition, leader):
         return True
@@ -52,7 +50,7 @@ def acknowledged_records_survive(partition: Partition, leader: int, record: int)
 
     Kind: state.
     When false: an acknowledged write is lost.
-    Source: what acks=all promises; KIP-966.
+    Source: the guarantee of acks=all; KIP-966.
     """
     clients = partition.clients
     if record not in clients.acked or not is_the_leader(partition, leader):
@@ -74,9 +72,9 @@ def acknowledged_records_survive(partition: Partition, leader: int, record: int)
 def candidates_are_complete(partition: Partition, broker: int, offset: int) -> Truth:
     """S3: every running replica that a clean election may choose has every exposed record.
 
-    It is what makes elections safe.
+    Elections are safe because of it.
     Kind: state.
-    When false: one election is enough to lose a committed record.
+    When false: one election can lose a committed record.
     Source: StrongIsr in github.com/hachikuji/kafka-specification.
     """
     quorum = partition.quorum
@@ -92,7 +90,7 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
     """S4: every running member of a presumed leader's own ISR has the records below that leader's high watermark.
 
     Kind: state.
-    When false: the leader counts records as replicated that are not.
+    When false: the leader takes records for replicated that are not.
     Source: WeakIsr in github.com/hachikuji/kafka-specification.
     """
     replica, other = partition.replicas[leader], partition.replicas[member]
@@ -110,140 +108,12 @@ def own_isr_is_complete(partition: Partition, leader: int, member: int, offset: 
     )
 
 
-@invariant(one=brokers, other=brokers, offset=offsets)
-def logs_agree_below_high_watermarks(partition: Partition, one: int, other: int, offset: int) -> Truth:
-    """S5: two running replicas have the same record at every offset below both their high watermarks.
-
-    Kind: state.
-    When false: consumers of the two read different histories.
-    Source: KIP-101, scenario 2; KAFKA-3919.
-    """
-    ours, theirs = partition.replicas[one], partition.replicas[other]
-    if one >= other or offset >= ours.high_watermark or offset >= theirs.high_watermark:
-        return True
-    if not (ours.is_up and theirs.is_up and ours.has_offset(offset) and theirs.has_offset(offset)):
-        return True
-    if ours.log[offset] == theirs.log[offset]:
-        return True
-    return Witness(
-        "at offset {offset}, below both high watermarks, b{one} has {ours} and b{other} has {theirs}",
-        offset=offset,
-        one=one,
-        other=other,
-        ours=str(ours.log[offset]),
-        theirs=str(theirs.log[offset]),
-    )
-
-
-@invariant(one=brokers, other=brokers, offset=offsets)
-def epochs_tell_records_apart(partition: Partition, one: int, other: int, offset: int) -> Truth:
-    """S6: where two logs have a record of the same leader epoch at the same offset, it is the same record, and so is
-    the one before it.
-
-    It is what truncation by epochs relies on.
-    Kind: state.
-    When false: two histories share an epoch.
-    Source: KIP-101, KIP-279.
-    """
-    ours, theirs = partition.replicas[one], partition.replicas[other]
-    if one >= other or not ours.has_offset(offset) or not theirs.has_offset(offset):
-        return True
-    if ours.log[offset].leader_epoch != theirs.log[offset].leader_epoch:
-        return True
-    before = offset - 1
-    same_before = not ours.has_offset(before) or not theirs.has_offset(before) or ours.log[before] == theirs.log[before]
-    if ours.log[offset] == theirs.log[offset] and same_before:
-        return True
-    return Witness(
-        "b{one} and b{other} have records of epoch {epoch} at offset {offset}, but not the same history",
-        one=one,
-        other=other,
-        epoch=ours.log[offset].leader_epoch,
-        offset=offset,
-    )
-
-
-@invariant(leader=brokers, follower=brokers, offset=offsets)
-def followers_do_not_diverge(
-    partition: Partition, leader: int, follower: int, offset: int, protocol: PartitionProtocol
-) -> Truth:
-    """S7: a follower in its leader's epoch that is done with truncating has its leader's records.
-
-    Done means: with truncation on fetch, that the leader has accepted a fetch in this epoch; otherwise, that it may
-    fetch.
-
-    Kind: state.
-    When false: the follower fetches on behind records that its leader does not have.
-    Source: KIP-279; KAFKA-6361.
-    """
-    ours, theirs = partition.replicas[leader], partition.replicas[follower]
-    if not ours.has_offset(offset) or not theirs.has_offset(offset) or ours.log[offset] == theirs.log[offset]:
-        return True
-    if (
-        theirs.leader != leader
-        or not partition.leads(leader)
-        or theirs.leader_epoch != ours.leader_epoch
-        or theirs.truncating
-    ):
-        return True
-    if protocol.truncation_rules.fetches_name_epochs:
-        known = ours.followers[follower]
-        if known.log_end_offset is None or not known.since_change or known.log_end_offset <= offset:
-            return True
-    return Witness(
-        "b{follower} follows b{leader} with {theirs} at offset {offset}, where the leader has {ours}",
-        follower=follower,
-        leader=leader,
-        offset=offset,
-        ours=str(ours.log[offset]),
-        theirs=str(theirs.log[offset]),
-    )
-
-
-@step_property(follower=brokers, offset=offsets)
-def overtaken_follower_keeps_no_diverging_records(
-    before: Partition, after: Partition, follower: int, offset: int
-) -> Truth:
-    """S7 for a follower that was out of range: where its leader has passed it meanwhile, it goes on with records that
-    the leader has, too.
-
-    Kind: step.
-    When false: the follower fetches on behind records that its leader does not have, and nothing ever shows it.
-    Source: KAFKA-2143; the comment in kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.10.2).
-    """
-    old, new = before.replicas[follower], after.replicas[follower]
-    if (
-        old.fetch is None
-        or old.fetch.stage is not Stage.OUT_OF_RANGE
-        or new.fetch is not None
-        or not new.has_offset(offset)
-    ):
-        return True
-    if new.leader is None or new.leader == follower or old.leader != new.leader or not after.leads(new.leader):
-        return True
-    leader = after.replicas[new.leader]
-    if (
-        not leader.has_offset(offset)
-        or leader.log_end_offset < old.log_end_offset
-        or leader.log[offset] == new.log[offset]
-    ):
-        return True
-    return Witness(
-        "b{follower}, passed by its leader b{leader}, keeps {ours} at offset {offset}, where the leader has {theirs}",
-        follower=follower,
-        leader=new.leader,
-        offset=offset,
-        ours=str(new.log[offset]),
-        theirs=str(leader.log[offset]),
-    )
-
-
 @step_property(broker=brokers, offset=offsets)
-def isr_members_keep_what_is_committed(before: Partition, after: Partition, broker: int, offset: int) -> Truth:
-    """S11: no running member of the ISR cuts an exposed record from its log.
+def isr_members_keep_committed_records(before: Partition, after: Partition, broker: int, offset: int) -> Truth:
+    """S11: no running member of the ISR truncates an exposed record.
 
     Kind: step.
-    When false: a replica that counts as in sync stops being so.
+    When false: a member of the ISR no longer has every committed record.
     Source: KAFKA-1211, KAFKA-13207.
     """
     old, new = before.replicas[broker], after.replicas[broker]
@@ -257,17 +127,16 @@ def isr_members_keep_what_is_committed(before: Partition, after: Partition, brok
     ):
         return True
     return Witness(
-        "b{broker}, a member of the ISR, cuts offset {offset}, which was exposed", broker=broker, offset=offset
+        "b{broker}, a member of the ISR, truncates offset {offset}, which was exposed", broker=broker, offset=offset
     )
 
 
 @step_property(needs=lambda bounds: bounds.checkpoints, broker=brokers)
-def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -> Truth:
-    """A checkpointed high watermark goes back no further than the log was cut: S11 of the high watermark in memory,
-    asked of the disk.
+def checkpoints_keep_high_watermarks(before: Partition, after: Partition, broker: int) -> Truth:
+    """A high watermark in the checkpoint file decreases no further than to the broker's own one or its log end offset.
 
     Kind: step.
-    When false: a broker that starts again trusts less of its log than it knew to be committed.
+    When false: a broker that restarts knows less of its log to be committed than before.
     Source: KAFKA-1647; kafka.server.ReplicaManager#makeFollowers (0.8.2).
     """
     old, new = before.replicas[broker].checkpoint, after.replicas[broker].checkpoint
@@ -278,7 +147,7 @@ def checkpoints_never_forget(before: Partition, after: Partition, broker: int) -
 
 @invariant(broker=brokers)
 def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth:
-    """S14: every replica's high watermark is neither below its log start offset nor beyond its log end offset.
+    """S14: no replica's high watermark is below its log start offset or beyond its log end offset.
 
     Kind: state.
     When false: fetches at the high watermark fail.
@@ -298,12 +167,12 @@ def high_watermark_is_within_the_log(partition: Partition, broker: int) -> Truth
 
 
 @invariant(broker=brokers, offset=offsets)
-def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: int, offset: int) -> Truth:
+def records_below_a_high_watermark_are_committed(partition: Partition, broker: int, offset: int) -> Truth:
     """S15: every record below a running replica's high watermark is the one that was exposed at its offset.
 
-    It is what reading from followers (KIP-392) relies on.
+    Reading from followers (KIP-392) relies on it.
     Kind: state.
-    When false: a replica lets consumers read what may vanish.
+    When false: consumers can read records from a replica that may be lost.
     Source: KAFKA-14704; KIP-392.
     """
     replica = partition.replicas[broker]
@@ -322,11 +191,10 @@ def what_is_below_a_high_watermark_is_committed(partition: Partition, broker: in
 
 @invariant(record=record_numbers)
 def acknowledged_records_are_somewhere(partition: Partition, record: int, bounds: PartitionBounds) -> Truth:
-    """S23: an acknowledged record is in some replica's log as long as fewer than min.insync.replicas crashes have lost
-    data.
+    """S23: as long as fewer than min.insync.replicas crashes have lost data, an acknowledged record is in some log.
 
     Kind: state.
-    When false: the record cannot be recovered by any election.
+    When false: no election can recover the record.
     Source: KIP-966; min.insync.replicas, KAFKA-1555.
     """
     if record not in partition.clients.acked or partition.used.lossy_crashes >= bounds.min_insync_replicas:

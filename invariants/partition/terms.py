@@ -1,9 +1,9 @@
-"""What the properties of the partition model speak of.
+"""The terms of the partition model's properties.
 
-*The leader* is a broker that has become leader of the controller's current leader epoch; a presumed leader is any that
-believes that it leads. What is *exposed* was below some leader's high watermark, so that a consumer may have read it;
-what is *acknowledged* was told a producer to be written. The two differ: before 3.7 a record could be exposed below
-min.insync.replicas.
+*The leader* is a broker that has become leader in the controller's current leader epoch. A *presumed leader* is any
+broker that believes that it leads. A record is *exposed* once it was below some leader's high watermark: a consumer may
+have read it. It is *acknowledged* once a leader has confirmed it to its producer. The two differ: before 3.7 a record
+could be exposed by an ISR below min.insync.replicas.
 """
 
 from __future__ import annotations

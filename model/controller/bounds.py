@@ -12,15 +12,13 @@ from model.log import NO_EPOCH, brokers
 
 
 def budget(meaning: str) -> Any:
-    """How many times something may go wrong or be asked for; never, if it is not given."""
+    """An attrs field of the bounds: how often a failure or a request may happen; 0 if a claim leaves it out."""
     return bound(0, 7, meaning, default=0)
 
 
 @attrs.frozen
 class ControllerBounds:
-    """How large the cluster and its history may become, and how many times what may happen. What is not given does not
-    happen.
-    """
+    """How large the cluster and its history may become, and how often failures and requests may happen."""
 
     brokers: int = bound(1, 5, "brokers that may host replicas")
     replication_factor: int = bound(1, 5, "replicas of a new topic's partition")
@@ -28,7 +26,7 @@ class ControllerBounds:
     partition_epoch_max: int = bound(0, 31, "how many times leader and ISR may be written after the first time")
     controllers: int = bound(1, 3, "brokers that may become controller", default=1)
     controller_epoch_max: int = bound(1, 7, "how many times a controller may be elected", default=1)
-    queue_length_max: int = bound(1, 8, "requests of one controller on their way to one broker", default=3)
+    queue_length_max: int = bound(1, 8, "requests of one controller in flight to one broker", default=3)
     established: int = bound(
         0, 1, "1: the topic exists, its leader leads and a controller is active; 0: nothing is there yet", default=1
     )
@@ -41,11 +39,11 @@ class ControllerBounds:
     broker_expiries: int = budget("ZooKeeper sessions of running brokers that expire")
     shutdowns: int = budget("controlled shutdowns")
     controller_crashes: int = budget("crashes of controllers")
-    depositions: int = budget("controllers whose node goes away while they go on")
+    depositions: int = budget("controllers that lose /controller and go on")
     lost_answers: int = budget("elections of a controller whose answer from ZooKeeper is lost")
     lost_isr_answers: int = budget("answers to AlterPartition that are lost")
-    failed_role_changes: int = budget("times that a broker cannot take up a role, as its ZooKeeper session ends")
-    late_resignations: int = budget("times that a coordinator's resignation comes late after its replica was deleted")
+    failed_role_changes: int = budget("times that a broker cannot take up a role because its ZooKeeper session ends")
+    late_resignations: int = budget("times that a coordinator deletes its replica and resigns later")
     reorderings: int = budget("times that a request overtakes the one before it")
     deletions: int = budget("requests to delete the topic")
     reassignments: int = budget("requests to reassign the partition")
@@ -76,7 +74,7 @@ def broker_lists(bounds: ControllerBounds) -> SequenceOf:
 
 
 def topics(bounds: ControllerBounds) -> Integers:
-    """The domain of a topic id: how many topics there were. 0 is none yet."""
+    """The domain of a topic id: the number of topics created so far; 0 for no topic."""
     return Integers(0, bounds.topics_max, label="t")
 
 
@@ -85,7 +83,7 @@ def controller_epochs(bounds: ControllerBounds) -> Integers:
 
 
 def broker_epochs(bounds: ControllerBounds) -> Integers:
-    """The domain of a broker epoch: a broker's how many-th registration it is."""
+    """The domain of a broker epoch: the number of the broker's registrations so far, less one."""
     return Integers(0, bounds.restarts)
 
 

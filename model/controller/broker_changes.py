@@ -1,6 +1,4 @@
-"""What a controller does about brokers that come, go, bounce or ask to leave: kafka.controller.KafkaController
-(3.5).
-"""
+"""Brokers start, fail, bounce or shut down, and a controller reacts: kafka.controller.KafkaController (3.5)."""
 
 from __future__ import annotations
 
@@ -30,12 +28,12 @@ from model.log import brokers
 
 @action(actor="controller", controller=controllers)
 def notice_brokers(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller learns which brokers came, went, or both.
+    """A controller learns which brokers have started, failed, or both.
 
     Actor: the controller.
     Enabled: it is free, and the registrations are not those that it knows.
-    Effect: channels to brokers that went are given up, with all that was on its way in both directions; brokers that
-        came are told what they host, brokers that went lose leadership and their place in the ISR.
+    Effect: the channels to failed brokers are closed, and all messages in them are lost. Failed brokers lose leadership
+        and leave the ISR. Started brokers get LeaderAndIsr for the replicas that they host.
     Source: kafka.controller.KafkaController#processBrokerChange, #onBrokerStartup, #onBrokerFailure (3.5);
         ReplicaStateMachine's BrokerChangeListener (0.10.2), which compares ids only.
     """
@@ -77,7 +75,7 @@ def _came(cluster: Cluster, controller: int, came: list[int], protocol: Controll
     cluster = cluster.with_context(controller, live=live)
     context = cluster.controllers[controller]
     batch = Batch(controller)
-    batch.tell_metadata(cluster)
+    batch.add_update_metadata(cluster)
     cluster = batch.sent(cluster, protocol)
     hosted = [replica for replica in context.assignment if replica in came]
     cluster = move_replicas(cluster, controller, hosted, ReplicaState.ONLINE, protocol)
@@ -113,7 +111,7 @@ def _went(cluster: Cluster, controller: int, went: list[int], protocol: Controll
     cluster = move_replicas(cluster, controller, hosted, ReplicaState.OFFLINE, protocol)
     if not hosted:
         batch = Batch(controller)
-        batch.tell_metadata(cluster)
+        batch.add_update_metadata(cluster)
         cluster = batch.sent(cluster, protocol)
     return cluster
 
@@ -121,8 +119,8 @@ def _went(cluster: Cluster, controller: int, went: list[int], protocol: Controll
 def _fenced_from_one_snapshot(
     cluster: Cluster, controller: int, went: list[int], protocol: ControllerProtocol
 ) -> Cluster:
-    """Each dead broker's change is computed from leader and ISR as they were before any of them went; the last one
-    stands: a bug.
+    """The leadership after the controller has fenced several brokers, each from the ISR before all of them: a bug. Only
+    the last change is kept.
 
     Source: KAFKA-13173; org.apache.kafka.controller.ReplicationControlManager#handleNodeDeactivated (2.8).
     """
@@ -138,7 +136,9 @@ def _fenced_from_one_snapshot(
             leader = None if elected is None else elected.leader
         cluster = write_leadership(cluster, controller, next_leadership(cluster, controller, leader, isr), protocol)
     batch = Batch(controller)
-    batch.tell(cluster, cluster.controllers[controller].assignment, cluster.controllers[controller].leadership)
+    batch.add_leader_and_isr(
+        cluster, cluster.controllers[controller].assignment, cluster.controllers[controller].leadership
+    )
     states = cluster.controllers[controller].replicas
     for replica in went:
         states = replaced(states, replica, ReplicaState.OFFLINE)
@@ -147,13 +147,13 @@ def _fenced_from_one_snapshot(
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, controller=controllers, broker=brokers)
 def shut_down_broker(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A broker asks to leave, and the controller moves leadership off it and takes it out of the ISR.
+    """A broker asks for a controlled shutdown. The controller moves leadership off it and removes it from the ISR.
 
     Actor: the controller, on the broker's request.
-    Enabled: the controller is free and knows the broker; the broker is registered and has not asked before; within the
-        budget.
-    Effect: another leader is elected, if the broker led; otherwise it is told to stop and leaves the ISR.
-    Abstracts: that a follower is told to stop twice.
+    Enabled: the controller is free and knows the broker; the broker is registered and has not asked before; the budget
+        allows it.
+    Effect: if the broker led, another leader is elected. If it followed, it gets StopReplica and leaves the ISR.
+    Abstracts: the second StopReplica that a follower gets.
     Source: kafka.controller.KafkaController#doControlledShutdown (3.5).
     """
     context = cluster.controllers[controller]

@@ -1,6 +1,4 @@
-"""A broker with its replica, and the requests that tell it what to be: kafka.server.ReplicaManager, MetadataCache
-(3.5).
-"""
+"""A broker with its replica, and the requests that brokers get: kafka.server.ReplicaManager, MetadataCache (3.5)."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ UpdateMetadata has leader -2 (LeaderDuringDelete) and leader epoch 0, and means 
 
 
 class Role(Enum):
-    """What a broker is for the partition. A stopped one holds a log and fetches nothing."""
+    """A broker's role for the partition. A stopped one has a log and does not fetch."""
 
     NONE = "none"
     LEADER = "leader"
@@ -38,7 +36,7 @@ class Role(Enum):
 
 @attrs.frozen
 class Metadata:
-    """What a broker tells clients of the partition."""
+    """The metadata of the partition that a broker serves to clients."""
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     leader_epoch: int = within(leader_epochs)
@@ -49,7 +47,7 @@ class IsrChange:
     """An ISR that a leader has asked the controller for.
 
     Attributes:
-        given_up: the answer was an error that the leader takes for final: it waits to be told of a new leader epoch.
+        given_up: the answer was a final error: the leader waits for a LeaderAndIsr of a new leader epoch.
     """
 
     isr: frozenset[int] = within(broker_sets)
@@ -64,22 +62,21 @@ class Broker:
     """A broker and its replica.
 
     Attributes:
-        running: whether the process lives.
+        running: whether the process runs.
         epoch: the broker epoch of its last registration.
-        leaving: it has asked for a controlled shutdown.
-        controller_epoch, leader_epoch: the newest that it accepted in this life; 0 and -1 at the start of one.
-        role, leader: what it is, and who it believes leads.
-        isr, replicas, partition_epoch: a leader's own view of ISR and assignment, and the version that it would write
-            on; blank for others.
-        change: an ISR that the leader has asked for, and has no answer on yet.
-        coordinates: whether it has loaded the state of groups or transactions, if the partition is of such a topic, and
-            answers for them.
-        resigning: the leader epoch of a resignation as coordinator that is late; -1 for one that comes with the topic's
-            deletion.
+        leaving: whether it has asked for a controlled shutdown.
+        controller_epoch, leader_epoch: the newest that it has accepted since it started; 0 and -1 before.
+        role, leader: its role, and the leader as it knows it.
+        isr, replicas, partition_epoch: the ISR, the assignment and the version of both as a leader knows them; blank
+            for others.
+        change: the ISR that the leader has asked for, until it has the answer.
+        coordinates: whether it acts as coordinator: it has loaded the groups or transactions of the partition.
+        resigning: the leader epoch of a delayed resignation as coordinator; -1 if the resignation comes from the
+            topic's deletion.
         topic_id: the topic that its role is for.
         log: the topic that its log belongs to; None without a log.
-        complete: whether the log holds every committed record.
-        metadata: what it tells clients; None where it knows of no such partition.
+        complete: whether the log has every committed record.
+        metadata: the metadata that it serves to clients; None if it knows of no such partition.
     """
 
     running: bool = within(BOOLEAN)
@@ -107,12 +104,12 @@ class Broker:
 
     @property
     def maximal_isr(self) -> frozenset[int]:
-        """Whom a leader waits for: its ISR, and who may be in it once the controller has answered (KIP-497)."""
+        """The maximal ISR (KIP-497): a leader's ISR, and the members of the one that it has asked for."""
         return self.isr if self.change is None else self.isr | self.change.isr
 
 
 def without_role(broker: Broker) -> Broker:
-    """A broker that does not know what it is for the partition; its log stays."""
+    """A broker without a role for the partition; its log stays."""
     return evolve(
         broker, leader_epoch=NO_EPOCH, role=Role.NONE, leader=None, isr=frozenset(), replicas=frozenset(),
         partition_epoch=0, change=None, coordinates=False, topic_id=0,
@@ -129,7 +126,7 @@ class Kind(Enum):
 
 @attrs.frozen
 class Request:
-    """A request of a controller to a broker. What its kind does not have is blank.
+    """A request of a controller to a broker. Fields that its kind does not have are blank.
 
     Attributes:
         controller_epoch: the sender's.

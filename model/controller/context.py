@@ -1,4 +1,4 @@
-"""What a controller believes, and is in the middle of: kafka.controller.ControllerContext (3.5)."""
+"""A controller's context, and the next step of its procedure: kafka.controller.ControllerContext (3.5)."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from model.language.records import records, within
 
 
 class Step(Enum):
-    """What a controller is about to do in a procedure of several steps. It may crash before each."""
+    """The next step of a controller in a procedure of several steps. It may crash before each."""
 
     UPDATE_ASSIGNMENT = "update assignment"
-    TELL_ASSIGNMENT = "tell assignment"
+    SEND_ASSIGNMENT = "send assignment"
     START_REPLICAS = "start replicas"
     MOVE_LEADER = "move leader"
     STOP_REPLICAS = "stop replicas"
     DELETE_REPLICAS = "delete replicas"
     NARROW_ASSIGNMENT = "narrow assignment"
     CLOSE_REASSIGNMENT = "close reassignment"
-    TELL_METADATA = "tell metadata"
+    SEND_METADATA = "send metadata"
     DELETE_LEADERSHIP = "delete leadership"
     DELETE_TOPIC = "delete topic"
     DELETE_REQUEST = "delete request"
 
 
 class Answer(Enum):
-    """A broker's answer to StopReplica with delete, on its way to the controller."""
+    """A broker's response to StopReplica with delete, in flight to the controller."""
 
     NONE = "none"
     DELETED = "deleted"
@@ -41,22 +41,22 @@ class Answer(Enum):
 
 @attrs.frozen
 class Context:
-    """What a controller believes; all blank while it is not active, but for what is left in its queue.
+    """A controller's view of the cluster. All fields but `notification_queued` are blank while it is not active.
 
     Attributes:
-        active: whether it acts as controller, rightly or not.
+        active: whether it acts as controller. It may have been deposed.
         epoch: its controller epoch.
         live: by broker, the broker epoch that it knows; None for a dead one.
-        shutting_down: live brokers that are leaving.
-        topic_id, assignment, leadership, reassignment: what it read or wrote last.
-        partition, replicas: the states of its two machines.
-        deleting: the topic is queued for deletion.
-        deletion_begun: the partition was taken through the machine for that.
-        deletion_halted: the topic is ineligible for deletion until further notice.
+        shutting_down: live brokers that are shutting down.
+        topic_id, assignment, leadership, reassignment: as it has read or written them last.
+        partition, replicas: the states of its two state machines.
+        deleting: whether the topic is queued for deletion.
+        deletion_begun: whether the partition has passed its state machine for the deletion.
+        deletion_halted: whether the topic is ineligible for deletion for now.
         added: the state of the only replica of a partition that was added during the deletion.
-        answers: by broker, an answer not read yet.
-        step: what it does next, if it is in the middle of something.
-        notification_queued: it has resigned, and will handle a notification of a changed ISR all the same.
+        answers: by broker, a response that it has not read yet.
+        step: its next step, if it is in the middle of a procedure.
+        notification_queued: whether it has resigned, and still has a notification of a changed ISR in its queue.
     """
 
     active: bool = within(BOOLEAN)
@@ -78,11 +78,11 @@ class Context:
     notification_queued: bool = within(BOOLEAN)
 
     def is_online(self, broker: int) -> bool:
-        """Whether the controller counts on the broker: it is live and not leaving."""
+        """Whether the broker is live and not shutting down, as the controller knows it."""
         return self.live[broker] is not None and broker not in self.shutting_down
 
     def online(self) -> frozenset[int]:
-        """The brokers that the controller counts on."""
+        """The brokers that are live and not shutting down, as the controller knows them."""
         return frozenset(broker for broker in range(len(self.live)) if self.is_online(broker))
 
 

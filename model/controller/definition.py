@@ -1,4 +1,4 @@
-"""The model as a whole: its bounds, its state and its steps."""
+"""The transition system of the controller model under each protocol."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def define(protocol: ControllerProtocol) -> Definition:
 
 
 def _exists(action: Action, protocol: ControllerProtocol) -> bool:
-    """Whether the protocol has the step: what only one way of changing the ISR needs is no part of the other."""
+    """Whether a step exists under the protocol. Some belong to only one way of changing the ISR."""
     answers = (in_sync_replicas.answer_alter_partition, in_sync_replicas.lose_isr_answer)
     return action not in answers or protocol.isr_path is IsrPath.ALTER_PARTITION
 

@@ -27,7 +27,7 @@ def in_state(context: Context, state: ReplicaState) -> list[int]:
 
 
 def create_partition(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """A controller that has read a new topic's assignment takes its partition and replicas online.
+    """A controller that has read a new topic's assignment brings its partition and replicas online.
 
     Source: kafka.controller.KafkaController#onNewPartitionCreation.
     """
@@ -39,7 +39,7 @@ def create_partition(cluster: Cluster, controller: int, protocol: ControllerProt
 
 
 def resume_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Go on with a deletion as far as it goes: complete it, retry what failed, or begin.
+    """Resume a deletion: complete it, retry failed replicas, or begin it.
 
     Source: kafka.controller.TopicDeletionManager#resumeDeletions (3.5), DeleteTopicsThread#doWork (0.10.2).
     """
@@ -60,10 +60,10 @@ def resume_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
 
 
 def _move_added(cluster: Cluster, controller: int, to: ReplicaState, protocol: ControllerProtocol) -> Cluster:
-    """Take the replica of a partition that was added during the deletion to a state. It has no leadership, and its
-    broker has no log.
+    """Change the state of the replica of a partition that was added during the deletion. It has neither leadership nor
+    a log.
 
-    Abstracts: the requests: there is nothing to stop or to delete.
+    Abstracts: the requests, as there is nothing to stop or to delete.
     """
     context = cluster.controllers[controller]
     edge = replica_edge(context.added, to, protocol)
@@ -75,7 +75,7 @@ def _move_added(cluster: Cluster, controller: int, to: ReplicaState, protocol: C
 
 
 def _delete_added(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """The added partition's part in the beginning of the deletion; a broker that hosts nothing answers at once."""
+    """Begin the deletion of the added partition. Its broker hosts nothing, so that it responds at once."""
     context = cluster.controllers[controller]
     if context.added in (ReplicaState.NON_EXISTENT, SUCCESSFUL):
         return cluster
@@ -86,7 +86,7 @@ def _delete_added(cluster: Cluster, controller: int, protocol: ControllerProtoco
 
 
 def _all_deleted(context: Context, protocol: ControllerProtocol) -> bool:
-    """Whether every replica is deleted; where dead brokers do not block, those that can be."""
+    """Whether every replica is deleted. If the protocol does not wait for dead brokers, theirs do not count."""
     if context.added not in (ReplicaState.NON_EXISTENT, SUCCESSFUL):
         return False
     waited_for = [
@@ -96,7 +96,7 @@ def _all_deleted(context: Context, protocol: ControllerProtocol) -> bool:
 
 
 def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Tell everybody that the topic goes away, and have every live replica delete its log.
+    """Send every broker that the topic is being deleted, and have every live replica delete its log.
 
     Abstracts: that until 2.0 the partition's own machine ends only when the deletion completes
         (kafka.controller.TopicDeletionManager#completeDeleteTopic (2.0)). Nothing but the number of offline partitions
@@ -108,7 +108,7 @@ def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtoc
         cluster = move_partition(cluster, controller, PartitionState.NON_EXISTENT, protocol)
         cluster = cluster.with_context(controller, deletion_begun=True)
     batch = Batch(controller)
-    batch.tell_metadata(cluster)
+    batch.add_update_metadata(cluster)
     cluster = batch.sent(cluster, protocol)
     context = cluster.controllers[controller]
     dead = [replica for replica in context.assignment if not context.is_online(replica)]
@@ -123,7 +123,7 @@ def begin_deletion(cluster: Cluster, controller: int, protocol: ControllerProtoc
 
 
 def fail_deletion(cluster: Cluster, controller: int, replicas: list[int], protocol: ControllerProtocol) -> Cluster:
-    """Replicas could not be deleted: halt the topic's deletion until further notice.
+    """Halt the topic's deletion, because replicas could not be deleted.
 
     Source: kafka.controller.TopicDeletionManager#failReplicaDeletion (3.5).
     """
@@ -133,7 +133,7 @@ def fail_deletion(cluster: Cluster, controller: int, replicas: list[int], protoc
 
 
 def complete_deletion(cluster: Cluster, controller: int, step: Step, protocol: ControllerProtocol) -> Cluster:
-    """One step of clearing up: ZooKeeper's nodes go one after the other, and a crash may leave some.
+    """One step of the end of a deletion: nodes in ZooKeeper go one after the other, and a crash may leave some.
 
     Source: kafka.controller.TopicDeletionManager#completeDeleteTopic, kafka.zk.KafkaZkClient#deleteRecursive (3.5).
     """

@@ -1,4 +1,4 @@
-"""Who leads: the controller's election strategies, and how a new topic's replicas are assigned, as pure functions.
+"""The controller's election strategies, and the assignment of a new topic, as pure functions.
 
 Elections follow the order of the assignment, never that of the ISR; only the offline election may be unclean.
 Source: kafka.controller.Election and PartitionLeaderElectionAlgorithms (3.5); kafka.controller.PartitionLeaderSelector
@@ -14,7 +14,7 @@ import attrs
 
 
 class Strategy(Enum):
-    """Why an election is held."""
+    """The reason for an election, which decides its strategy."""
 
     OFFLINE = "offline"
     REASSIGNMENT = "reassignment"
@@ -24,7 +24,7 @@ class Strategy(Enum):
 
 @attrs.frozen
 class Elected:
-    """A leader, and the ISR that is written with it."""
+    """An elected leader, and the ISR that the controller writes with it."""
 
     leader: int
     isr: frozenset[int]
@@ -38,7 +38,7 @@ def _first(candidates: Sequence[int], *conditions: Collection[int]) -> int | Non
 
 
 def first_leadership(assignment: Sequence[int], live: Collection[int]) -> Elected | None:
-    """The first leadership of a new partition: the first live assigned replica leads, all live ones are in the ISR.
+    """The first leadership of a new partition: the first live assigned replica leads; all live ones are in the ISR.
 
     Source: kafka.controller.ZkPartitionStateMachine#initializeLeaderAndIsrForPartitions (3.5).
     """
@@ -61,15 +61,13 @@ def elect_offline(
 
 
 def elect_for_reassignment(target: Sequence[int], isr: frozenset[int], live: Collection[int]) -> Elected | None:
-    """A leader among the replicas that a reassignment leads to. The ISR stays as it is, dead members included."""
+    """A leader among the target replicas of a reassignment. The ISR stays as it is, dead members included."""
     leader = _first(target, live, isr)
     return None if leader is None else Elected(leader, isr)
 
 
 def elect_preferred(assignment: Sequence[int], isr: frozenset[int], live: Collection[int]) -> Elected | None:
-    """The first assigned replica if it is live and in the ISR; nobody else. The ISR stays as it is, dead members
-    included.
-    """
+    """The first assigned replica, if it is live and in the ISR. The ISR stays as it is, dead members included."""
     leader = _first(assignment[:1], live, isr)
     return None if leader is None else Elected(leader, isr)
 
@@ -80,7 +78,7 @@ def elect_for_shutdown(
     live_or_shutting_down: Collection[int],
     shutting_down: Collection[int],
 ) -> Elected | None:
-    """A leader in place of one that shuts down. All brokers that shut down leave the ISR; dead members do not."""
+    """A leader in place of one that shuts down. All brokers that shut down leave the ISR; dead members stay."""
     staying = frozenset(member for member in isr if member not in shutting_down)
     leader = _first(assignment, live_or_shutting_down, staying)
     return None if leader is None else Elected(leader, staying)
@@ -92,13 +90,13 @@ def assign_round_robin(brokers: Sequence[int], partitions: int, replicas: int, f
     Args:
         brokers: live broker ids, in order.
         partitions, replicas: how many of each.
-        first: the position where the first partition begins, which Kafka draws at random, too.
+        first: the position at which the first partition begins; Kafka draws it at random.
 
     Raises:
         ValueError: there are fewer brokers than replicas, or no replicas.
 
-    Abstracts: racks, and the shift of the followers behind the first replica, which begins at random and grows each
-        time that all brokers were gone round; here it is 0.
+    Abstracts: racks, and the shift between the first replica and its followers. In Kafka it begins at random and grows
+        with each round over all brokers; here it is 0.
     Source: kafka.admin.AdminUtils#assignReplicasToBrokers (0.10.2).
     """
     if not 1 <= replicas <= len(brokers):

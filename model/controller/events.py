@@ -1,8 +1,8 @@
-"""A controller's event loop: one event at a time, and a failing write that tells it that it was deposed.
+"""A controller's event loop: it handles one event at a time, and learns from a failed write that it was deposed.
 
-Events come from watches on ZooKeeper (kafka.controller.ControllerEventManager, 3.5), so that each action looks at what
-ZooKeeper holds when it runs, which may be long after what triggered it. While a procedure of several steps is under
-way, its next step is the only event.
+Events come from watches on ZooKeeper (kafka.controller.ControllerEventManager, 3.5). Each action reads what ZooKeeper
+holds when it runs, which may be long after the event. During a procedure of several steps its next step is the only
+event.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from model.language.records import evolve, replaced
 
 
 def is_free(context: Context) -> bool:
-    """Whether the controller acts and is not in the middle of something."""
+    """Whether the controller is active and not in the middle of a procedure."""
     return context.active and context.step is None
 
 
 def handled(
     cluster: Cluster, controller: int, protocol: ControllerProtocol, handle: Callable[[Cluster], Cluster]
 ) -> Cluster:
-    """What an event does; a controller that finds out by a failing write that it was deposed resigns, and has done
-    nothing.
+    """The cluster after an event. If a write fails because the controller was deposed, it resigns, and the event has
+    changed nothing.
     """
     try:
         return handle(cluster)
@@ -34,7 +34,7 @@ def handled(
 
 
 def resigned(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """The controller gives up its office; until KAFKA-4447, not the events in its queue.
+    """The controller resigns. Until KAFKA-4447 it keeps the events in its queue.
 
     Source: kafka.controller.KafkaController#onControllerResignation, IsrChangeNotificationListener (0.10.1).
     """

@@ -1,6 +1,4 @@
-"""Controllers take office, act step by step, and leave it, often without knowing: kafka.controller.KafkaController
-(3.5).
-"""
+"""Controllers are elected, fail over, resign, crash and are deposed: kafka.controller.KafkaController (3.5)."""
 
 from __future__ import annotations
 
@@ -24,13 +22,13 @@ DELETION_STEPS = (Step.DELETE_LEADERSHIP, Step.DELETE_TOPIC, Step.DELETE_REQUEST
 
 @action(actor="controller", controller=controllers)
 def elect_controller(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller takes office.
+    """A controller is elected and takes over.
 
     Actor: the controller.
-    Enabled: nobody owns /controller, and it does not believe that it is in office.
-    Effect: it owns the node under the next controller epoch, reads everything, starts both machines, elects leaders
-        where none is, and goes on with a reassignment and a deletion.
-    Abstracts: that reading takes time.
+    Enabled: nobody owns /controller, and it is not active.
+    Effect: it owns the node in the next controller epoch, reads ZooKeeper, starts both state machines, elects leaders
+        for partitions without one, and resumes reassignment and deletion.
+    Abstracts: the time that reading takes.
     Source: kafka.controller.KafkaController#elect, #onControllerFailover (3.5).
     """
     if cluster.zk.controller is not None or cluster.controllers[controller].active:
@@ -40,14 +38,14 @@ def elect_controller(cluster: Cluster, controller: int, protocol: ControllerProt
 
 @action(actor="controller", needs=lambda bounds: bounds.lost_answers, controller=controllers)
 def elect_controller_unnoticed(cluster: Cluster, controller: int) -> Cluster | None:
-    """A controller's node is created, but the answer is lost.
+    """ZooKeeper creates a controller's node, but the response is lost.
 
     Actor: the controller.
-    Enabled: nobody owns /controller, and it does not believe that it is in office; within the budget.
-    Effect: it owns the node under the next controller epoch, and does not know.
+    Enabled: nobody owns /controller, and it is not active; the budget allows it.
+    Effect: the controller owns the node in the next controller epoch, and does not know it.
     Abstracts: an attempt that ends in another error before it is repeated. The next attempt then finds the broker's own
-        id in /controller and returns at once (KAFKA-13407), in all releases from 0.8.2 on, so that nobody acts until
-        the session ends.
+        id in /controller and returns at once (KAFKA-13407), in all releases from 0.8.2 on, so that nobody is active
+        until the session ends.
     Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (2.1 to 3.9),
         kafka.controller.KafkaController#elect (1.0 to 3.9).
     """
@@ -58,12 +56,12 @@ def elect_controller_unnoticed(cluster: Cluster, controller: int) -> Cluster | N
 
 @action(actor="controller", controller=controllers)
 def find_itself_elected(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller that tries again, in the same attempt, finds its own node and takes office.
+    """A controller retries within the same attempt, finds its own node and takes over.
 
     Actor: the controller.
-    Enabled: it owns /controller, and does not believe that it is in office.
-    Effect: as if it had just been elected. Until 0.8.2 it waits for ZooKeeper to remove the node, which lives as long
-        as the session.
+    Enabled: it owns /controller, and is not active.
+    Effect: as `elect_controller`. Until 0.8.2 it waits for ZooKeeper to remove the node, which lives as long as the
+        session.
     Source: kafka.zk.KafkaZkClient#registerControllerAndIncrementControllerEpoch (2.1 to 3.9), whose
         checkControllerAndEpoch compares the epoch; kafka.zk.KafkaZkClient#checkedEphemeralCreate (1.1, 2.0) and
         ZKCheckedEphemeral (0.9 to 1.0), which compare the session;
@@ -79,7 +77,7 @@ def _registered(cluster: Cluster, controller: int) -> Cluster:
 
 
 def taken_over(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Fail-over: read ZooKeeper, start the machines, and pick up what was going on."""
+    """Fail-over: read ZooKeeper, start the state machines, and resume reassignment and deletion."""
     zk = cluster.zk
     cluster = cluster.with_context(
         controller, active=True, epoch=zk.controller_epoch, live=zk.registrations,
@@ -106,7 +104,7 @@ def _machines_started(cluster: Cluster, controller: int, dead: list[int], protoc
     """
     context = cluster.controllers[controller]
     batch = Batch(controller)
-    batch.tell_metadata(cluster)
+    batch.add_update_metadata(cluster)
     cluster = batch.sent(cluster, protocol)
     states = context.replicas
     for replica in context.assignment:
@@ -127,11 +125,11 @@ def _machines_started(cluster: Cluster, controller: int, dead: list[int], protoc
 
 @action(actor="controller", controller=controllers)
 def resign(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller learns that it is not in office any more.
+    """A controller learns that it was deposed, and resigns.
 
     Actor: the controller.
-    Enabled: it acts, and /controller is not its own of this epoch.
-    Effect: it forgets everything and drops what it has not sent.
+    Enabled: it is active, and does not own /controller in its epoch.
+    Effect: it clears its context and drops the requests that it has not sent.
     Source: kafka.controller.KafkaController#maybeResign, #onControllerResignation (3.5).
     """
     context = cluster.controllers[controller]
@@ -142,11 +140,11 @@ def resign(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> C
 
 @action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
 def learn_successors_epoch(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A deposed controller adopts the epoch of its successor, as a listener tells it: a bug.
+    """A deposed controller adopts its successor's epoch from a listener: a bug.
 
     Actor: the controller.
-    Enabled: `zombie_learns_epoch`; it acts, with an epoch below the current one.
-    Effect: it acts with the current epoch.
+    Enabled: `zombie_learns_epoch`; it is active with an epoch below the current one.
+    Effect: it is active with the current epoch.
     Source: KAFKA-1096; kafka.controller.KafkaController#ControllerEpochListener (0.8.1).
     """
     context = cluster.controllers[controller]
@@ -157,11 +155,11 @@ def learn_successors_epoch(cluster: Cluster, controller: int, protocol: Controll
 
 @action(actor="controller", needs=lambda bounds: bounds.controller_crashes, controller=controllers)
 def crash_controller(cluster: Cluster, controller: int) -> Cluster | None:
-    """A controller dies, between any two of its steps.
+    """A controller crashes, between any two of its steps.
 
     Actor: the controller.
-    Enabled: it acts, or owns /controller; within the budget.
-    Effect: it forgets everything; what it has not sent is lost; /controller is free, if it was its own.
+    Enabled: it is active or owns /controller; the budget allows it.
+    Effect: its context and the requests that it has not sent are lost. If it owned /controller, the node is gone.
     """
     context = cluster.controllers[controller]
     owns = cluster.zk.controller == controller
@@ -173,13 +171,13 @@ def crash_controller(cluster: Cluster, controller: int) -> Cluster | None:
 
 @action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
 def depose_controller(cluster: Cluster, controller: int) -> Cluster | None:
-    """A controller's node goes away, and the controller does not know yet.
+    """A controller's node is deleted, and the controller does not know it yet.
 
     Actor: an operator who deletes /controller to force an election, or ZooKeeper when the session ends.
-    Enabled: it owns /controller and acts; within the budget.
-    Effect: /controller is free.
-    Abstracts: that the controller learns of this in the order of its event queue: it may handle any other event first,
-        and then reads what ZooKeeper holds. After the end of its session it could only act on what it has read before.
+    Enabled: it owns /controller and is active; the budget allows it.
+    Effect: the node is gone.
+    Abstracts: the order of its event queue. The controller may handle any other event before it learns of this, and
+        reads what ZooKeeper holds then. In Kafka it cannot read any more after its session has ended.
     """
     if cluster.zk.controller != controller or not cluster.controllers[controller].active:
         return None
@@ -190,10 +188,10 @@ def depose_controller(cluster: Cluster, controller: int) -> Cluster | None:
 def take_next_step(
     cluster: Cluster, controller: int, protocol: ControllerProtocol, bounds: ControllerBounds
 ) -> Cluster | None:
-    """A controller takes the next step of a reassignment or of clearing up after a deletion.
+    """A controller takes the next step of a reassignment or of the end of a deletion.
 
     Actor: the controller.
-    Enabled: it is in the middle of one.
+    Enabled: it is in the middle of one of these.
     Effect: see `model.controller.reassignment` and `model.controller.deletion`.
     """
     step = cluster.controllers[controller].step

@@ -1,4 +1,4 @@
-"""How followers catch up, leaders commit, and leaders change the ISR: kafka.cluster.Partition (2.0 to 3.5)."""
+"""Followers catch up, leaders commit, and leaders change the ISR: kafka.cluster.Partition (2.0 to 3.5)."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from model.log import brokers
 
 
 def fetches_from(cluster: Cluster, follower: int, leader: int, protocol: ControllerProtocol) -> bool:
-    """Whether the leader serves the follower's fetches: both run and agree on the leader and, since KIP-320, on the
-    leader epoch.
+    """Whether the leader serves the follower's fetches: both run, and agree on the leader and (KIP-320) its epoch.
 
     Source: kafka.cluster.Partition#readRecords (2.1), #localReplicaWithEpochOrException (2.1).
     """
@@ -31,11 +30,11 @@ def fetches_from(cluster: Cluster, follower: int, leader: int, protocol: Control
 
 @action(actor="follower", needs=lambda bounds: bounds.commits, follower=brokers, leader=brokers)
 def catch_up(cluster: Cluster, follower: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A follower fetches all that its leader has.
+    """A follower fetches all records of its leader.
 
     Actor: the follower.
-    Enabled: it lacks committed records, the leader serves it, and has them.
-    Effect: it has every committed record.
+    Enabled: it lacks committed records; its leader has them and serves it.
+    Effect: the follower has every committed record.
     Abstracts: offsets; the model `partition` has them.
     """
     if follower == leader or cluster.brokers[follower].complete or not cluster.brokers[leader].complete:
@@ -50,9 +49,9 @@ def commit(cluster: Cluster, leader: int, protocol: ControllerProtocol) -> Clust
     """A leader commits a record: every member of its maximal ISR has it.
 
     Actor: the leader.
-    Enabled: it leads and has what was committed before, and every other member of its maximal ISR fetches from it and
-        has, too; within the budget.
-    Effect: all others lack it.
+    Enabled: it leads; every member of its maximal ISR has all records committed before and fetches from it; the budget
+        allows it.
+    Effect: the members of the maximal ISR have every committed record; all other brokers lack one.
     """
     broker = cluster.brokers[leader]
     if not broker.leads or not broker.complete:
@@ -69,10 +68,10 @@ def commit(cluster: Cluster, leader: int, protocol: ControllerProtocol) -> Clust
 
 
 def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: ControllerProtocol) -> Cluster | None:
-    """The leader writes an ISR on the version that it knows, and leaves a notification; None where ZooKeeper holds
-    another version.
+    """The leader writes an ISR with the version that it knows, and leaves a notification; None if ZooKeeper has another
+    version.
 
-    Since KIP-497 it asks the controller, one change at a time; None where one is on its way.
+    Since KIP-497 it asks the controller, one change at a time; None if one is in flight.
     Source: kafka.cluster.Partition#submitAlterPartition (3.5);
         kafka.utils.ReplicationUtils#updateLeaderAndIsr (0.10.2), kafka.zk.KafkaZkClient#conditionalUpdatePath (2.0).
     """
@@ -92,14 +91,14 @@ def _with_isr(cluster: Cluster, leader: int, isr: frozenset[int], protocol: Cont
 
 @action(actor="leader", leader=brokers, follower=brokers)
 def expand_isr(cluster: Cluster, leader: int, follower: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A leader takes a follower that has caught up into the ISR.
+    """A leader adds a caught-up follower to the ISR.
 
     Actor: the leader.
-    Enabled: it leads; the follower is not in its ISR, is assigned as far as it knows, and has every committed record,
-        as it fetched them in this epoch; ZooKeeper holds the version that the leader knows.
-    Effect: the follower is in the ISR; a notification tells the controller.
-    Source: kafka.cluster.Partition#maybeExpandIsr (2.1). A leader that does not forget removed replicas goes by what it
-        remembers of their logs, and does not ask for their leader epoch (0.8).
+    Enabled: it leads. As far as it knows, the follower is assigned and not in the ISR. The follower has fetched every
+        committed record in this epoch. ZooKeeper has the version that the leader knows.
+    Effect: the follower is in the ISR; the controller gets a notification.
+    Source: kafka.cluster.Partition#maybeExpandIsr (2.1). A leader that does not forget removed replicas uses the log
+        end offsets that it remembers of them, and does not compare leader epochs (0.8).
     """
     broker = cluster.brokers[leader]
     if follower == leader or not broker.leads or follower in broker.isr or follower not in broker.replicas:
@@ -114,13 +113,14 @@ def expand_isr(cluster: Cluster, leader: int, follower: int, protocol: Controlle
 
 @action(actor="leader", needs=lambda bounds: bounds.shrinks, leader=brokers, follower=brokers)
 def shrink_isr(cluster: Cluster, leader: int, follower: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A leader takes a slow follower out of the ISR.
+    """A leader removes a lagging follower from the ISR.
 
     Actor: the leader.
-    Enabled: it leads; the follower is in its ISR; ZooKeeper holds the version that the leader knows; within the budget.
-    Effect: the follower is out of the ISR; a notification tells the controller. Or the controller is asked to, as in
-        all three changes.
-    Abstracts: replica.lag.time.max.ms; any follower may be slow at any moment.
+    Enabled: it leads; the follower is in its ISR; ZooKeeper has the version that the leader knows; the budget allows
+        it.
+    Effect: the follower is out of the ISR; the controller gets a notification. Since KIP-497 the leader asks the
+        controller instead, in all three changes.
+    Abstracts: replica.lag.time.max.ms: any follower may lag at any moment.
     Source: kafka.cluster.Partition#maybeShrinkIsr (2.0).
     """
     broker = cluster.brokers[leader]
@@ -132,12 +132,12 @@ def shrink_isr(cluster: Cluster, leader: int, follower: int, protocol: Controlle
 
 @action(actor="leader", needs=lambda bounds: bounds.reassignments, leader=brokers, member=brokers)
 def repair_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A leader takes a member out of the ISR that is not assigned.
+    """A leader removes a member from the ISR that is not assigned.
 
     Actor: the leader.
-    Enabled: it leads; the member is in its ISR and not in the assignment that it knows; ZooKeeper holds the version
-        that the leader knows.
-    Effect: the member is out of the ISR; a notification tells the controller.
+    Enabled: it leads; the member is in its ISR and not in the assignment that it knows; ZooKeeper has the version that
+        the leader knows.
+    Effect: the member is out of the ISR; the controller gets a notification.
     Source: kafka.cluster.Partition#isFollowerOutOfSync (3.0); KAFKA-9672.
     """
     broker = cluster.brokers[leader]
@@ -147,7 +147,7 @@ def repair_isr(cluster: Cluster, leader: int, member: int, protocol: ControllerP
 
 
 class IsrAnswer(Enum):
-    """What a controller makes of a leader's AlterPartition."""
+    """A controller's answer to a leader's AlterPartition."""
 
     ASK_AGAIN = "NOT_CONTROLLER, STALE_BROKER_EPOCH or UNKNOWN_SERVER_ERROR: the leader asks again"
     GIVE_UP = "an error that the leader takes for final"
@@ -157,11 +157,11 @@ class IsrAnswer(Enum):
 
 
 def isr_answer(context: Context, broker: Broker, leader: int, protocol: ControllerProtocol) -> IsrAnswer:
-    """What a controller makes of the ISR that a leader asks for, by what it knows.
+    """A controller's answer to a leader that asks for an ISR, from what the controller knows.
 
-    Source: kafka.controller.KafkaController#tryProcessAlterPartition (3.3 to 3.9), #processAlterIsr (2.7 to 3.1), which
-        tries to write where the leader is ahead, and fails: the leader asks again, too. A replica that is not live is
-        written until 3.2.
+    Source: kafka.controller.KafkaController#tryProcessAlterPartition (3.3 to 3.9), #processAlterIsr (2.7 to 3.1). The
+        latter tries to write even if the leader knows newer epochs, and fails, so that the leader asks again. Until 3.2
+        it accepts members that are not live.
     """
     known, isr = context.leadership, broker.change.isr
     if context.live[leader] != broker.epoch:
@@ -191,7 +191,7 @@ def _is_asked(cluster: Cluster, controller: int, leader: int) -> bool:
 
 
 def _written(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
-    """The ISR that a leader asks for, written, remembered and told; None where ZooKeeper fences the controller."""
+    """The cluster after the controller has written an ISR, noted it and sent metadata; None if its write is fenced."""
     context = cluster.controllers[controller]
     try:
         cluster = fenced(cluster, controller, protocol)
@@ -202,7 +202,7 @@ def _written(cluster: Cluster, controller: int, leader: int, protocol: Controlle
     written = evolve(known, isr=isr, partition_epoch=version, controller_epoch=context.epoch)
     cluster = cluster.with_zk(leadership=written).with_context(controller, leadership=written)
     batch = Batch(controller)
-    batch.tell_metadata(cluster)
+    batch.add_update_metadata(cluster)
     return batch.sent(cluster, protocol)
 
 
@@ -213,7 +213,7 @@ def _is_version_known(cluster: Cluster, controller: int) -> bool:
 
 
 def _with_answer(cluster: Cluster, controller: int, leader: int) -> Cluster:
-    """The leader has the ISR and its version that the controller knows."""
+    """The cluster after the leader has taken over ISR and version from the controller's answer."""
     known, broker = cluster.controllers[controller].leadership, cluster.brokers[leader]
     answered = evolve(broker, isr=known.isr, partition_epoch=known.partition_epoch, change=None)
     return cluster.with_broker(leader, answered)
@@ -226,12 +226,12 @@ def answer_alter_partition(
     """A controller answers a leader that asks for another ISR.
 
     Actor: the controller.
-    Enabled: it is free; a leader waits for an answer, and this controller has one that is more than to ask again.
-    Effect: leader and ISR are written, remembered and told, unless they are so already; or the leader takes its
-        proposal back, if a member is not live; or it gives up and waits for a newer leader epoch, if the controller
-        knows newer ones, or, with the bug, older ones.
-    Abstracts: whom the leader takes for the controller: it may ask a deposed one. To ask again changes nothing: that
-        goes for a controller whose write is fenced, too, which learns only later that it was deposed.
+    Enabled: it is free; a leader waits for an answer, and this controller's answer is not to ask again.
+    Effect: on success the controller writes leader and ISR, unless they are so already, and sends metadata. If a member
+        is not live, the leader takes its proposal back. If the controller knows a newer leader epoch (or, with the bug,
+        an older one), the leader gives up and waits for a newer leader epoch.
+    Abstracts: which controller the leader asks: it may be a deposed one. A leader that has to ask again changes
+        nothing. Neither does a deposed controller whose write is fenced; it learns later that it was deposed.
     Source: kafka.controller.KafkaController#processAlterPartition, #tryProcessAlterPartition (3.5),
         kafka.cluster.Partition#handleAlterPartitionError, #handleAlterPartitionUpdate (3.5).
     """
@@ -253,11 +253,11 @@ def answer_alter_partition(
 
 @action(actor="network", needs=lambda bounds: bounds.lost_isr_answers, controller=controllers, leader=brokers)
 def lose_isr_answer(cluster: Cluster, controller: int, leader: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller writes the ISR that a leader asks for, and the answer is lost.
+    """A controller writes the ISR that a leader asks for, and its answer is lost.
 
     Actor: the network.
-    Enabled: as for an answer, where leader and ISR are written; within the budget.
-    Effect: leader and ISR are written, remembered and told; the leader does not know, and asks again.
+    Enabled: as `answer_alter_partition` with success; the budget allows it.
+    Effect: the controller has written leader and ISR and sends metadata. The leader does not know that, and asks again.
     Source: kafka.server.DefaultAlterPartitionManager#handleAlterPartitionResponse (3.5), kafka.server.AlterIsrManager
         (2.7).
     """

@@ -1,4 +1,4 @@
-"""Preferred leaders, and leaders that have changed the ISR: what a controller does when asked or told."""
+"""Preferred leader elections, and notifications of changed ISRs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from model.language.declarations import action
 
 @action(actor="admin", needs=lambda bounds: bounds.preferred_elections)
 def request_preferred_leader(cluster: Cluster) -> Cluster | None:
-    """Somebody asks for the preferred leader.
+    """A client asks for a preferred leader election.
 
     Actor: an admin client, or the controller's own balancing.
     Enabled: nobody has asked yet, and the partition has a state; within the budget.
@@ -28,10 +28,10 @@ def request_preferred_leader(cluster: Cluster) -> Cluster | None:
 
 @action(actor="controller", needs=lambda bounds: bounds.preferred_elections, controller=controllers)
 def elect_preferred_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller holds a preferred election that was asked for, unless the preferred leader leads.
+    """A controller holds a requested preferred leader election, unless the preferred leader leads already.
 
     Actor: the controller.
-    Enabled: it is free, the request is there, and it knows the topic.
+    Enabled: it is free and knows the topic; there is a request.
     Effect: the first assigned replica leads if it is live and in the ISR; the request is gone in any case.
     Source: kafka.controller.KafkaController#processReplicaLeaderElection (2.4 to 3.9), which answers
         ELECTION_NOT_NEEDED where the leader is right, #onReplicaElection (3.5), #onPreferredReplicaElection (0.8.0 to
@@ -52,13 +52,13 @@ def elect_preferred_leader(cluster: Cluster, controller: int, protocol: Controll
 
 @action(actor="controller", needs=lambda bounds: bounds.depositions, controller=controllers)
 def handle_notification_after_resigning(cluster: Cluster, controller: int) -> Cluster | None:
-    """A controller that has resigned handles a notification of a changed ISR that was in its queue: a bug.
+    """A controller that has resigned handles a notification of a changed ISR from its queue: a bug.
 
     Actor: the controller.
-    Enabled: `resign_stops_queue` is off; the notification was there when it resigned.
-    Effect: the notification is gone, and nobody was told. That does harm where a successor is in office, which would
-        have been.
-    Abstracts: that other events were handled, too; of those this one shows best, as it deletes whatever else fails.
+    Enabled: `resign_stops_queue` is off; the notification was in the queue when it resigned.
+    Effect: the notification is gone, and no broker gets the ISR. An active successor does not see the notification.
+    Abstracts: the other events in the queue. This one does the most harm, as it deletes the notification even if
+        everything else fails.
     Source: KAFKA-4447; kafka.controller.IsrChangeNotificationListener (0.10.1), which has no isActive as 0.10.2 has.
     """
     context = cluster.controllers[controller]
@@ -77,7 +77,7 @@ def notice_isr(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
 
     Actor: the controller.
     Enabled: it is free, and a leader has left a notification.
-    Effect: it remembers leader and ISR, and tells every live broker; the notification is gone.
+    Effect: it notes leader and ISR, and sends metadata to every live broker; the notification is gone.
     Source: kafka.controller.KafkaController#processIsrChangeNotification (3.5).
     """
     if not cluster.zk.isr_changed or not is_free(cluster.controllers[controller]):
@@ -89,7 +89,7 @@ def notice_isr(cluster: Cluster, controller: int, protocol: ControllerProtocol) 
             return cluster
         cluster = cluster.with_context(controller, leadership=cluster.zk.leadership)
         batch = Batch(controller)
-        batch.tell_metadata(cluster)
+        batch.add_update_metadata(cluster)
         return batch.sent(cluster, protocol)
 
     return handled(cluster, controller, protocol, handle)

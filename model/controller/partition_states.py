@@ -22,12 +22,12 @@ class PartitionState(Enum):
 
 NON_EXISTENT, NEW, ONLINE, OFFLINE = PartitionState
 
-_TELL_ALL = (Effect(Does.LEADER_AND_ISR, To.ELECTED_REPLICAS), Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS))
-_ELECT = (Effect(Does.ELECT_AND_WRITE), *_TELL_ALL)
+_SEND_TO_ALL = (Effect(Does.LEADER_AND_ISR, To.ELECTED_REPLICAS), Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS))
+_ELECT = (Effect(Does.ELECT_AND_WRITE), *_SEND_TO_ALL)
 
 EDGES: tuple[Edge, ...] = (
     Edge(NON_EXISTENT, NEW),
-    Edge(NEW, ONLINE, (Effect(Does.WRITE_FIRST_LEADERSHIP), *_TELL_ALL)),
+    Edge(NEW, ONLINE, (Effect(Does.WRITE_FIRST_LEADERSHIP), *_SEND_TO_ALL)),
     Edge(ONLINE, ONLINE, _ELECT),
     Edge(OFFLINE, ONLINE, _ELECT),
     Edge(NEW, OFFLINE),
@@ -38,9 +38,9 @@ EDGES: tuple[Edge, ...] = (
 
 
 def change(before: PartitionState, after: PartitionState) -> Edge | Illegal:
-    """What taking a partition from one state to another means, or that it is illegal.
+    """The edge between two states of a partition, or that there is none.
 
-    A partition whose election finds nobody stays where it is, with nothing written or sent.
+    If an election finds no leader, the partition keeps its state, and nothing is written or sent.
     """
     return find(EDGES, before, after)
 

@@ -1,4 +1,4 @@
-"""The rules of the controller and of the brokers that obey it, each a toggle."""
+"""The rules of controllers and brokers that changed over Kafka's history, one toggle each."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from model.language.definition import toggle
 
 
 class StopReplicaEpoch(Enum):
-    """Which leader epoch in StopReplica a broker that knows a leader epoch accepts. A topic that is being deleted
-    overrides it.
-    """
+    """Which leader epochs in StopReplica a broker accepts. It accepts any if the topic is being deleted."""
 
     ANY = "any"
     NEWER = "newer"
@@ -20,14 +18,14 @@ class StopReplicaEpoch(Enum):
 
 
 class DeadReplicaAtStartup(Enum):
-    """What becomes of a replica on a dead broker when a new controller takes over."""
+    """The state that a new controller gives a replica on a dead broker."""
 
     INELIGIBLE = "ineligible"
     OFFLINE = "offline"
 
 
 class LastIsrMember(Enum):
-    """Whether the last member of the ISR leaves it when it dies."""
+    """Whether the last member of the ISR leaves it when it fails."""
 
     LEAVES = "leaves"
     LEAVES_IF_UNCLEAN = "leaves-if-unclean"
@@ -35,9 +33,7 @@ class LastIsrMember(Enum):
 
 
 class ReassignmentOrder(Enum):
-    """In which order the steps of a reassignment run. All but the first are mutants, named after what comes too
-    early.
-    """
+    """The order of a reassignment's steps. All but the first are mutants, named after the step that comes too early."""
 
     PUBLISHED = "published"
     REPLICAS_FIRST = "replicas-first"
@@ -48,7 +44,7 @@ class ReassignmentOrder(Enum):
 
 
 class Completion(Enum):
-    """When a reassignment may complete: which replicas must be in the ISR."""
+    """Which replicas must be in the ISR for a reassignment to complete."""
 
     ADDING_IN_ISR = "adding-in-isr"
     TARGET_IN_ISR = "target-in-isr"
@@ -56,14 +52,14 @@ class Completion(Enum):
 
 
 class IsrPath(Enum):
-    """How a leader changes the ISR: by writing to ZooKeeper itself, or by asking the controller."""
+    """How a leader changes the ISR: by a write to ZooKeeper, or by a request to the controller."""
 
     ZOOKEEPER = "zookeeper"
     ALTER_PARTITION = "alter-partition"
 
 
 class AheadOfController(Enum):
-    """What a controller answers to a leader that knows newer epochs than it does."""
+    """What a controller answers to a leader that knows newer epochs."""
 
     FENCED = "fenced"
     NOT_CONTROLLER = "not-controller"
@@ -71,99 +67,87 @@ class AheadOfController(Enum):
 
 @attrs.frozen
 class ControllerProtocol:
-    """How controllers and brokers behave. `True` is how Kafka does it now, unless a toggle's meaning says otherwise."""
+    """The rules. `True` is what Kafka does now, unless the toggle's meaning says that it is a bug."""
 
     broker_checks_controller_epoch: bool = toggle("brokers refuse requests of deposed controllers (KAFKA-532)")
     zk_write_fenced: bool = toggle("a controller's writes to ZooKeeper fail once another one was elected (KAFKA-6082)")
     zombie_learns_epoch: bool = toggle("a bug: a deposed controller adopts its successor's epoch (KAFKA-1096)")
-    resign_stops_queue: bool = toggle(
-        "a controller that has resigned handles no event that was in its queue (KAFKA-4447)"
-    )
+    resign_stops_queue: bool = toggle("a controller that has resigned handles no more events of its queue (KAFKA-4447)")
     found_self_elected_runs_failover: bool = toggle(
-        "a controller that tries again and finds itself elected takes over (KAFKA-1387)"
+        "a controller that retries and finds itself elected takes over (KAFKA-1387)"
     )
     leader_and_isr_needs_newer_epoch: bool = toggle(
-        "brokers refuse LeaderAndIsr of a leader epoch that is not newer (KAFKA-1188)"
+        "brokers refuse LeaderAndIsr unless its leader epoch is newer (KAFKA-1188)"
     )
-    stop_replica_epoch: StopReplicaEpoch = toggle("which leader epoch StopReplica must have (KAFKA-9539, KAFKA-13972)")
-    broker_checks_broker_epoch: bool = toggle("brokers refuse requests meant for an earlier life of theirs (KIP-380)")
+    stop_replica_epoch: StopReplicaEpoch = toggle(
+        "which leader epochs brokers accept in StopReplica (KAFKA-9539, KAFKA-13972)"
+    )
+    broker_checks_broker_epoch: bool = toggle("brokers refuse requests to an earlier incarnation of theirs (KIP-380)")
     controller_detects_bounce: bool = toggle(
-        "the controller sees that a broker left and came back between two looks (KIP-380)"
+        "the controller notices that a broker has restarted between two reads (KIP-380)"
     )
     bounce_updates_partitions: bool = toggle(
-        "a broker that left and came back loses leadership and its place in the ISR (KAFKA-18106)"
+        "a broker that has restarted loses leadership and leaves the ISR (KAFKA-18106)"
     )
     registration_keeps_epoch: bool = toggle(
-        "a broker that registers again in the same life keeps its broker epoch (KAFKA-16952)"
+        "a broker that registers again without a restart keeps its broker epoch (KAFKA-16952)"
     )
-    last_isr_member: LastIsrMember = toggle("what the last member of the ISR does when it dies (KAFKA-1028)")
-    one_expiry_at_a_time: bool = toggle("brokers that die together leave the ISR one after the other (KAFKA-13173)")
+    last_isr_member: LastIsrMember = toggle("whether the last member of the ISR leaves it when it fails (KAFKA-1028)")
+    one_expiry_at_a_time: bool = toggle("brokers that fail together leave the ISR one after the other (KAFKA-13173)")
     epoch_stored_after_role_change: bool = toggle(
-        "a broker notes a leader epoch only once it has taken up the role (KAFKA-9769)"
+        "a broker notes a leader epoch only after it has taken up its role (KAFKA-9769)"
     )
-    leaving_leader_told: bool = toggle("a leader that shuts down is told of its successor (KAFKA-7482)")
+    leaving_leader_told: bool = toggle("a leader that shuts down gets LeaderAndIsr of its successor (KAFKA-7482)")
     leaving_broker_fetches: bool = toggle(
-        "a bug: a broker that shuts down fetches from its successor, as KRaft's do (KAFKA-14140)"
+        "a bug: a broker that shuts down fetches from its successor, as with KRaft (KAFKA-14140)"
     )
-    demote_during_shutdown: bool = toggle("a broker that shuts down still gives up leadership when told (KAFKA-14296)")
+    demote_during_shutdown: bool = toggle("a leader that shuts down still becomes follower (KAFKA-14296)")
     stop_replica_ends_coordination: bool = toggle(
-        "a broker whose replica is deleted coordinates no more (KAFKA-4362, KAFKA-9235)"
+        "a coordinator resigns when its replica is deleted (KAFKA-4362, KAFKA-9235)"
     )
     coordinator_checks_epoch: bool = toggle(
-        "a coordinator that was elected since ignores a late resignation (KAFKA-10614)"
+        "a coordinator ignores a resignation of an older leader epoch (KAFKA-10614)"
     )
     isr_path: IsrPath = toggle("how a leader changes the ISR (KIP-497)")
     fence_fetch: bool = toggle("a leader serves only followers of its leader epoch (KIP-320)")
     controller_rejects_ineligible: bool = toggle(
-        "the controller refuses an ISR with a member that is not live or shuts down (KIP-841)"
+        "the controller refuses an ISR with a member that is dead or shuts down (KIP-841)"
     )
-    repeated_change_succeeds: bool = toggle(
-        "a controller that is asked for the ISR that there is answers with it (KIP-497)"
-    )
+    repeated_change_succeeds: bool = toggle("the controller grants the present ISR without a write (KIP-497)")
     ahead_of_controller_error: AheadOfController = toggle(
-        "how a controller fails a leader that knows newer epochs (KAFKA-14154)"
+        "what a controller answers to a leader that knows newer epochs (KAFKA-14154)"
     )
     metadata_follows_epoch_bumps: bool = toggle(
         "metadata of a reassigned partition has its newest leader epoch (KAFKA-9212)"
     )
-    leader_forgets_removed: bool = toggle("a leader forgets replicas that the assignment no longer names (KAFKA-1097)")
-    isr_repair_unassigned: bool = toggle(
-        "a leader takes members out of the ISR that the assignment does not name (KAFKA-9672)"
-    )
+    leader_forgets_removed: bool = toggle("a leader forgets replicas that are no longer assigned (KAFKA-1097)")
+    isr_repair_unassigned: bool = toggle("a leader removes members from the ISR that are not assigned (KAFKA-9672)")
     reassignment_order: ReassignmentOrder = toggle("the order of a reassignment's steps")
     cancel_moves_leader_first: bool = toggle(
-        "an overridden reassignment moves leadership off a replica before it stops it (KAFKA-14808)"
+        "an overridden reassignment moves leadership off a replica before stopping it (KAFKA-14808)"
     )
     reassignment_requires_alive: bool = toggle(
         "a bug: a controller drops a reassignment that leads to a dead broker (KAFKA-4214)"
     )
-    reassignment_overridable: bool = toggle("another reassignment may be asked for while one goes on (KIP-455)")
+    reassignment_overridable: bool = toggle("a client may override a reassignment in progress (KIP-455)")
     completion: Completion = toggle("when a reassignment may complete (KAFKA-15665, KAFKA-19975)")
-    offline_to_ineligible_allowed: bool = toggle(
-        "an offline replica may be declared ineligible for deletion (KAFKA-8237)"
-    )
+    offline_to_ineligible_allowed: bool = toggle("an offline replica can become ineligible for deletion (KAFKA-8237)")
     failed_deletion_becomes_ineligible: bool = toggle(
-        "a replica whose deletion fails is declared ineligible, so that it is retried"
+        "a replica whose deletion fails becomes ineligible, so that it is retried"
     )
-    resume_deletion_on_failover: bool = toggle("a new controller goes on with deletions (KAFKA-1681)")
-    offline_without_leadership: bool = toggle(
-        "a replica of a partition without leadership can be taken offline (KAFKA-6650)"
-    )
+    resume_deletion_on_failover: bool = toggle("a new controller resumes deletions (KAFKA-1681)")
+    offline_without_leadership: bool = toggle("a replica of a partition without leadership can go offline (KAFKA-6650)")
     dead_replica_at_startup: DeadReplicaAtStartup = toggle(
         "what a new controller does with replicas on dead brokers (KAFKA-3143)"
     )
     dead_broker_blocks_deletion: bool = toggle(
-        "a deletion waits for every broker that hosts a replica, as all releases with ZooKeeper do"
+        "a deletion waits for every broker with a replica, as in all releases with ZooKeeper"
     )
     added_partitions_taken_back: bool = toggle(
-        "partitions that are added to a topic during its deletion are taken back (KAFKA-6612)"
+        "partitions added to a topic during its deletion are removed again (KAFKA-6612)"
     )
-    topic_ids: bool = toggle("brokers tell a topic from an earlier one of the same name (KIP-516)")
-    stray_replaced: bool = toggle(
-        "a broker replaces the log of an earlier topic, rather than refuse the new one (KAFKA-14616)"
-    )
-    unclean_election: bool = toggle("a replica outside the ISR may be elected where no member is alive: a setting")
-    election_type_checked: bool = toggle(
-        "asked for a preferred leader, the controller holds no unclean election (KAFKA-13162)"
-    )
+    topic_ids: bool = toggle("brokers distinguish a topic from an earlier one of the same name (KIP-516)")
+    stray_replaced: bool = toggle("a broker replaces the log of an earlier topic of that name (KAFKA-14616)")
+    unclean_election: bool = toggle("configuration: unclean.leader.election.enable")
+    election_type_checked: bool = toggle("a preferred leader election is never unclean (KAFKA-13162)")
     update_metadata: bool = toggle("the metadata that brokers serve to clients is part of the model")

@@ -1,17 +1,17 @@
-"""Reassigning the partition: the published procedure of twelve steps, before each of which the controller may crash.
+"""Reassignment of the partition: the published procedure of twelve steps. The controller may crash before each step.
 
 | step here | numbers in 0.10.2 | in 3.5 | what it does |
 |---|---|---|---|
 | update assignment | 1 | U1, U2 | assignment in ZooKeeper = target + original replicas |
-| tell assignment | 2 | A1 | next leader epoch, LeaderAndIsr to all of them |
+| send assignment | 2 | A1 | next leader epoch, LeaderAndIsr to all of them |
 | start replicas | 3 | A2 | new replicas become `NEW` |
 | (wait) | 4 | | until the replicas of the target are in the ISR |
 | move leader | 5, 6, 7 | B1, B2, B3 | new replicas become `ONLINE`; a leader in the target, or the next epoch |
 | stop replicas | 8 | B4 | removed replicas become `OFFLINE` and leave the ISR |
 | delete replicas | 9 | B5 | removed replicas become `NON_EXISTENT` and delete their logs |
 | narrow assignment | 10 | B6 | assignment in ZooKeeper = target |
-| close reassignment | 11 | B7 | the request goes away |
-| tell metadata | 12 | B8 | everybody learns; a deletion that had to wait goes on |
+| close reassignment | 11 | B7 | the request is removed |
+| send metadata | 12 | B8 | every broker gets metadata; a deletion that had to wait resumes |
 
 Source: kafka.controller.KafkaController#onPartitionReassignment (0.10.2, 3.5).
 """
@@ -37,30 +37,30 @@ from model.language.declarations import action
 from model.language.domain import OneOf
 from model.language.records import evolve
 
-BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT, Step.START_REPLICAS)
+BEGINNING = (Step.UPDATE_ASSIGNMENT, Step.SEND_ASSIGNMENT, Step.START_REPLICAS)
 END = (
     Step.MOVE_LEADER,
     Step.STOP_REPLICAS,
     Step.DELETE_REPLICAS,
     Step.NARROW_ASSIGNMENT,
     Step.CLOSE_REASSIGNMENT,
-    Step.TELL_METADATA,
+    Step.SEND_METADATA,
 )
 
 _PUBLISHED = (BEGINNING, END)
-_MOVE, _STOP, _DELETE, _NARROW, _CLOSE, _TELL = END
+_MOVE, _STOP, _DELETE, _NARROW, _CLOSE, _SEND = END
 ORDERS: dict[ReassignmentOrder, tuple[tuple[Step, ...], tuple[Step, ...]]] = {
     ReassignmentOrder.PUBLISHED: _PUBLISHED,
     ReassignmentOrder.WITHOUT_WAITING: (BEGINNING + END, END),
-    ReassignmentOrder.REPLICAS_FIRST: ((Step.START_REPLICAS, Step.UPDATE_ASSIGNMENT, Step.TELL_ASSIGNMENT), END),
-    ReassignmentOrder.STOPPING_FIRST: (BEGINNING, (_STOP, _DELETE, _MOVE, _NARROW, _CLOSE, _TELL)),
-    ReassignmentOrder.ASSIGNMENT_FIRST: (BEGINNING, (_MOVE, _NARROW, _STOP, _DELETE, _CLOSE, _TELL)),
-    ReassignmentOrder.CLOSING_FIRST: (BEGINNING, (_MOVE, _STOP, _DELETE, _CLOSE, _NARROW, _TELL)),
+    ReassignmentOrder.REPLICAS_FIRST: ((Step.START_REPLICAS, Step.UPDATE_ASSIGNMENT, Step.SEND_ASSIGNMENT), END),
+    ReassignmentOrder.STOPPING_FIRST: (BEGINNING, (_STOP, _DELETE, _MOVE, _NARROW, _CLOSE, _SEND)),
+    ReassignmentOrder.ASSIGNMENT_FIRST: (BEGINNING, (_MOVE, _NARROW, _STOP, _DELETE, _CLOSE, _SEND)),
+    ReassignmentOrder.CLOSING_FIRST: (BEGINNING, (_MOVE, _STOP, _DELETE, _CLOSE, _NARROW, _SEND)),
 }
 
 
 def step_after(step: Step, order: ReassignmentOrder) -> Step | None:
-    """The step that follows in the same phase, or None at the end of one."""
+    """The next step of the same phase, or None at its end."""
     phase = next(phase for phase in ORDERS[order] if step in phase)
     position = phase.index(step) + 1
     return phase[position] if position < len(phase) else None
@@ -88,10 +88,8 @@ def is_complete(reassignment: Reassignment, isr: frozenset[int], rule: Completio
 
 
 def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Go on with the reassignment that the controller knows: from the start, or with its end if enough replicas are in
-    the ISR.
-
-    Deletion has to wait meanwhile.
+    """Resume the reassignment that the controller knows: at its beginning, or at its end if enough replicas are in the
+    ISR. A deletion waits until it is complete.
     """
     reassignment, leadership = cluster.controllers[controller].reassignment, cluster.zk.leadership
     beginning, end = ORDERS[protocol.reassignment_order]
@@ -100,8 +98,8 @@ def go_on(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cl
 
 
 def begin(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Begin with the reassignment that the controller knows, or go on with it after a fail-over; until KAFKA-4214 drop
-    it if it leads to a broker that is not live.
+    """Begin the reassignment that the controller knows, or resume it after a fail-over. Until KAFKA-4214 drop it if a
+    target broker is not live.
 
     Source: kafka.controller.KafkaController#initiateReassignReplicasForTopicPartition (0.10.0, 0.10.1).
     """
@@ -116,8 +114,7 @@ def begin(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cl
 
 
 def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, protocol: ControllerProtocol) -> Cluster:
-    """Take up a reassignment; one that was going on is overridden, and replicas that only that one wanted are stopped
-    at once.
+    """Begin a reassignment. It overrides one in progress, and stops the replicas that only that one had added.
 
     Source: kafka.controller.KafkaController#updateCurrentReassignment (3.5).
     """
@@ -139,7 +136,7 @@ def supplant(cluster: Cluster, controller: int, reassignment: Reassignment, prot
 
 
 def removed_replicas(cluster: Cluster, controller: int) -> list[int]:
-    """The replicas that the reassignment takes away and that the state machine still knows."""
+    """The replicas that the reassignment removes and that the state machine still has."""
     context = cluster.controllers[controller]
     return [
         replica
@@ -153,7 +150,7 @@ def stop_replicas(cluster: Cluster, controller: int, replicas: list[int], protoc
 
 
 def delete_replicas(cluster: Cluster, controller: int, replicas: list[int], protocol: ControllerProtocol) -> Cluster:
-    """Have replicas delete their logs, without waiting for them.
+    """Have replicas delete their logs, without waiting for their responses.
 
     Source: kafka.controller.KafkaController#stopRemovedReplicasOfReassignedPartition (3.5).
     """
@@ -162,8 +159,8 @@ def delete_replicas(cluster: Cluster, controller: int, replicas: list[int], prot
     return cluster
 
 
-def tell_assignment(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Write the next leader epoch and send it, with the assignment in memory, to all replicas of that.
+def send_assignment(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
+    """Write the next leader epoch, and send it with the assignment in memory to all replicas in that assignment.
 
     Source: kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (3.5); until KAFKA-9212 the context kept
         the old epoch.
@@ -176,12 +173,12 @@ def tell_assignment(cluster: Cluster, controller: int, protocol: ControllerProto
     if not protocol.metadata_follows_epoch_bumps:
         cluster = cluster.with_context(controller, leadership=known)
     batch = Batch(controller)
-    batch.tell(cluster, cluster.controllers[controller].assignment, bumped)
+    batch.add_leader_and_isr(cluster, cluster.controllers[controller].assignment, bumped)
     return batch.sent(cluster, protocol)
 
 
 def move_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """Steps 5 to 7: from here on the controller's assignment is the target, and the leader is told so.
+    """Steps 5 to 7: from here on the controller's assignment is the target, and the leader learns of it.
 
     Source: kafka.controller.KafkaController#moveReassignedPartitionLeaderIfRequired (3.5).
     """
@@ -192,13 +189,13 @@ def move_leader(cluster: Cluster, controller: int, protocol: ControllerProtocol)
     context = cluster.controllers[controller]
     leader = None if context.leadership is None else context.leadership.leader
     if leader in target and context.is_online(leader):
-        return tell_assignment(cluster, controller, protocol)
+        return send_assignment(cluster, controller, protocol)
     return move_partition(cluster, controller, PartitionState.ONLINE, protocol, Strategy.REASSIGNMENT)
 
 
 def _note_fewer_copies(cluster: Cluster, before: Leadership | None, target_size: int, min_isr: int) -> Cluster:
-    """Note it if the removed replicas have left an ISR smaller than the one before, min.insync.replicas and the target
-    all allow.
+    """Note a mishap if the removed replicas leave the ISR smaller than the one before, min.insync.replicas and the
+    target.
     """
     after = cluster.zk.leadership
     if before is None or after is None or len(after.isr) >= min(min_isr, target_size, len(before.isr)):
@@ -207,7 +204,7 @@ def _note_fewer_copies(cluster: Cluster, before: Leadership | None, target_size:
 
 
 def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, protocol: ControllerProtocol) -> Cluster:
-    """One step of the procedure, and what is next."""
+    """Take the next step of the procedure, and note the one after it."""
     context = cluster.controllers[controller]
     reassignment = context.reassignment
     cluster = cluster.with_context(controller, step=step_after(step, protocol.reassignment_order))
@@ -219,8 +216,8 @@ def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, proto
                 .with_zk(assignment=wider)
                 .with_context(controller, assignment=wider)
             )
-        case Step.TELL_ASSIGNMENT:
-            return tell_assignment(cluster, controller, protocol)
+        case Step.SEND_ASSIGNMENT:
+            return send_assignment(cluster, controller, protocol)
         case Step.START_REPLICAS:
             new = [replica for replica in reassignment.adding if context.replicas[replica] is ReplicaState.NON_EXISTENT]
             return move_replicas(cluster, controller, new, ReplicaState.NEW, protocol)
@@ -237,7 +234,7 @@ def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, proto
         case Step.CLOSE_REASSIGNMENT:
             return fenced(cluster, controller, protocol).with_zk(reassignment=None)
     batch = Batch(controller)
-    batch.tell_metadata(cluster)
+    batch.add_update_metadata(cluster)
     cluster = batch.sent(cluster, protocol).with_context(controller, reassignment=None, deletion_halted=False)
     return resume_deletion(cluster, controller, protocol)
 
@@ -246,18 +243,18 @@ def take_step(cluster: Cluster, controller: int, step: Step, min_isr: int, proto
 
 
 def targets(bounds: ControllerBounds) -> OneOf:
-    """The domain of a reassignment's target: so many replicas, in ascending order."""
+    """The domain of a reassignment's target: `target_size` replicas, in ascending order."""
     return OneOf(combinations(range(bounds.brokers), bounds.target_size))
 
 
 @action(actor="admin", needs=lambda bounds: bounds.reassignments, target=targets)
 def request_reassignment(cluster: Cluster, target: tuple[int, ...], protocol: ControllerProtocol) -> Cluster | None:
-    """Somebody asks to reassign the partition, or to reassign it elsewhere while a reassignment goes on.
+    """A client asks for a reassignment, or overrides one in progress.
 
     Actor: an admin client.
-    Enabled: the target is not what there is or what is asked for already; since KIP-455 a reassignment that goes on can
-        be overridden while the controller, which takes the request, is free; within the budget.
-    Effect: the request is in ZooKeeper, with the replicas that there were before the first one.
+    Enabled: the target is neither the assignment nor the target of the present request; the budget allows it. Since
+        KIP-455 the controller takes the request, and can override a reassignment while it is free.
+    Effect: the request is in ZooKeeper, with the replicas from before the first reassignment.
     Source: kafka.controller.KafkaController#processApiPartitionReassignment, ReplicaAssignment#reassignTo (3.5).
     """
     current, assignment = cluster.zk.reassignment, cluster.zk.assignment
@@ -283,9 +280,9 @@ def notice_reassignment(cluster: Cluster, controller: int, protocol: ControllerP
     """A controller learns of a reassignment that it does not know.
 
     Actor: the controller.
-    Enabled: it is free and knows the partition's leadership, and the request in ZooKeeper is another than the one that
-        it knows.
-    Effect: the procedure begins; for a topic that is being deleted the request is removed.
+    Enabled: it is free and knows the partition's leadership; the request in ZooKeeper differs from the one that it
+        knows.
+    Effect: the procedure begins. If the topic is being deleted, the controller removes the request.
     Source: kafka.controller.KafkaController#maybeTriggerPartitionReassignment, #onPartitionReassignment (3.5).
     """
     context, request = cluster.controllers[controller], cluster.zk.reassignment
@@ -306,8 +303,8 @@ def notice_caught_up_replicas(cluster: Cluster, controller: int, protocol: Contr
     """A controller learns that enough replicas are in the ISR to complete the reassignment.
 
     Actor: the controller.
-    Enabled: it is free, a reassignment that it knows goes on, and the ISR allows to complete it.
-    Effect: it remembers leader and ISR, and the end of the procedure begins.
+    Enabled: it is free and knows of a reassignment; enough replicas are in the ISR.
+    Effect: it notes leader and ISR, and begins the end of the procedure.
     Source: kafka.controller.KafkaController#maybeCompleteReassignment (3.5); ReassignedPartitionsIsrChangeListener
         (0.10.2).
     """

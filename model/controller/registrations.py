@@ -1,4 +1,4 @@
-"""How brokers die, leave and come back: kafka.server.KafkaServer, and ZooKeeper's sessions."""
+"""Brokers crash, shut down, restart and lose their sessions: kafka.server.KafkaServer, and ZooKeeper's sessions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from model.log import brokers
 
 
 def died(cluster: Cluster, broker: int) -> Cluster:
-    """The process is gone, and so is its session with ZooKeeper; the log stays."""
+    """The broker after its process and its session with ZooKeeper have ended. Its log stays."""
     before = cluster.brokers[broker]
     after = evolve(
         without_role(before), running=False, leaving=False, controller_epoch=0, metadata=None, resigning=None
@@ -21,11 +21,11 @@ def died(cluster: Cluster, broker: int) -> Cluster:
 
 @action(actor="broker", needs=lambda bounds: bounds.broker_crashes, broker=brokers)
 def crash_broker(cluster: Cluster, broker: int) -> Cluster | None:
-    """A broker dies. Its log stays.
+    """A broker crashes and keeps its log.
 
     Actor: the broker.
-    Enabled: it runs; within the budget.
-    Effect: it forgets its role, and is not registered any more.
+    Enabled: it runs; the budget allows it.
+    Effect: the broker loses its role and is no longer registered.
     Abstracts: the time until ZooKeeper ends its session: the controller may learn of it at any later moment.
     """
     return died(cluster, broker).spending("broker_crashes") if cluster.brokers[broker].running else None
@@ -33,12 +33,12 @@ def crash_broker(cluster: Cluster, broker: int) -> Cluster | None:
 
 @action(actor="broker", needs=lambda bounds: bounds.lossy_crashes, broker=brokers)
 def crash_broker_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
-    """A broker's machine fails, and records that were committed and not flushed are gone from its log.
+    """A broker's machine fails, and its log loses committed records that were not flushed.
 
     Actor: the broker.
-    Enabled: it runs and has every committed record, of which there are some; within the budget.
-    Effect: as of a crash; its log is not complete any more.
-    Abstracts: which records; log.flush.interval.messages is unlimited by default.
+    Enabled: it runs and has every committed record; there are some; the budget allows it.
+    Effect: as `crash_broker`; the log is no longer complete.
+    Abstracts: which records are lost; log.flush.interval.messages is unlimited by default.
     """
     before = cluster.brokers[broker]
     if not before.running or not before.complete or not cluster.history.committed:
@@ -60,11 +60,11 @@ def exit_broker(cluster: Cluster, broker: int) -> Cluster | None:
 
 @action(actor="broker", broker=brokers)
 def start_broker(cluster: Cluster, broker: int) -> Cluster | None:
-    """A broker comes back.
+    """A broker starts.
 
     Actor: the broker.
     Enabled: it does not run.
-    Effect: it is registered under its next broker epoch and waits to be told what it hosts.
+    Effect: the broker is registered with its next broker epoch, and waits for LeaderAndIsr.
     Source: kafka.server.KafkaServer#startup (3.5).
     """
     return None if cluster.brokers[broker].running else _registered(cluster, broker)
@@ -78,10 +78,10 @@ def _registered(cluster: Cluster, broker: int) -> Cluster:
 
 @action(actor="broker", needs=lambda bounds: bounds.broker_expiries, broker=brokers)
 def expire_broker_session(cluster: Cluster, broker: int) -> Cluster | None:
-    """ZooKeeper ends the session of a broker that runs on, with its role.
+    """ZooKeeper ends the session of a running broker, which keeps its role.
 
     Actor: ZooKeeper.
-    Enabled: the broker is registered; within the budget.
+    Enabled: the broker is registered; the budget allows it.
     """
     if not cluster.is_registered(broker):
         return None
@@ -94,8 +94,8 @@ def register_broker_again(cluster: Cluster, broker: int, protocol: ControllerPro
 
     Actor: the broker.
     Enabled: it runs and is not registered.
-    Effect: it is registered under its next broker epoch, as its new node in ZooKeeper is given one; or under the one
-        that it had, as KRaft has it since KAFKA-16952.
+    Effect: the broker is registered with its next broker epoch, that of its new node in ZooKeeper; or with the one that
+        it had, as in KRaft since KAFKA-16952.
     Source: kafka.controller.KafkaController#processRegisterBrokerAndReelect (3.5); ClusterControlManager#registerBroker
         (3.9).
     """

@@ -1,11 +1,11 @@
-"""What each release with ZooKeeper made of the rules: presets, oldest first.
+"""The presets: the rules as each release with ZooKeeper has them, oldest first.
 
-A preset speaks for its release and for those after it, up to the next preset: where releases in between differ, none of
-the rules does. It is the rules of a release in the structure of 3.5's code. 0.8.0 and 0.8.1 have no preset: they delete
-no topics or no logs, and what is left of their controller has other steps.
+A preset stands for its release and for those after it, up to the next preset: releases in between change none of these
+rules. It has the rules of a release in the structure of 3.5's code. 0.8.0 and 0.8.1 have no preset: they delete no
+topics or no logs, and their controllers take other steps.
 
-`REPAIRED` has every known fix, also those that no release with ZooKeeper got; leaders write the ISR themselves, as most
-of those releases have it. A claim about one flaw starts from there and sets one rule back.
+`REPAIRED` has every known fix, even those that no release with ZooKeeper got. Leaders write the ISR themselves, as in
+most of these releases. A claim about one flaw starts from there and sets one rule back.
 
 Source: the named releases of github.com/apache/kafka.
 """

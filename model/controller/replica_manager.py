@@ -1,4 +1,4 @@
-"""How brokers obey a controller's requests: kafka.server.ReplicaManager, kafka.server.KafkaApis (3.5)."""
+"""Brokers handle a controller's requests: kafka.server.ReplicaManager, kafka.server.KafkaApis (3.5)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ def receive(cluster: Cluster, controller: int, broker: int, protocol: Controller
     """A broker handles the next request of a controller.
 
     Actor: the broker.
-    Enabled: it runs, and there is one. A controller keeps sending to a broker that is down until it learns of that.
-    Effect: the request is obeyed or refused; one to delete the replica of a topic that goes away is answered.
+    Enabled: it runs, and a request is in flight to it. A controller sends requests to a broker until it learns that the
+        broker is down.
+    Effect: the broker obeys or refuses the request. It responds to StopReplica with delete while its topic is deleted.
     Source: kafka.server.KafkaApis#handleLeaderAndIsrRequest, #handleStopReplicaRequest, #handleUpdateMetadataRequest,
         #isBrokerEpochStale (3.5); kafka.server.ReplicaManager (3.5).
     """
@@ -29,7 +30,7 @@ def receive(cluster: Cluster, controller: int, broker: int, protocol: Controller
 
 
 def obeyed(cluster: Cluster, controller: int, broker: int, request: Request, protocol: ControllerProtocol) -> Cluster:
-    """What becomes of a request that has arrived."""
+    """The cluster after a broker has obeyed or refused a request."""
     before = cluster.brokers[broker]
     if request.broker_epoch != before.epoch and protocol.broker_checks_broker_epoch:
         return _answered(cluster, controller, broker, request, Answer.FAILED)
@@ -47,18 +48,18 @@ def obeyed(cluster: Cluster, controller: int, broker: int, request: Request, pro
             if done is not None:
                 cluster = _answered(cluster, controller, broker, request, Answer.DELETED)
         case _:
-            told = None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch)
-            done = evolve(after, metadata=told)
+            served = None if request.leader_epoch == DURING_DELETION else Metadata(request.leader, request.leader_epoch)
+            done = evolve(after, metadata=served)
     cluster = cluster.with_broker(broker, after if done is None else done)
     return cluster.with_mishap(Mishap.STALE_REQUEST) if done is not None and is_stale else cluster
 
 
 def _answered(cluster: Cluster, controller: int, broker: int, request: Request, answer: Answer) -> Cluster:
-    """The broker's answer to StopReplica with delete, if it arrives while the controller deletes the topic, whatever
-    it was sent for.
+    """The broker's response to StopReplica with delete. It counts if it arrives while the controller deletes the topic,
+    even if the controller sent the request for another reason.
 
     Source: kafka.controller.AbstractControllerBrokerRequestBatch#sendStopReplicaRequests (2.6 to 3.9), whose callback
-        asks for isTopicDeletionInProgress when the answer arrives.
+        checks isTopicDeletionInProgress when the response arrives.
     """
     if request.kind is not Kind.STOP_REPLICA or not request.delete:
         return cluster
@@ -71,14 +72,14 @@ def _answered(cluster: Cluster, controller: int, broker: int, request: Request, 
 def _took_role(
     broker: Broker, me: int, request: Request, committed: bool, protocol: ControllerProtocol
 ) -> Broker | None:
-    """The broker as leader or follower, or None where it refuses.
+    """The broker as leader or follower, or None if it refuses.
 
-    Without a leader to follow, nothing changes but that there is a log: whoever leads goes on in its old leader epoch.
+    If the request names no leader, the broker only creates a log: a broker that leads goes on in its old leader epoch.
     A broker that shuts down starts no fetcher. Coordinators move with leadership: a new leader loads the state of
-    groups or transactions, a new follower forgets it.
+    groups or transactions, a new follower unloads it.
 
-    Abstracts: that the named leader may be missing in the broker's own list of live brokers; since 3.3 the check of the
-        partition epoch, which within a topic is never older where the leader epoch is newer.
+    Abstracts: a named leader that is missing in the broker's own list of live brokers; since 3.3 the check of the
+        partition epoch, which within a topic is never older if the leader epoch is newer.
     Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeFollowers (0.8.2 to 3.9),
         kafka.cluster.Partition#makeLeader, #makeFollower (0.8.2 to 3.9),
         kafka.server.RequestHandlerHelper#onLeadershipChange (3.5).
@@ -110,11 +111,11 @@ def _took_role(
 
 
 def _stopped(broker: Broker, request: Request, protocol: ControllerProtocol) -> Broker | None:
-    """The broker without its replica, or with one that fetches no more, or None where it refuses.
+    """The broker without its replica, or with one that no longer fetches, or None if it refuses.
 
-    A leader that is told to stop without deleting stays leader: only its fetchers would be stopped. One that deletes
-    its replica will get no LeaderAndIsr to tell it that it coordinates no more, so that StopReplica has to. Source:
-    kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2);
+    A leader that gets StopReplica without delete stays leader: the request stops only fetchers. A broker that deletes
+    its replica gets no more LeaderAndIsr, so that StopReplica has to end its role as coordinator.
+    Source: kafka.server.ReplicaManager#stopReplicas, #stopPartitions (3.5), #stopReplica (0.10.2);
         kafka.server.KafkaApis#handleStopReplicaRequest (3.5).
     """
     epoch, known = request.leader_epoch, broker.leader_epoch
@@ -137,9 +138,9 @@ def fail_to_take_role(cluster: Cluster, controller: int, broker: int, protocol: 
     """A broker's session with ZooKeeper ends while it takes up a role.
 
     Actor: the broker.
-    Enabled: it runs, and the next request is a LeaderAndIsr of a newer leader epoch for it; within the budget.
-    Effect: it is not registered any more, and keeps its role; until KAFKA-9769 it has noted the new epoch all the same,
-        and with that it neither leads nor follows.
+    Enabled: it runs, and its next request is a LeaderAndIsr of a newer leader epoch; the budget allows it.
+    Effect: the broker is no longer registered, and keeps its role. Until KAFKA-9769 it nevertheless notes the new
+        epoch, so that it neither leads nor follows.
     Source: kafka.cluster.Partition#makeFollower, kafka.server.ReplicaManager#makeFollowers (2.6).
     """
     queue = cluster.queues[controller][broker]
@@ -167,9 +168,9 @@ def delete_replica_and_resign_late(
     """A coordinator deletes its replica, and its resignation is delayed.
 
     Actor: the broker.
-    Enabled: it runs and coordinates, and the next request is a StopReplica with delete that it obeys; within the
-        budget.
-    Effect: the replica is gone, and the broker coordinates until it resigns.
+    Enabled: it runs and is coordinator; its next request is a StopReplica with delete that it obeys; the budget allows
+        it.
+    Effect: the replica is gone, and the broker stays coordinator until it resigns.
     Source: kafka.server.KafkaApis#handleStopReplicaRequest (2.8), which resigns outside of the lock that orders changes
         of leadership.
     """
@@ -187,11 +188,11 @@ def delete_replica_and_resign_late(
 
 @action(actor="broker", needs=lambda bounds: bounds.late_resignations, broker=brokers)
 def resign_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A coordinator's delayed resignation is carried out.
+    """A coordinator carries out its delayed resignation.
 
     Actor: the broker.
-    Enabled: there is one.
-    Effect: it coordinates no more, unless it has been told of a newer leader epoch since.
+    Enabled: it has a delayed resignation.
+    Effect: it is no longer coordinator, unless it has learned of a newer leader epoch since.
     Source: kafka.coordinator.group.GroupMetadataManager#removeGroupsAndOffsets, #maybeUpdateCoordinatorEpoch (3.0).
     """
     ours = cluster.brokers[broker]
@@ -203,10 +204,10 @@ def resign_as_coordinator(cluster: Cluster, broker: int, protocol: ControllerPro
 
 @action(actor="network", needs=lambda bounds: bounds.reorderings, controller=controllers, broker=brokers)
 def overtake(cluster: Cluster, controller: int, broker: int) -> Cluster | None:
-    """A request overtakes the one before it, as after a connection broke and the first one was sent again.
+    """A request overtakes the one before it: the connection broke, and the first one was sent again.
 
     Actor: the network.
-    Enabled: two requests of one controller are on their way to one broker; within the budget.
+    Enabled: two requests of one controller are in flight to one broker; the budget allows it.
     """
     queue = cluster.queues[controller][broker]
     if len(queue) < 2:

@@ -27,7 +27,7 @@ class ReplicaState(Enum):
 
 NON_EXISTENT, NEW, ONLINE, OFFLINE, STARTED, SUCCESSFUL, INELIGIBLE = ReplicaState
 
-_TELL_REPLICA = (
+_SEND_LEADER_AND_ISR = (
     Effect(Does.LEADER_AND_ISR, To.REPLICA, When.LEADERSHIP_KNOWN),
     Effect(Does.UPDATE_METADATA, To.LIVE_BROKERS, When.LEADERSHIP_KNOWN),
 )
@@ -40,11 +40,11 @@ _TAKE_OFFLINE = (
 )
 
 EDGES: tuple[Edge, ...] = (
-    Edge(NON_EXISTENT, NEW, _TELL_REPLICA),
+    Edge(NON_EXISTENT, NEW, _SEND_LEADER_AND_ISR),
     Edge(NEW, ONLINE, (Effect(Does.ADD_TO_ASSIGNMENT),)),
-    Edge(ONLINE, ONLINE, _TELL_REPLICA),
-    Edge(OFFLINE, ONLINE, _TELL_REPLICA),
-    Edge(INELIGIBLE, ONLINE, _TELL_REPLICA),
+    Edge(ONLINE, ONLINE, _SEND_LEADER_AND_ISR),
+    Edge(OFFLINE, ONLINE, _SEND_LEADER_AND_ISR),
+    Edge(INELIGIBLE, ONLINE, _SEND_LEADER_AND_ISR),
     Edge(NEW, OFFLINE, _TAKE_OFFLINE),
     Edge(ONLINE, OFFLINE, _TAKE_OFFLINE),
     Edge(OFFLINE, OFFLINE, _TAKE_OFFLINE),
@@ -61,32 +61,32 @@ EDGES_BEFORE_2_3 = tuple(edge for edge in EDGES if edge.since != "2.3.0")
 
 
 def change(before: ReplicaState, after: ReplicaState, edges: tuple[Edge, ...] = EDGES) -> Edge | Illegal:
-    """What taking a replica from one state to another means, or that it is illegal.
+    """The edge between two states of a replica, or that there is none.
 
-    A replica in `ONLINE` that was `NEW` keeps quiet: the election of its partition tells it. One that leads its
-    partition cannot become `NEW` (`can_become_new`).
+    A replica that goes from `NEW` to `ONLINE` gets no request: the election of its partition sends one. A replica that
+    leads its partition cannot become `NEW` (`can_become_new`).
     """
     return find(edges, before, after)
 
 
 def can_become_new(replica: int, leader: int | None) -> bool:
-    """Whether a replica may be started: not while it is named as the leader."""
+    """Whether a replica may become `NEW`: not while it is the leader in ZooKeeper."""
     return replica != leader
 
 
 @attrs.frozen
 class Left:
-    """Leader and ISR after a replica was taken offline; `leader` None is none."""
+    """Leader (or None) and ISR after a replica went offline."""
 
     leader: int | None
     isr: frozenset[int]
 
 
 def leave_isr(replica: int, leader: int | None, isr: frozenset[int], *, last_stays: bool = True) -> Left | None:
-    """Leader and ISR without a replica, or None where it is not in the ISR and nothing is written.
+    """Leader and ISR without a replica, or None if it is not in the ISR, so that nothing is written.
 
-    The last member stays in the ISR (`last_stays`), as nobody else could lead. If the replica led, nobody does:
-    electing is the partitions' machine's. What is written gets the next leader epoch, even when a follower leaves.
+    The last member stays in the ISR (`last_stays`), because no other broker could lead. If the replica led, there is no
+    leader: the partition's state machine elects one. The write has the next leader epoch, even if a follower leaves.
 
     Source: kafka.controller.ZkReplicaStateMachine#doRemoveReplicasFromIsr (3.5);
         kafka.controller.KafkaController#removeReplicaFromIsr (0.8.0 to 1.0): until 0.8.1 the last member leaves, from
@@ -98,7 +98,7 @@ def leave_isr(replica: int, leader: int | None, isr: frozenset[int], *, last_sta
 
 
 def at_startup(is_live: bool) -> ReplicaState:
-    """The state that a new controller gives an assigned replica; then it moves live ones to `ONLINE` and, since 2.3,
+    """The state that a new controller gives an assigned replica. It then moves live ones to `ONLINE` and, since 2.3,
     others to `OFFLINE`.
 
     Source: kafka.controller.ReplicaStateMachine#initializeReplicaState.

@@ -1,5 +1,4 @@
-"""Requests of one pass of a controller, collected and sent: at most one of each kind for each broker, the last word
-wins.
+"""A batch of requests that a controller collects and sends: at most one of each kind for each broker, the latest one.
 
 Source: kafka.controller.AbstractControllerBrokerRequestBatch (3.5).
 """
@@ -24,7 +23,7 @@ def _request(kind: Kind, context: Context, leader: int | None, leader_epoch: int
 
 
 class Batch:
-    """What a controller is about to send. Requests to brokers that it holds for dead are dropped."""
+    """The requests that a controller is about to send. Those to brokers that it knows to be dead are dropped."""
 
     def __init__(self, controller: int) -> None:
         self._controller = controller
@@ -32,8 +31,8 @@ class Batch:
         self._metadata: Request | None = None
         self._stop: dict[int, Request] = {}
 
-    def tell(self, cluster: Cluster, replicas: Iterable[int], leadership: Leadership) -> None:
-        """LeaderAndIsr to replicas, and UpdateMetadata to every live broker."""
+    def add_leader_and_isr(self, cluster: Cluster, replicas: Iterable[int], leadership: Leadership) -> None:
+        """Add LeaderAndIsr to replicas, and UpdateMetadata to every live broker."""
         context = cluster.controllers[self._controller]
         request = _request(Kind.LEADER_AND_ISR, context, leadership.leader, leadership.leader_epoch)
         request = evolve(
@@ -44,10 +43,12 @@ class Batch:
         )
         for replica in replicas:
             self._leader_and_isr[replica] = request
-        self.tell_metadata(cluster)
+        self.add_update_metadata(cluster)
 
-    def tell_metadata(self, cluster: Cluster) -> None:
-        """UpdateMetadata to every live broker: what the controller believes, or that the topic goes away."""
+    def add_update_metadata(self, cluster: Cluster) -> None:
+        """Add UpdateMetadata to every live broker: the leadership in the controller's context, or that the topic is
+        being deleted.
+        """
         context = cluster.controllers[self._controller]
         if context.leadership is None:
             return
@@ -58,9 +59,9 @@ class Batch:
         )
         self._metadata = _request(Kind.UPDATE_METADATA, context, leader, epoch)
 
-    def stop(self, cluster: Cluster, replica: int, *, delete: bool) -> None:
-        """StopReplica to one replica, with the leader epoch that the controller knows; a topic that goes away overrides
-        it.
+    def add_stop_replica(self, cluster: Cluster, replica: int, *, delete: bool) -> None:
+        """Add StopReplica to one replica, with the leader epoch in the controller's context, or the one that stands for
+        a topic's deletion.
         """
         context = cluster.controllers[self._controller]
         known = NO_EPOCH if context.leadership is None else context.leadership.leader_epoch
@@ -70,7 +71,7 @@ class Batch:
         )
 
     def sent(self, cluster: Cluster, protocol: ControllerProtocol) -> Cluster:
-        """The cluster with all of it behind what is on its way already."""
+        """The cluster after the batch was sent: its requests are in flight behind earlier ones."""
         controller = self._controller
         context = cluster.controllers[controller]
         metadata = self._metadata if protocol.update_metadata else None

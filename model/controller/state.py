@@ -1,10 +1,9 @@
-"""The whole state: ZooKeeper, controllers with contexts of their own, brokers, requests on their way, and what
-properties remember.
+"""The whole state: ZooKeeper, controllers with a context each, brokers, requests in flight, and a history for
+properties.
 
-One topic with one partition. Controllers are brokers that host none of its replicas, so that a controller can crash
-without a replica. Logs are abstracted to two facts: the topic that a log belongs to, and whether it holds every
-committed record. Time is abstracted: what a time-out would trigger may happen at any moment. Epochs count from 0, and
--1 is "none".
+There is one topic with one partition. Controllers are brokers without a replica of it, so that a controller can crash
+alone. Logs are abstracted to two facts: the topic that a log belongs to, and whether it has every committed record.
+There is no time: a timeout may end at any moment. Epochs count from 0, and -1 is "none".
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from model.log import NO_EPOCH
 
 @attrs.frozen
 class Spent:
-    """How many times what has happened, of what the bounds limit."""
+    """How much of each budget is used up."""
 
     broker_crashes: int = within(lambda bounds: Integers(0, bounds.broker_crashes))
     lossy_crashes: int = within(lambda bounds: Integers(0, bounds.lossy_crashes))
@@ -53,7 +52,7 @@ class Spent:
 
 
 class Mishap(Enum):
-    """What must never happen, noted when it does."""
+    """Events that must never happen, noted when they do."""
 
     STALE_WRITE = "a deposed controller wrote to ZooKeeper"
     STALE_REQUEST = "a broker obeyed a stale request"
@@ -63,7 +62,7 @@ class Mishap(Enum):
 
 @attrs.frozen
 class IllegalEdge:
-    """An edge that a state machine was asked for and does not have."""
+    """A transition that the controller asked of a state machine, and that the state machine does not have."""
 
     machine: str
     before: str
@@ -93,12 +92,12 @@ ILLEGAL_EDGES = tuple(
 
 @attrs.frozen
 class History:
-    """What properties need to know of the past; no step depends on it.
+    """The past as far as properties need it. No step depends on it.
 
     Attributes:
-        mishaps: what happened that must not.
-        illegal_edges: what the controller asked its state machines for, against their tables.
-        target: the replicas that were asked for last; empty if none were.
+        mishaps: events that must never happen.
+        illegal_edges: transitions that the controller asked of its state machines, and that these do not have.
+        target: the target of the last reassignment that a client asked for; empty if there was none.
         committed: whether records of the present topic were committed.
     """
 
@@ -110,7 +109,7 @@ class History:
 
 @attrs.frozen
 class Cluster:
-    """The whole state. `queues` holds what each controller has sent to each broker, oldest first."""
+    """The whole state. `queues` has the requests in flight from each controller to each broker, oldest first."""
 
     zk: ZooKeeper = within(ZooKeeper)
     controllers: tuple[Context, ...] = within(
@@ -149,7 +148,7 @@ class Cluster:
         return evolve(self, queues=replaced(self.queues, controller, queues))
 
     def spending(self, name: str) -> Cluster:
-        """The cluster with one more of what a bound limits."""
+        """The cluster after one more use of a budget."""
         return evolve(self, spent=evolve(self.spent, **{name: getattr(self.spent, name) + 1}))
 
     def with_mishap(self, mishap: Mishap) -> Cluster:
@@ -165,8 +164,8 @@ class Cluster:
 
 
 def initial_states(bounds: ControllerBounds) -> list[Cluster]:
-    """Brokers that run, and nothing else; or a topic whose leader everybody knows, with an active controller, if so
-    asked.
+    """The one initial state: running brokers and nothing else; or, with the bound `established`, an active controller
+    and a topic whose leader all brokers know.
     """
     everybody = range(bounds.brokers)
     empty = blank(bounds.brokers)
@@ -205,12 +204,12 @@ def initial_states(bounds: ControllerBounds) -> list[Cluster]:
         idle, leader_epoch=0, role=Role.FOLLOWER, leader=assignment[0], topic_id=1, log=1, complete=True
     )
     leader = attrs.evolve(follower, role=Role.LEADER, isr=members, replicas=members, coordinates=True)
-    told = Metadata(assignment[0], 0)
+    served = Metadata(assignment[0], 0)
     brokers_ = tuple(
         attrs.evolve(
             leader if broker == assignment[0] else follower if broker in members else idle,
             controller_epoch=1,
-            metadata=told,
+            metadata=served,
         )
         for broker in everybody
     )

@@ -1,6 +1,4 @@
-"""Running the two state machines: every edge goes through their tables, and its effects are done in the tables'
-order.
-"""
+"""Running the two state machines: every change goes through their tables, and has its effects in the tables' order."""
 
 from __future__ import annotations
 
@@ -27,13 +25,13 @@ from model.language.records import replaced
 
 
 class ControllerMoved(Exception):
-    """A write to ZooKeeper failed, as another controller was elected:
+    """A write to ZooKeeper failed because another controller was elected:
     org.apache.kafka.common.errors.ControllerMovedException.
     """
 
 
 def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster:
-    """The cluster as a controller's write to ZooKeeper finds it.
+    """The cluster as a controller is about to write to ZooKeeper. A write by a deposed controller is noted as a mishap.
 
     Raises:
         ControllerMoved: the controller was deposed, and writes are fenced.
@@ -51,22 +49,20 @@ def fenced(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> C
 def write_leadership(
     cluster: Cluster, controller: int, leadership: Leadership, protocol: ControllerProtocol
 ) -> Cluster:
-    """The controller writes a partition's state and remembers it."""
+    """The controller writes a partition's leadership and notes it in its context."""
     cluster = fenced(cluster, controller, protocol).with_zk(leadership=leadership)
     return cluster.with_context(controller, leadership=leadership)
 
 
 def next_leadership(cluster: Cluster, controller: int, leader: int | None, isr: frozenset[int]) -> Leadership:
-    """Leader and ISR in the next leader epoch, to be written over what ZooKeeper holds."""
+    """Leader and ISR in the next leader epoch, with the next version of what ZooKeeper holds."""
     current = cluster.zk.leadership
     epoch = cluster.controllers[controller].epoch
     return Leadership(leader, isr, current.leader_epoch + 1, current.partition_epoch + 1, epoch)
 
 
 def may_write(cluster: Cluster, controller: int) -> bool:
-    """Whether ZooKeeper has a partition state, and none that a later controller wrote: such a change of state is given
-    up.
-    """
+    """Whether the controller may write a leadership: ZooKeeper has one, and no later controller has written it."""
     current = cluster.zk.leadership
     return current is not None and current.controller_epoch <= cluster.controllers[controller].epoch
 
@@ -77,7 +73,8 @@ def may_write(cluster: Cluster, controller: int) -> bool:
 def move_replicas(
     cluster: Cluster, controller: int, replicas: Iterable[int], to: ReplicaState, protocol: ControllerProtocol
 ) -> Cluster:
-    """Take replicas to a state, one after the other, and send what that asks for. Illegal edges are noted and skipped.
+    """Move replicas to a state, one after the other, and send the requests of that. Illegal changes are noted and
+    skipped.
 
     Source: kafka.controller.ZkReplicaStateMachine#handleStateChanges (3.5).
     """
@@ -88,7 +85,7 @@ def move_replicas(
 
 
 def replica_edge(before: ReplicaState, after: ReplicaState, protocol: ControllerProtocol) -> Edge | Illegal:
-    """The edge between two states of a replica, or that there is none, in the release that the protocol is of."""
+    """The edge between two states of a replica, or that there is none, under a protocol."""
     edges = replica_states.EDGES if protocol.offline_to_ineligible_allowed else replica_states.EDGES_BEFORE_2_3
     return replica_states.change(before, after, edges)
 
@@ -106,10 +103,10 @@ def _move_replica(
     if to is ReplicaState.OFFLINE:
         if context.leadership is None:
             if not protocol.offline_without_leadership:
-                batch.stop(cluster, replica, delete=False)
+                batch.add_stop_replica(cluster, replica, delete=False)
                 return cluster
         elif not may_write(cluster, controller):
-            batch.stop(cluster, replica, delete=False)
+            batch.add_stop_replica(cluster, replica, delete=False)
             return cluster
     for effect in edge.effects:
         cluster = _replica_effect(cluster, controller, replica, effect, batch, protocol)
@@ -125,12 +122,14 @@ def _replica_effect(
         return cluster
     match effect.does:
         case Does.LEADER_AND_ISR:
-            told = [replica] if effect.to is To.REPLICA else [other for other in context.assignment if other != replica]
-            batch.tell(cluster, told, context.leadership)
+            receivers = (
+                [replica] if effect.to is To.REPLICA else [other for other in context.assignment if other != replica]
+            )
+            batch.add_leader_and_isr(cluster, receivers, context.leadership)
         case Does.UPDATE_METADATA:
-            batch.tell_metadata(cluster)
+            batch.add_update_metadata(cluster)
         case Does.STOP_REPLICA | Does.STOP_REPLICA_AND_DELETE:
-            batch.stop(cluster, replica, delete=effect.does is Does.STOP_REPLICA_AND_DELETE)
+            batch.add_stop_replica(cluster, replica, delete=effect.does is Does.STOP_REPLICA_AND_DELETE)
         case Does.LEAVE_ISR_AND_WRITE:
             return _leave_isr(cluster, controller, replica, protocol)
         case Does.ADD_TO_ASSIGNMENT:
@@ -143,7 +142,7 @@ def _replica_effect(
 
 
 def _happens(when: When, cluster: Cluster, controller: int) -> bool:
-    """Whether an effect's condition is met. Being in the ISR is decided where the ISR is read."""
+    """Whether an effect's condition is met. `IN_ISR` is checked later, when the ISR is read."""
     context = cluster.controllers[controller]
     match when:
         case When.ALWAYS:
@@ -156,7 +155,7 @@ def _happens(when: When, cluster: Cluster, controller: int) -> bool:
 
 
 def _leave_isr(cluster: Cluster, controller: int, replica: int, protocol: ControllerProtocol) -> Cluster:
-    """Write the ISR without a replica, if it is a member; what ZooKeeper holds is remembered in any case."""
+    """Write the ISR without a replica, if it is a member. The context notes what ZooKeeper holds in any case."""
     current = cluster.zk.leadership
     stays = protocol.last_isr_member is LastIsrMember.STAYS or (
         protocol.last_isr_member is LastIsrMember.LEAVES_IF_UNCLEAN and not protocol.unclean_election
@@ -177,7 +176,7 @@ def move_partition(
     protocol: ControllerProtocol,
     strategy: Strategy = Strategy.OFFLINE,
 ) -> Cluster:
-    """Take the partition to a state; to `ONLINE`, by an election. Illegal edges are noted and skipped.
+    """Move the partition to a state; to `ONLINE`, by an election. Illegal changes are noted and skipped.
 
     Source: kafka.controller.ZkPartitionStateMachine#handleStateChanges (3.5).
     """
@@ -200,21 +199,21 @@ def move_partition(
                 cluster = _write_elected(cluster, controller, elected, first, protocol)
             case Does.LEADER_AND_ISR:
                 first = edge.before is PartitionState.NEW
-                told = _told_of(cluster, controller, None if first else strategy, protocol)
-                batch.tell(cluster, told, cluster.controllers[controller].leadership)
+                receivers = _receivers(cluster, controller, None if first else strategy, protocol)
+                batch.add_leader_and_isr(cluster, receivers, cluster.controllers[controller].leadership)
             case Does.UPDATE_METADATA:
-                batch.tell_metadata(cluster)
+                batch.add_update_metadata(cluster)
     return batch.sent(cluster.with_context(controller, partition=to), protocol)
 
 
 def _first_election(cluster: Cluster, controller: int) -> Elected | None:
-    """The first leadership; nobody's where the partition has a state in ZooKeeper already."""
+    """The first leadership; None if ZooKeeper has one already."""
     context = cluster.controllers[controller]
     return None if cluster.zk.leadership is not None else first_leadership(context.assignment, context.online())
 
 
 def _election(cluster: Cluster, controller: int, strategy: Strategy, protocol: ControllerProtocol) -> Elected | None:
-    """Who is elected over what ZooKeeper holds; nobody where a later controller wrote it.
+    """The result of an election over what ZooKeeper holds; None if a later controller wrote that.
 
     Source: kafka.controller.ZkPartitionStateMachine#doElectLeaderForPartitions (3.5).
     """
@@ -247,14 +246,14 @@ def _write_elected(
     return write_leadership(cluster, controller, leadership, protocol)
 
 
-def _told_of(
+def _receivers(
     cluster: Cluster, controller: int, strategy: Strategy | None, protocol: ControllerProtocol
 ) -> Sequence[int]:
-    """The replicas that an election's LeaderAndIsr goes to; those on dead brokers are left out when it is sent. Without
-    a strategy it is the first election.
+    """The replicas that get an election's LeaderAndIsr; those on dead brokers are left out when it is sent. Without a
+    strategy it is the first election.
 
-    A broker that shuts down is told where a reassignment or an admin asks for an election, and where its own shutdown
-    does, except from 1.1 to 2.0.
+    A broker that shuts down gets it if a reassignment, a client or (except from 1.1 to 2.0) its own shutdown is the
+    reason for the election.
 
     Source: kafka.controller.Election#leaderForOffline, #leaderForControlledShutdown (2.3 to 3.9),
         kafka.controller.PartitionStateMachine#leaderForControlledShutdown (1.1 to 2.2); until 1.0 the leader selectors.
@@ -280,7 +279,7 @@ def trigger_online(cluster: Cluster, controller: int, protocol: ControllerProtoc
 
 
 def bump_leader_epoch(cluster: Cluster, controller: int) -> Leadership | None:
-    """What ZooKeeper holds, in the next leader epoch; None where that cannot be written.
+    """The leadership that ZooKeeper holds, in the next leader epoch; None if that cannot be written.
 
     Source: kafka.controller.KafkaController#updateLeaderEpoch (3.5).
     """

@@ -1,4 +1,4 @@
-"""Topics come and go, as clients ask and controllers notice."""
+"""Clients create and delete the topic and add a partition to it, and controllers notice that."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from model.log import brokers
 
 @action(actor="admin")
 def create_topic(cluster: Cluster, bounds: ControllerBounds) -> Cluster | None:
-    """Somebody creates the topic.
+    """A client creates the topic.
 
     Actor: an admin client.
-    Enabled: there is none, and no request to delete it.
-    Effect: ZooKeeper holds its assignment under a new topic id.
+    Enabled: there is no topic, and no request to delete it.
+    Effect: ZooKeeper has its assignment with a new topic id.
     Source: kafka.zk.AdminZkClient#createTopicWithAssignment (3.5).
     """
     if cluster.zk.assignment or cluster.zk.deletion:
@@ -32,11 +32,11 @@ def create_topic(cluster: Cluster, bounds: ControllerBounds) -> Cluster | None:
 
 @action(actor="controller", controller=controllers)
 def notice_topic(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller learns of a new topic, or that another one deleted the one that it knows.
+    """A controller learns of a new topic, or that another controller has deleted the one that it knows.
 
     Actor: the controller.
     Enabled: it is free, and the topic that it knows is not the one in ZooKeeper.
-    Effect: it forgets the old one; the new one's partition and replicas are taken online.
+    Effect: it forgets the old topic, and brings the new one's partition and replicas online.
     Source: kafka.controller.KafkaController#processTopicChange (3.5).
     """
     context, zk = cluster.controllers[controller], cluster.zk
@@ -51,10 +51,10 @@ def notice_topic(cluster: Cluster, controller: int, protocol: ControllerProtocol
 
 @action(actor="admin", needs=lambda bounds: bounds.deletions)
 def request_deletion(cluster: Cluster) -> Cluster | None:
-    """Somebody asks to delete the topic.
+    """A client asks to delete the topic.
 
     Actor: an admin client.
-    Enabled: it exists, and nobody has asked yet; within the budget.
+    Enabled: the topic exists; there is no request to delete it; the budget allows it.
     Source: kafka.zk.KafkaZkClient#createDeleteTopicPath (3.5).
     """
     if cluster.zk.deletion or not cluster.zk.assignment:
@@ -67,9 +67,9 @@ def notice_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
     """A controller learns that the topic is to be deleted.
 
     Actor: the controller.
-    Enabled: it is free, the request is there, and it knows the topic and not of the request.
-    Effect: the topic is queued for deletion, which begins unless a reassignment goes on; a request for no topic is
-        removed.
+    Enabled: it is free; there is a request that it does not know, and it knows the topic, or there is no topic.
+    Effect: the topic is queued for deletion, which begins unless a reassignment is in progress. If there is no topic,
+        the controller removes the request.
     Source: kafka.controller.KafkaController#processTopicDeletion (3.5).
     """
     context = cluster.controllers[controller]
@@ -88,12 +88,12 @@ def notice_deletion(cluster: Cluster, controller: int, protocol: ControllerProto
 
 @action(actor="admin", needs=lambda bounds: bounds.partition_additions)
 def request_partition(cluster: Cluster) -> Cluster | None:
-    """Somebody adds a partition to the topic while it is being deleted.
+    """A client adds a partition to the topic while it is being deleted.
 
     Actor: an admin client.
-    Enabled: the topic is there and so is a request to delete it; nobody has done so yet; within the budget.
-    Effect: ZooKeeper holds an assignment of a second partition, with one replica, on the broker that the first one's
-        begins with.
+    Enabled: there are a topic and a request to delete it; no partition was added yet; the budget allows it.
+    Effect: ZooKeeper has an assignment of a second partition, with one replica, on the first partition's preferred
+        broker.
     Abstracts: adding partitions to a topic that stays.
     Source: kafka.zk.AdminZkClient#addPartitions (2.0).
     """
@@ -104,14 +104,13 @@ def request_partition(cluster: Cluster) -> Cluster | None:
 
 @action(actor="controller", needs=lambda bounds: bounds.partition_additions, controller=controllers)
 def take_back_added_partition(cluster: Cluster, controller: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller learns of a partition that was added to the topic that it deletes, and removes it from the
-    assignment.
+    """A controller that deletes the topic learns of an added partition, and removes it from the assignment.
 
     Actor: the controller.
-    Enabled: `added_partitions_taken_back`; it is free and deletes the topic, and did not find the partition when it
-        took office.
-    Effect: ZooKeeper holds the assignment of the first partition alone. Until KAFKA-6612 the controller logged an error
-        and did nothing.
+    Enabled: `added_partitions_taken_back`; it is free and deletes the topic; the partition was added after it took
+        over.
+    Effect: ZooKeeper has the assignment of the first partition alone. Until KAFKA-6612 the controller only logged an
+        error.
     Source: kafka.controller.KafkaController#restorePartitionReplicaAssignment (2.0 to 3.9),
         #processPartitionModifications (2.3 to 3.9).
     """
@@ -130,11 +129,11 @@ def take_back_added_partition(cluster: Cluster, controller: int, protocol: Contr
 
 @action(actor="controller", needs=lambda bounds: bounds.deletions, controller=controllers, broker=brokers)
 def read_answer(cluster: Cluster, controller: int, broker: int, protocol: ControllerProtocol) -> Cluster | None:
-    """A controller reads a broker's answer to StopReplica with delete.
+    """A controller reads a broker's response to StopReplica with delete.
 
     Actor: the controller.
-    Enabled: it is free, and there is one.
-    Effect: the replica is deleted, or its deletion failed; the topic's deletion goes on as far as it goes.
+    Enabled: it is free, and a response has arrived.
+    Effect: the replica is deleted, or its deletion has failed; the controller resumes the topic's deletion.
     Source: kafka.controller.KafkaController#processTopicDeletionStopReplicaResponseReceived (3.5).
     """
     context = cluster.controllers[controller]

@@ -1,6 +1,4 @@
-"""What the edges of a controller state machine are made of: where they lead, and what the controller does on the way,
-as data.
-"""
+"""The transitions of a controller's state machine as data: the states before and after, and the effects."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ import attrs
 
 
 class Does(Enum):
-    """What the controller does when an edge is taken; a request goes to whom the effect names."""
+    """What the controller does on a transition. A request goes to the receiver of the effect."""
 
     LEADER_AND_ISR = "LeaderAndIsr with the known leadership"
     STOP_REPLICA = "StopReplica"
@@ -25,7 +23,7 @@ class Does(Enum):
 
 
 class To(Enum):
-    """Who gets a request; `NOBODY` where the effect is none."""
+    """The receiver of a request; `NOBODY` if the effect is no request."""
 
     NOBODY = "nobody"
     REPLICA = "the replica"
@@ -35,7 +33,7 @@ class To(Enum):
 
 
 class When(Enum):
-    """What must be so for an effect to happen."""
+    """The condition of an effect."""
 
     ALWAYS = "always"
     LEADERSHIP_KNOWN = "leadership is known"
@@ -46,8 +44,8 @@ class When(Enum):
 
 @attrs.frozen
 class Effect:
-    """One thing that the controller does, whom it concerns, and under which condition. `since` is the first release
-    that does it, where not all do.
+    """One thing that the controller does, the receiver, and the condition. `since` is the first release that does it,
+    if not all do.
     """
 
     does: Does
@@ -63,9 +61,7 @@ class Effect:
 
 @attrs.frozen
 class Edge:
-    """A legal change of state, and what comes with it, in order. `since` is the first release that has it, where not
-    all do.
-    """
+    """A legal change of state, and its effects in order. `since` is the first release that has it, if not all do."""
 
     before: Enum
     after: Enum
@@ -87,7 +83,7 @@ def find(edges: Iterable[Edge], before: Enum, after: Enum) -> Edge | Illegal:
 
 
 def mermaid(edges: Iterable[Edge]) -> str:
-    """The state machine as a Mermaid diagram; edges that not all releases have name the first that does."""
+    """The state machine as a Mermaid diagram. An edge that not all releases have names the first one that has it."""
     lines = ["stateDiagram-v2", "    direction LR"]
     for edge in edges:
         arrow = f"    {edge.before.value} --> {edge.after.value}"

@@ -28,9 +28,7 @@ def names(members: Iterable[int]) -> str:
 
 @attrs.frozen
 class Leadership:
-    """A partition's state in ZooKeeper: leader, ISR and their epochs, and the epoch of the controller that
-    wrote last.
-    """
+    """A partition's state in ZooKeeper: leader, ISR and their epochs, and the epoch of the controller that wrote it."""
 
     leader: int | None = within(lambda bounds: Maybe(brokers(bounds)))
     isr: frozenset[int] = within(broker_sets)
@@ -45,7 +43,7 @@ class Leadership:
 
 @attrs.frozen
 class Reassignment:
-    """A reassignment: the replicas that it leads to, the preferred one first, and those that there were before."""
+    """A reassignment: its target replicas, the preferred one first, and the replicas before it."""
 
     target: tuple[int, ...] = within(broker_lists)
     origin: frozenset[int] = within(broker_sets)
@@ -60,19 +58,19 @@ class Reassignment:
 
 @attrs.frozen
 class ZooKeeper:
-    """What is durable.
+    """The data in ZooKeeper.
 
     Attributes:
         controller: the owner of the ephemeral node /controller.
         controller_epoch: how many controllers were elected.
         registrations: by broker, its ephemeral node's broker epoch.
         topic_id: the id of the topic that was created last.
-        assignment: its partition's replicas, the preferred one first; empty where there is no topic.
-        leadership: its partition's state; None before the first and after deletion has begun to clear up.
-        reassignment: the request in /admin/reassign_partitions, with the replicas that there were when it came in.
-        deletion, preferred_election: whether such a request is there.
-        partition_added: a second partition was added to the topic while it was being deleted.
-        isr_changed: a leader's notification that it has changed the ISR.
+        assignment: its partition's replicas, the preferred one first; empty if there is no topic.
+        leadership: its partition's state; None before the first one, and once its node is deleted.
+        reassignment: the request in /admin/reassign_partitions, with the replicas from before it.
+        deletion, preferred_election: whether there is such a request.
+        partition_added: whether a second partition was added to the topic during its deletion.
+        isr_changed: whether a leader has left a notification that it has changed the ISR.
     """
 
     controller: int | None = within(lambda bounds: Maybe(controllers(bounds)))

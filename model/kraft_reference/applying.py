@@ -14,7 +14,7 @@ from model.language.records import evolve
 
 
 def concerns(cluster: Cluster, broker: int, metadata: Change, change: Change) -> bool:
-    """Whether a broker has to act on a record: others wait until one comes on which it has."""
+    """Whether a broker has to act on a record. It reads the others later, together with the next one of this kind."""
     if cluster.brokers[broker].role is Role.LEADER:
         return True
     if broker in metadata.replicas:
@@ -24,12 +24,12 @@ def concerns(cluster: Cluster, broker: int, metadata: Change, change: Change) ->
 
 @action(actor="broker", broker=brokers, offset=metadata_offsets)
 def apply_metadata(cluster: Cluster, broker: int, offset: int, bounds: KraftBounds) -> Cluster | None:
-    """A broker reads the metadata log up to an offset, and acts on the last record of those.
+    """A broker reads the metadata log up to an offset, and acts on the last record.
 
     Actor: the broker.
-    Enabled: it runs; the log has that record, the broker has not, and it has to act on it.
-    Effect: it remains or becomes leader or follower, waits for a leader, or drops the replica.
-    Abstracts: records are whole states of the partition, so that those before the last make no difference.
+    Enabled: it runs; it has not read that record, and has to act on it.
+    Effect: it remains or becomes leader or follower, waits for a leader, or deletes its replica.
+    Abstracts: earlier records. Each one is a whole state of the partition, so that only the last one matters.
     Source: ReceiveMetadataUpdate; kafka.server.ReplicaManager#applyDelta (3.5).
     """
     replica = cluster.brokers[broker]
@@ -60,7 +60,7 @@ def apply_metadata(cluster: Cluster, broker: int, offset: int, bounds: KraftBoun
 
 
 def led(cluster: Cluster, broker: int, metadata: Change, change: Change, bounds: KraftBounds) -> Cluster:
-    """The broker leads by the record: on in the same epoch, or in a new one, whose start it notes.
+    """The broker leads by the record: it goes on in the same epoch, or begins a new one and notes its start offset.
 
     Source: RemainLeader, BecomeLeaderInNewEpoch.
     """
@@ -87,7 +87,7 @@ def led(cluster: Cluster, broker: int, metadata: Change, change: Change, bounds:
 def followed(
     cluster: Cluster, broker: int, change: Change, role: Role, bounds: KraftBounds, newer: bool = False
 ) -> Cluster:
-    """The broker follows the record's leader, or waits for one: it renounces any leadership.
+    """The broker follows the record's leader, or waits for one. It gives up its own leadership.
 
     Source: BecomeFollowerInNewEpoch, WaitForLeaderChange, EnsureLeadershipRenounced.
     """
@@ -107,7 +107,7 @@ def followed(
 
 
 def dropped(cluster: Cluster, broker: int, change: Change, bounds: KraftBounds) -> Cluster:
-    """The broker is no replica any more: it deletes the log.
+    """The broker is no longer a replica: it deletes the log.
 
     Source: DeletePartition.
     """

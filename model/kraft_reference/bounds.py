@@ -1,9 +1,7 @@
-"""How large the cluster may be and how much may happen: the constants of the public modules, and what follows from
-them.
+"""The constants of the public modules, and the domains that follow from them.
 
-The public modules leave epochs, logs and messages unbounded. How far each can go follows from the constants; these
-numbers are exact enough to be finite and large enough that no step is ever cut. A value beyond them is an error of the
-model, not a cut step.
+The public modules do not bound epochs, logs and messages. The constants do: the domains here are finite, and large
+enough that no step is ever cut. A value outside them is an error in the model.
 """
 
 from __future__ import annotations
@@ -21,12 +19,11 @@ NOTHING = Integers(0, -1)
 
 @attrs.frozen
 class KraftBounds:
-    """What both specifications share.
+    """The bounds of both specifications.
 
     Attributes:
-        keeps_messages: whether messages that were handled, or that nothing can handle any more, are part of the state.
-        accepts_stale_proposals: whether the controller may accept an ISR that was proposed for an older partition
-            epoch.
+        keeps_messages: whether the state keeps messages that were handled or can no longer be handled.
+        accepts_stale_proposals: whether the controller accepts an ISR that was proposed for an older partition epoch.
         keeps_elr: whether the controller's record has an ELR.
     """
 
@@ -53,9 +50,7 @@ class KraftBounds:
         return self.starts() + self.fence_broker_limit
 
     def last_epoch(self) -> int:
-        """The largest leader epoch: fencing a broker can end two of them, as the partition may be without a leader in
-        between.
-        """
+        """The largest leader epoch. A fence can start two: one without a leader, and then one with a leader."""
         return 1 + 2 * self.disruptions() + self.reassignment_limit
 
     def metadata_records(self) -> int:
@@ -75,10 +70,10 @@ class KraftBounds:
         return 1 + 2 * self.disruptions() + self.leader_shrink_isr_limit + self.reassignment_limit + added + stale
 
     def rejected_proposals(self) -> int:
-        """How many different ISRs one leader may propose in vain for one partition epoch.
+        """The largest number of proposals that can be rejected for one leader and partition epoch.
 
-        Each other broker is proposed or not, under one of its broker epochs; that is most if all others share the
-        starts evenly.
+        A proposal has each other broker with one of its broker epochs, or not at all. The number is largest if the
+        starts are spread evenly over the other brokers.
         """
         others = self.broker_count - 1
         proposals = 1
@@ -127,12 +122,12 @@ def broker_sets(bounds: Any) -> SetOf:
 
 
 def reassigned_sets(bounds: Any) -> SetOf:
-    """Sets of brokers where there are reassignments; else the empty set only."""
+    """Sets of brokers if the bounds allow reassignments; else only the empty set."""
     return SetOf(brokers(bounds) if bounds.reassignment_limit else NOTHING)
 
 
 def timed_out_sets(bounds: Any) -> SetOf:
-    """Sets of brokers where a leader may find them too slow; else the empty set only."""
+    """Sets of brokers if the bounds allow leaders to find followers lagging; else only the empty set."""
     return SetOf(brokers(bounds) if bounds.leader_shrink_isr_limit else NOTHING)
 
 
@@ -173,10 +168,10 @@ def offsets(bounds: Any) -> Integers:
 
 
 def metadata_offsets(bounds: Any) -> Integers:
-    """How many records of the metadata log."""
+    """A number of records of the metadata log."""
     return Integers(0, bounds.metadata_records())
 
 
 def times(limit: str) -> Any:
-    """A field that counts how often something happened."""
+    """A field that counts events, up to their bound."""
     return attrs.field(metadata={"domain": lambda bounds: Integers(0, int(getattr(bounds, limit, 0)))})

@@ -1,4 +1,4 @@
-"""Steps of the KRaft controller, which is one atomic actor here.
+"""Actions of the KRaft controller, which is one atomic actor here.
 
 Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with
 their functions; the action's name there is given with each.
@@ -16,18 +16,18 @@ from model.language.records import evolve, replaced
 
 
 def candidates(bounds: Any) -> Maybe:
-    """Who is elected; None where the controller has no choice to make."""
+    """The domain of an elected leader: a broker, or None if the controller has no choice."""
     return Maybe(brokers(bounds))
 
 
 def successors(bounds: Any) -> Maybe:
-    """Who leads after a reassignment; None where the controller has no choice to make."""
+    """The domain of the leader after a reassignment: a broker, or None if the controller has no choice."""
     return Maybe(brokers(bounds) if bounds.reassignment_limit else NOTHING)
 
 
 def appended(cluster: Cluster, bounds: KraftBounds, **changes: Any) -> Cluster:
-    """The metadata log with one more record: the partition with some fields changed. KIP-966 keeps the last known ELR
-    with it.
+    """The metadata log with one more record: the partition with some fields changed. KIP-966 also records the last
+    known ELR.
     """
     before = cluster.partition
     after = evolve(before, left=(), rejections=(), **changes)
@@ -42,7 +42,7 @@ def appended(cluster: Cluster, bounds: KraftBounds, **changes: Any) -> Cluster:
 
 
 def elr_after(before: Change, isr: frozenset[int], replicas: frozenset[int], bounds: KraftBounds) -> frozenset[int]:
-    """The ELR once the ISR has become another: who leaves a too small ISR joins it. Always empty without KIP-966."""
+    """The ELR after a change of the ISR: a replica that leaves a too small ISR joins it. Empty without KIP-966."""
     if not bounds.keeps_elr or len(isr) >= bounds.min_isr:
         return frozenset()
     return (before.elr & replicas) | ((before.isr & replicas) - isr)
@@ -59,8 +59,8 @@ def unfenced(cluster: Cluster, members: frozenset[int]) -> frozenset[int]:
 def after_broker_change(
     cluster: Cluster, isr: frozenset[int], elr: frozenset[int], candidate: int | None, bounds: KraftBounds
 ) -> Cluster | None:
-    """The partition after a registration has changed: another leader if the leader may not stay; None if that cannot be
-    the candidate.
+    """The partition after a registration has changed, with the candidate as leader if the leader may not stay; None if
+    the candidate may not lead.
     """
     before = cluster.partition
     if bounds.keeps_elr:
@@ -137,7 +137,7 @@ def register(cluster: Cluster, incarnation: int, candidate: int | None, bounds: 
     """The controller takes a broker's registration.
 
     Actor: the controller.
-    Enabled: the incarnation's request is on its way, and the broker is fenced; the controller may elect the candidate.
+    Enabled: the incarnation's request is in flight, and the broker is fenced; the controller may elect the candidate.
     Effect: the broker is unfenced, under a new broker epoch. In KIP-966 a broker that was not shut down cleanly leaves
         ISR and ELR first.
     Abstracts: registration records; a broker is unfenced by registering.
@@ -164,15 +164,15 @@ def register(cluster: Cluster, incarnation: int, candidate: int | None, bounds: 
 
 
 def is_valid(adding: frozenset[int], removing: frozenset[int], before: Change, bounds: KraftBounds) -> bool:
-    """Whether a reassignment may be asked for."""
+    """Whether a reassignment is valid."""
     if not (adding or removing) or len(before.replicas) + len(adding) - len(removing) < bounds.min_isr:
         return False
     return not adding & before.replicas and removing <= before.replicas
 
 
 def leader_after(before: Change, isr: frozenset[int], successor: int | None) -> int | None:
-    """Who leads with another ISR: the leader if it is a member, else the successor; None where the successor
-    cannot be.
+    """The leader with another ISR: the present one if it is a member, else the successor; None if that one may not
+    lead.
     """
     if before.leader in isr:
         return before.leader if successor is None else None
@@ -189,12 +189,12 @@ def leader_after(before: Change, isr: frozenset[int], successor: int | None) -> 
 def reassign(
     cluster: Cluster, adding: frozenset[int], removing: frozenset[int], successor: int | None, bounds: KraftBounds
 ) -> Cluster | None:
-    """The controller begins a reassignment, and completes it at once where nothing has to be waited for.
+    """The controller begins a reassignment, and completes it at once if the ISR is already as required.
 
     Actor: the controller, on an operator's request.
-    Enabled: none is in progress; the limit is not reached; those to add are no replicas and those to remove are, and
-        enough remain.
-    Effect: the added are replicas; if the ISR is then as it should be, the removed are none any more, in a new leader
+    Enabled: none is in progress; the limit is not reached; the brokers to add are no replicas, those to remove are, and
+        enough replicas remain.
+    Effect: the added brokers are replicas. If the ISR is as required, the removed ones no longer are, in a new leader
         epoch.
     Source: PerformPartitionReassignment;
         org.apache.kafka.controller.PartitionReassignmentReplicas#maybeCompleteReassignment (3.5).
@@ -220,7 +220,7 @@ def reassign(
 def completed(
     cluster: Cluster, isr: frozenset[int], replicas: frozenset[int], leader: int, bounds: KraftBounds
 ) -> Cluster:
-    """A reassignment ends: in a new leader epoch, none is added or removed any more."""
+    """The partition after the reassignment has completed, in a new leader epoch."""
     before = cluster.partition
     return appended(
         cluster,

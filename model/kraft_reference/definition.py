@@ -59,14 +59,14 @@ class StaleKip966Bounds(Kip966Bounds):
 
 @attrs.frozen
 class ForgetfulKafka35Bounds(Kafka35Bounds):
-    """The bounds of v3.5 where messages are forgotten once nothing can handle them."""
+    """The bounds of v3.5 if the state does not keep messages that can no longer be handled."""
 
     keeps_messages: ClassVar[bool] = False
 
 
 @attrs.frozen
 class ForgetfulKip966Bounds(Kip966Bounds):
-    """The bounds of KIP-966 where messages are forgotten once nothing can handle them."""
+    """The bounds of KIP-966 if the state does not keep messages that can no longer be handled."""
 
     keeps_messages: ClassVar[bool] = False
 
@@ -75,7 +75,7 @@ def bounds_of(protocol: KraftProtocol) -> type[KraftBounds]:
     """The bounds of a protocol.
 
     Raises:
-        ValueError: messages are to be forgotten that may still be accepted.
+        ValueError: the protocol would forget messages that the controller may still accept.
     """
     if protocol.messages is Messages.FORGOTTEN:
         if not protocol.partition_epoch_check:
@@ -87,8 +87,8 @@ def bounds_of(protocol: KraftProtocol) -> type[KraftBounds]:
 
 
 def initial_states(bounds: KraftBounds) -> list[Cluster]:
-    """Broker 0 leads in epoch 1 with an empty log. Replicas that are not in the ISR are fenced, and think that all of
-    them are in it.
+    """The one initial state: broker 0 leads in epoch 1 with an empty log. Replicas outside the ISR are fenced, and
+    believe that all replicas are in the ISR.
     """
     replicas, isr = frozenset(range(bounds.init_replication_factor)), frozenset(range(bounds.init_isr_size))
     first = Change(

@@ -1,4 +1,4 @@
-"""Brokers stop and start again.
+"""Brokers crash, shut down and start.
 
 Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with
 their functions; the action's name there is given with each.
@@ -40,7 +40,7 @@ def without_fetches(replica: Broker, leader: int, bounds: KraftBounds) -> Broker
 def stopped(
     cluster: Cluster, broker: int, status: Status, broker_epoch: int, candidate: int | None, bounds: KraftBounds
 ) -> Cluster | None:
-    """A broker is down: its connections are lost, its producers are refused, and the controller fences it."""
+    """The cluster after a broker went down: its connections are closed, its producers refused, the broker fenced."""
     replica = cluster.brokers[broker]
     clients = cluster.clients
     if replica.role is Role.LEADER and replica.high_watermark < len(replica.log):
@@ -65,7 +65,7 @@ def stopped(
 
 
 def losing(cluster: Cluster, broker: int, candidate: int | None, bounds: KraftBounds) -> Cluster | None:
-    """A broker that is up goes down and loses its log."""
+    """The cluster after a running broker went down and lost its log."""
     if cluster.used.losing_shutdowns >= losing_shutdowns(bounds) or not cluster.brokers[broker].is_online:
         return None
     changed = stopped(cluster, broker, Status.OFFLINE_DIRTY, 0, candidate, bounds)
@@ -82,10 +82,10 @@ def shut_down_uncleanly(
     """A broker crashes and loses its whole log.
 
     Actor: the broker.
-    Enabled: it is up; the limit is not reached; it is not the last ISR member, where that is ruled out; the candidate
-        may be elected.
-    Effect: its log is gone; the controller has fenced it.
-    Abstracts: that only what was not flushed is lost.
+    Enabled: it is up; the limit is not reached; the candidate may be elected; under some bounds, it is not the last
+        member of the ISR.
+    Effect: its log is empty; the controller has fenced it.
+    Abstracts: flushed records, which would survive.
     Source: UncleanShutdown.
     """
     if protocol.avoid_last_replica_standing and cluster.partition.isr == frozenset({broker}):
@@ -99,8 +99,8 @@ def shut_down_losing_data(cluster: Cluster, broker: int, candidate: int | None, 
 
     Actor: the broker.
     Enabled: it is up; the limit is not reached; the candidate may be elected.
-    Effect: its log is gone; the controller has fenced it.
-    Abstracts: that only what was not flushed is lost.
+    Effect: its log is empty; the controller has fenced it.
+    Abstracts: flushed records, which would survive.
     Source: DataLossShutdown.
     """
     return losing(cluster, broker, candidate, bounds)
@@ -109,7 +109,7 @@ def shut_down_losing_data(cluster: Cluster, broker: int, candidate: int | None, 
 def keeping(
     cluster: Cluster, broker: int, broker_epoch: int, candidate: int | None, bounds: KraftBounds
 ) -> Cluster | None:
-    """A broker that is up goes down and keeps its log."""
+    """The cluster after a running broker went down and kept its log."""
     if cluster.used.keeping_shutdowns >= keeping_shutdowns(bounds) or not cluster.brokers[broker].is_online:
         return None
     changed = stopped(cluster, broker, Status.OFFLINE_CLEAN, broker_epoch, candidate, bounds)
@@ -137,7 +137,7 @@ def shut_down_keeping_data(
 
     Actor: the broker.
     Enabled: it is up; the limit is not reached; the candidate may be elected.
-    Effect: the controller has fenced it. After a clean shutdown the broker will know its broker epoch.
+    Effect: the controller has fenced it. After a clean shutdown the broker still knows its broker epoch when it starts.
     Source: NoDataLossShutdown; KIP-966.
     """
     return keeping(cluster, broker, cluster.brokers[broker].broker_epoch if clean else 0, candidate, bounds)
@@ -149,7 +149,7 @@ def start(cluster: Cluster, broker: int, bounds: KraftBounds) -> Cluster | None:
 
     Actor: the broker.
     Enabled: it is down.
-    Effect: a registration request is on its way, under a new incarnation.
+    Effect: a registration request is in flight, under a new incarnation.
     Source: BrokerStart; kafka.server.BrokerLifecycleManager (3.5).
     """
     replica = cluster.brokers[broker]
@@ -165,10 +165,10 @@ def finish_start(cluster: Cluster, incarnation: int, bounds: KraftBounds) -> Clu
     """A starting broker learns that it is registered.
 
     Actor: the broker.
-    Enabled: it starts in that incarnation, whose response is on its way.
-    Effect: it runs under its new broker epoch. It has the metadata log up to the registration but for one record, and
-        no partition yet.
-    Abstracts: the broker's catching up.
+    Enabled: it starts in that incarnation, whose response is in flight.
+    Effect: it runs with its new broker epoch. It has the metadata log up to one record before the registration, and no
+        partition yet.
+    Abstracts: the time that reading the metadata log takes.
     Source: ReceiveBrokerRegResponse; kafka.server.BrokerLifecycleManager (3.5).
     """
     number = incarnation - 2

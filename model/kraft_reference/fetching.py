@@ -1,4 +1,4 @@
-"""Followers fetch, leaders commit, logs are truncated on the way; and producers write.
+"""Followers fetch and truncate, leaders commit, and producers write.
 
 Source of all: github.com/Vanlightly/kafka-tlaplus, modules kafka_replication_v3_5 and kafka_replication_kip_966 with
 their functions; the action's name there is given with each.
@@ -19,7 +19,7 @@ def last_epoch(replica: Broker) -> int:
 
 
 def is_converged(cluster: Cluster, leader: int, follower: int) -> bool:
-    """Whether a fetch would bring nothing new to either side."""
+    """Whether a fetch would change neither side."""
     ours, theirs = cluster.brokers[leader], cluster.brokers[follower]
     if len(ours.log) != len(theirs.log) or ours.high_watermark != theirs.high_watermark:
         return False
@@ -28,7 +28,7 @@ def is_converged(cluster: Cluster, leader: int, follower: int) -> bool:
 
 
 def handled(replica: Broker, leader: int, bounds: KraftBounds) -> Broker:
-    """The follower after the message between it and a leader was handled: it is remembered where messages are."""
+    """The follower after the message between it and a leader was handled. Some protocols keep the message."""
     if not bounds.keeps_messages:
         return replica
     message = replica.fetches[leader]
@@ -53,9 +53,8 @@ def send_fetch(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
     """A follower sends a fetch to its leader.
 
     Actor: the follower.
-    Enabled: it runs, fetches from that leader and waits for no response; the fetch would bring something new to one of
-        them.
-    Effect: the request is on its way.
+    Enabled: it runs, fetches from that leader and waits for no response; the fetch would change one of them.
+    Effect: the request is in flight.
     Source: SendFetchRequest; kafka.server.AbstractFetcherThread#maybeFetch (3.5).
     """
     replica = cluster.brokers[follower]
@@ -73,10 +72,10 @@ def send_fetch(cluster: Cluster, follower: int, leader: int) -> Cluster | None:
 
 
 def end_of_epoch(replica: Broker, epoch: int, leader_epoch: int | None) -> tuple[int, int]:
-    """The largest epoch of a log that is not above another, and where it ends.
+    """The largest epoch of a log that is not above a given one, and its end offset.
 
     Args:
-        leader_epoch: of a leader, its own: in that epoch it may have no record yet. None for a follower.
+        leader_epoch: of a leader, its own epoch, in which it may have no record yet. None for a follower.
 
     Source: LastOffsetForEpoch; org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache#endOffsetFor (3.5).
     """
@@ -92,10 +91,10 @@ def serve_fetch(cluster: Cluster, leader: int, follower: int, bounds: KraftBound
     """A broker answers a fetch.
 
     Actor: the leader.
-    Enabled: it runs, and the request is on its way.
-    Effect: an error if it does not lead in the follower's epoch; where the logs diverge, if they do; else the next
-        record. From a fetch that is served the leader learns the follower's log end offset, which may advance the high
-        watermark.
+    Enabled: it runs, and the request is in flight.
+    Effect: it answers with an error if it does not lead in the follower's epoch, with the point of divergence if the
+        logs diverge, else with the next record. Unless it is an error, the leader learns the follower's log end offset,
+        and may advance its high watermark.
     Source: ReceiveFetchRequest; kafka.cluster.Partition#fetchRecords (3.5).
     """
     replica, fetcher = cluster.brokers[leader], cluster.brokers[follower]
@@ -125,7 +124,7 @@ def serve_fetch(cluster: Cluster, leader: int, follower: int, bounds: KraftBound
 
 
 def counted(cluster: Cluster, leader: int, follower: int, offset: int, bounds: KraftBounds) -> Cluster:
-    """A leader has learned a follower's log end offset: it may commit more."""
+    """The cluster after a leader has learned a follower's log end offset, and committed as far as it may."""
     replica = cluster.brokers[leader]
     followers = replaced(replica.followers, follower, Follower(offset, cluster.brokers[follower].broker_epoch))
     found = committed(leader, cluster.maximal_isr(leader), len(replica.log), followers)
@@ -138,7 +137,7 @@ def counted(cluster: Cluster, leader: int, follower: int, offset: int, bounds: K
 
 
 def truncation_offset(replica: Broker, epoch: int, end_offset: int) -> int:
-    """Where a follower cuts its log by a diverging response. Source: FindTruncatePoint."""
+    """The offset to which a follower truncates after a diverging response. Source: FindTruncatePoint."""
     ours, end = end_of_epoch(replica, epoch, None)
     return end if ours != epoch else min(end, end_offset)
 
@@ -148,10 +147,10 @@ def take_response(cluster: Cluster, follower: int, leader: int, bounds: KraftBou
     """A follower takes the response to its fetch.
 
     Actor: the follower.
-    Enabled: it runs, and the response is on its way.
-    Effect: a response that does not fit any more is dropped. An error delays the next fetch; a diverging response
-        truncates the log; a record is appended, and the leader's high watermark is adopted unless it lies beyond the
-        log.
+    Enabled: it runs, and the response is in flight.
+    Effect: it drops a response that it no longer expects. After an error it delays its next fetch; after a diverging
+        response it truncates; else it appends the record and takes over the leader's high watermark, unless that is
+        beyond its log.
     Source: ReceiveFetchResponse; kafka.server.AbstractFetcherThread#processFetchRequest (3.5).
     """
     replica = cluster.brokers[follower]
@@ -184,7 +183,8 @@ def write(cluster: Cluster, leader: int, value: int, bounds: KraftBounds) -> Clu
 
     Actor: the leader, on a producer's request with acks=all.
     Enabled: it runs; the value was not written before; its maximal ISR is large enough.
-    Effect: the record is in its log; it is committed at once if no other replica needs it, except the log's first.
+    Effect: the record is in its log. If the maximal ISR has no other member, it is committed at once, except the log's
+        first.
     Source: WriteRecordToLeader; kafka.cluster.Partition#appendRecordsToLeader (3.5).
     """
     replica, clients = cluster.brokers[leader], cluster.clients

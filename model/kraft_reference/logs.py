@@ -1,4 +1,4 @@
-"""What a leader commits, and how it answers producers: the parts that several steps share."""
+"""A leader's commits and its responses to producers, as several actions need them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from model.language.records import evolve, replaced
 
 
 def committed(broker: int, isr: frozenset[int], end: int, followers: tuple[Follower, ...]) -> int:
-    """Up to where every other member of an ISR has the log, as the leader knows: at most to its end."""
+    """The offset up to which every other member of an ISR has the log, as far as the leader knows."""
     for member in isr:
         if member != broker:
             reached = followers[member].log_end_offset
@@ -20,14 +20,14 @@ def committed(broker: int, isr: frozenset[int], end: int, followers: tuple[Follo
 
 
 def advanced(before: int, found: int, isr: frozenset[int], bounds: KraftBounds) -> int:
-    """The high watermark: what was found if that is more; under KIP-966 only if the ISR is large enough."""
+    """The high watermark after it has advanced to what was found; under KIP-966 only if the ISR is large enough."""
     if found > before and (not bounds.keeps_elr or len(isr) >= bounds.min_isr):
         return found
     return before
 
 
 def unanswered(replica: Broker, low: int, high: int, clients: Clients) -> frozenset[int]:
-    """The values at some offsets that the leader wrote in its leadership and whose producers wait."""
+    """The values at some offsets whose producers wait at this leader: it appended them since it leads."""
     first = replica.first_written
     if first is None:
         return frozenset()
@@ -38,25 +38,26 @@ def unanswered(replica: Broker, low: int, high: int, clients: Clients) -> frozen
 
 
 def exposed(clients: Clients, log: tuple[Record, ...], high_watermark: int) -> Clients:
-    """Consumers read up to a high watermark that is larger than any before."""
+    """The clients after consumers have read up to the largest high watermark so far."""
     seen = len(clients.consumed)
     return evolve(clients, consumed=clients.consumed + log[seen:high_watermark]) if high_watermark > seen else clients
 
 
 def acknowledged(clients: Clients, replica: Broker, high_watermark: int) -> Clients:
-    """Producers learn that records below the new high watermark are written; consumers read them."""
+    """The clients after records below the new high watermark are acknowledged and consumed."""
     answered = unanswered(replica, replica.high_watermark, high_watermark, clients)
     return exposed(evolve(clients, acked=clients.acked | answered), replica.log, high_watermark)
 
 
 def refused(clients: Clients, replica: Broker) -> Clients:
-    """Producers learn that records from the high watermark on are not written."""
+    """The clients after records from the high watermark on are refused."""
     answered = unanswered(replica, replica.high_watermark, len(replica.log), clients)
     return evolve(clients, refused=clients.refused | answered) if answered else clients
 
 
 def with_isr(cluster: Cluster, broker: int, isr: frozenset[int], bounds: KraftBounds) -> Cluster:
-    """A leader adopts an ISR, with no proposal on top: it may commit more. Producers are refused where it is too small.
+    """The cluster after a leader has taken over an ISR, and committed as far as it may. It refuses producers if the ISR
+    is too small.
 
     Source: MaybeUpdateHwmAndAckOnPartitionChange.
     """
@@ -76,7 +77,7 @@ def with_isr(cluster: Cluster, broker: int, isr: frozenset[int], bounds: KraftBo
 
 
 def renounced(cluster: Cluster, broker: int, change: Change, bounds: KraftBounds) -> Clients:
-    """What clients know once a replica follows a change that names another leader: what was not committed is refused.
+    """The clients after a leader has learned of another leader: it refuses all records that are not committed.
 
     Source: MaybeFailPendingWrites.
     """
@@ -87,11 +88,11 @@ def renounced(cluster: Cluster, broker: int, change: Change, bounds: KraftBounds
 
 
 def gone_on(cluster: Cluster, broker: int, learned: bool, bounds: KraftBounds) -> Cluster:
-    """A leader leaves its partition epoch: it forgets what it has proposed there. The record of that epoch remembers
-    it.
+    """The cluster after a leader has left a partition epoch. It drops its proposals there, and the record of that
+    epoch in the metadata log keeps them.
 
     Args:
-        learned: whether it leaves because it has heard that its proposal was accepted.
+        learned: whether it has left the epoch because its proposal was accepted.
     """
     replica = cluster.brokers[broker]
     if replica.role is not Role.LEADER or (replica.proposal is None and not replica.rejections):

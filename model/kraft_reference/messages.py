@@ -1,4 +1,4 @@
-"""What is on its way in the public specifications, and what is remembered of it: fetches, and proposals of an ISR."""
+"""Messages in the public specifications, in flight and handled: fetches, and proposals of an ISR."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NOT_A_MEMBER = -1
 
 
 class Fetching(Enum):
-    """A fetch message on its way: none, the request, or one of the responses."""
+    """A fetch message in flight: none, the request, or one of the responses."""
 
     NONE = "none"
     REQUEST = "request"
@@ -31,9 +31,7 @@ ERRORS = (Fetching.NOT_LEADER, Fetching.UNKNOWN_EPOCH, Fetching.FENCED_EPOCH)
 
 
 class Answer(Enum):
-    """How far a proposal of an ISR is: not answered yet, or answered so; LEARNED once the leader has taken an
-    acceptance in.
-    """
+    """The answer to a proposal of an ISR, if there is one; LEARNED once the leader has handled an acceptance."""
 
     NONE = "none"
     FENCED = "fenced leader epoch"
@@ -59,17 +57,16 @@ def logs(bounds: Any) -> SequenceOf:
 
 @attrs.frozen
 class Fetch:
-    """A fetch message. What a kind of message does not have is 0.
+    """A fetch message. Fields that its kind does not have are 0.
 
     Attributes:
         kind: which message it is.
-        leader_epoch: of who sent it.
-        offset: where the follower's log ended.
-        epoch: of a request, the epoch of the follower's last record; of records, theirs; of a diverging response, the
-            epoch it names.
-        end_offset: of a diverging response, where that epoch ends.
-        high_watermark: of a response.
-        value: of the record that was fetched.
+        leader_epoch: the sender's.
+        offset: the follower's log end offset.
+        epoch: in a request, of the follower's last record; in a response, of the record, or the diverging epoch.
+        end_offset: in a diverging response, the end offset of that epoch.
+        high_watermark: in a response, the leader's.
+        value: the fetched record's.
     """
 
     kind: Fetching = within(OneOf(Fetching))
@@ -121,14 +118,14 @@ def fetch_messages(bounds: Any) -> Iterator[Handled]:
 
 
 def handled_messages(bounds: Any) -> ArrayOf:
-    """By leader, the messages that were handled, where the state keeps them."""
+    """By leader, the messages that were handled, if the state keeps them."""
     messages = SetOf(OneOf(tuple(fetch_messages(bounds))) if bounds.keeps_messages else NOTHING)
     return ArrayOf(messages, int(bounds.broker_count), label="b", by="brokers")
 
 
 def proposed_members(bounds: Any) -> ArrayOf:
-    """By broker, the broker epoch under which it is proposed for the ISR; 0 if it is in the ISR already, -1 if it is
-    not proposed.
+    """By broker, the broker epoch with which it is proposed for the ISR; 0 if it is in the ISR already, -1 if it is not
+    proposed.
     """
     return ArrayOf(Integers(NOT_A_MEMBER, 1 + bounds.starts()), int(bounds.broker_count), label="b", by="brokers")
 
@@ -140,8 +137,7 @@ class Proposal:
     Attributes:
         members: the ISR asked for.
         answer: how far it is.
-        accepted_at: how long the metadata log was after it was accepted; 0 unless that may be another epoch than the
-            next.
+        accepted_at: the length of the metadata log after it was accepted; 0 if that is always the next epoch.
     """
 
     members: tuple[int, ...] = within(proposed_members)

@@ -46,13 +46,13 @@ def error_of(
 def propose_isr(
     cluster: Cluster, leader: int, timed_out: frozenset[int], bounds: KraftBounds, protocol: KraftProtocol
 ) -> Cluster | None:
-    """A leader asks for an ISR without members that lag, with all followers that have caught up.
+    """A leader asks for an ISR without lagging members and with all caught-up followers.
 
     Actor: the leader.
-    Enabled: it runs, has nothing proposed, and would change the ISR; the same proposal was not rejected before, or
-        would not be now.
-    Effect: the proposal is on its way; its members count for the high watermark from now on.
-    Abstracts: replica.lag.time.max.ms; where the limit allows, any members may have timed out.
+    Enabled: it runs, has no open proposal, and would change the ISR. If the same proposal was rejected before, it would
+        not be now.
+    Effect: the proposal is in flight. The high watermark waits for its members from now on.
+    Abstracts: replica.lag.time.max.ms: within the limit, any member may lag.
     Source: SendAlterPartitionRequest; kafka.cluster.Partition#submitAlterPartition (3.5); KIP-903 for the broker
         epochs.
     """
@@ -92,8 +92,8 @@ def answered(
     bounds: KraftBounds,
     protocol: KraftProtocol,
 ) -> tuple[Cluster, Proposal] | None:
-    """The controller accepts or rejects a proposal: the cluster, and the proposal with its answer. None where the
-    successor cannot be.
+    """The cluster after the controller has answered a proposal, and the proposal with the answer; None if the successor
+    may not lead.
     """
     members = tuple(proposal.members)
     error = error_of(cluster, leader, known, members, protocol)
@@ -122,8 +122,8 @@ def answer_proposal(
     """The controller answers the proposal that a leader waits for.
 
     Actor: the controller.
-    Enabled: the proposal is on its way; the successor is who may lead after it.
-    Effect: it is accepted, and a record says so; or it is rejected.
+    Enabled: the proposal is in flight; the successor may lead after it.
+    Effect: the controller accepts it and appends a record, or rejects it.
     Source: ReceiveAlterPartitionRequest; org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.5).
     """
     replica = cluster.brokers[leader]
@@ -140,12 +140,12 @@ def answer_proposal(
 def answer_left_proposal(
     cluster: Cluster, offset: int, successor: int | None, bounds: KraftBounds, protocol: KraftProtocol
 ) -> Cluster | None:
-    """The controller answers a proposal that nobody waits for any more: its leader has gone on to another partition
-    epoch, or is down.
+    """The controller answers a proposal whose leader no longer waits: it has learned of another partition epoch, or is
+    down.
 
     Actor: the controller.
-    Enabled: the proposal of that partition epoch was left on its way; the successor is who may lead after it.
-    Effect: it is rejected as too old. Without the check of partition epochs it may be accepted.
+    Enabled: the proposal of that partition epoch is still in flight; the successor may lead after it.
+    Effect: the controller rejects it as too old. Without the check of partition epochs it may accept it.
     Source: ReceiveAlterPartitionRequest; org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.5).
     """
     if not 0 < offset <= len(cluster.metadata_log):
@@ -178,11 +178,11 @@ def noted(rejections: tuple[Rejection, ...], proposal: Proposal) -> tuple[Reject
 
 @action(actor="leader", leader=brokers)
 def learn_answer(cluster: Cluster, leader: int, bounds: KraftBounds) -> Cluster | None:
-    """A leader learns what became of its proposal.
+    """A leader learns the answer to its proposal.
 
     Actor: the leader.
-    Enabled: it runs and leads; the response is on its way; of an acceptance, the leader epoch is still its own.
-    Effect: it adopts the accepted ISR, or goes back to the one it had; its high watermark may advance.
+    Enabled: it runs and leads; the response is in flight. An acceptance must be of its leader epoch.
+    Effect: it takes over the accepted ISR, or keeps the one before; its high watermark may advance.
     Source: ReceiveAlterPartitionResponse; kafka.cluster.Partition#handleAlterPartitionUpdate (3.5).
     """
     replica = cluster.brokers[leader]

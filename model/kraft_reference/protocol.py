@@ -17,7 +17,7 @@ class Variant(Enum):
 
 
 class Messages(Enum):
-    """What becomes of messages that were handled, or that nothing can handle any more."""
+    """Whether the state keeps messages that were handled, or that can no longer be handled."""
 
     KEPT = "kept"
     FORGOTTEN = "forgotten"
@@ -30,7 +30,7 @@ def optional(meaning: str, default: object) -> object:
 
 @attrs.frozen
 class KraftProtocol:
-    """Which specification, how its messages are counted, and three checks that its authors single out."""
+    """Which specification, whether the state keeps messages, and three checks that its authors name."""
 
     variant: Variant = toggle("which public specification")
     messages: Messages = optional(
@@ -48,5 +48,5 @@ class KraftProtocol:
 
     @property
     def has_elr(self) -> bool:
-        """Whether the ISR may be empty, and an ELR holds who left a too small one."""
+        """Whether the ISR may be empty, and the ELR has the replicas that left a too small one."""
         return self.variant is Variant.KIP_966

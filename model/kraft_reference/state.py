@@ -1,21 +1,18 @@
-"""The state of the public specifications kafka_replication_v3_5 and kafka_replication_kip_966, without what is said
-twice there.
+"""The state of the public specifications kafka_replication_v3_5 and kafka_replication_kip_966, without redundancy.
 
-The public modules have 23 variables each. Every one of them follows from the fields here, and the other way round, so
-that states can be counted against TLC. What is said once only:
+The public modules have 23 variables each. All of them follow from the fields here, and these from them, so that states
+can be counted against TLC. These facts replace variables:
 
-- A broker's metadata log is the controller's up to an offset. So is its partition metadata: that of one record of the
-log.
+- A broker's metadata log is the controller's up to an offset. Its partition metadata are those of one record of it.
 - Partition epochs are offsets of the metadata log, counted from the first record's.
 - The maximal ISR is the ISR with the members of the leader's own proposal.
-- A fetcher's position is the end of the broker's log. A fetch waits for a response while its message is on the way.
-- Of each ordered pair of brokers at most one fetch message is on the way; of each leader and partition epoch at most
-one proposal.
-- Unfenced brokers are those that the registrations call so; the true high watermark is the number of consumed records.
+- A fetcher's position is the end of the broker's log. A fetch waits for a response while its message is in flight.
+- Each ordered pair of brokers has at most one fetch message in flight; each leader and partition epoch has at most one
+  proposal.
+- Unfenced brokers are those with such a registration; the true high watermark is the number of consumed records.
 
-Messages that were handled stay in the state as they do in the public modules, which remember them to avoid cycles. A
-fetch that was handled is remembered there, too, though nothing reads it; `protocol.messages` can leave out all of this
-that nothing reads.
+The state keeps handled messages, as the public modules do to avoid cycles. No step reads handled fetches;
+`protocol.messages` can leave out all messages that no step reads.
 """
 
 from __future__ import annotations
@@ -56,7 +53,7 @@ BEFORE_THE_LOG = -1
 
 
 class Status(Enum):
-    """What a broker does."""
+    """Whether a broker runs, starts, or is down after a clean or an unclean shutdown."""
 
     RUNNING = "running"
     STARTING = "starting"
@@ -65,7 +62,7 @@ class Status(Enum):
 
 
 class Role(Enum):
-    """What a replica is."""
+    """A replica's role."""
 
     NONE = "none"
     LEADER = "leader"
@@ -87,9 +84,8 @@ class Change:
     Attributes:
         replicas, isr, elr, last_known_elr, leader, leader_epoch: the partition's.
         adding, removing: of a reassignment in progress.
-        left: the proposal that the leader of this partition epoch left on the way, or saw accepted.
-        rejections: the proposals for this partition epoch that were rejected, in their order, once its leader has gone
-            on.
+        left: the proposal that was open or accepted when the leader left this partition epoch.
+        rejections: the rejected proposals for this partition epoch, in their order, once its leader has left it.
     """
 
     replicas: frozenset[int] = within(broker_sets)
@@ -145,15 +141,14 @@ class Broker:
             first record.
         role: what the replica is.
         log, high_watermark: the partition's data.
-        epoch_start: where the leader's epoch began.
+        epoch_start: the start offset of the leader's epoch.
         followers: what it knows of each follower as a leader.
-        first_written: the smallest offset that it wrote in its leadership: from there on it has producers to answer.
-        fetches_from, delayed: the leader that its fetcher has the partition for, and whether it waits before the next
-            fetch.
-        fetches: the fetch message on the way between this follower and each leader.
+        first_written: the smallest offset that it has appended since it leads: producers of these records wait here.
+        fetches_from, delayed: the leader from which it fetches, and whether it delays the next fetch.
+        fetches: the fetch message in flight between this follower and each leader.
         handled: the fetch messages between this follower and each leader that were handled or lost.
-        proposal: the ISR that it has proposed and not heard of yet.
-        rejections: the proposals for its partition epoch that were rejected, in their order.
+        proposal: the ISR that it has proposed, until it has the answer.
+        rejections: the rejected proposals for its partition epoch, in their order.
     """
 
     status: Status = within(OneOf(Status))
@@ -206,11 +201,10 @@ class Start:
     """A broker's start and its registration.
 
     Attributes:
-        broker: who started.
-        former_epoch: the broker epoch that the request names: of the incarnation before, if that was shut down cleanly;
-            else 0.
+        broker: the broker that starts.
+        former_epoch: the broker epoch in the request: that of the incarnation before if its shutdown was clean, else 0.
         stage: how far the registration is.
-        broker_epoch, metadata_offset: what the response says: the new epoch, and how long the metadata log was.
+        broker_epoch, metadata_offset: from the response: the new epoch, and the length of the metadata log.
     """
 
     broker: int = within(brokers)
@@ -222,7 +216,7 @@ class Start:
 
 @attrs.frozen
 class Clients:
-    """What producers and consumers saw: values sent, acknowledged and refused, and the records consumed."""
+    """What clients have seen: values sent, acknowledged and refused, and the records consumed."""
 
     sent: frozenset[int] = within(lambda bounds: SetOf(values(bounds)))
     acked: frozenset[int] = within(lambda bounds: SetOf(values(bounds)))
@@ -232,7 +226,7 @@ class Clients:
 
 @attrs.frozen
 class Used:
-    """How often what is limited has happened. Shutdowns that keep the log come first."""
+    """How much of each limit is used up. Shutdowns that keep the log come first."""
 
     keeping_shutdowns: int = attrs.field(metadata={"domain": lambda bounds: Integers(0, keeping_shutdowns(bounds))})
     losing_shutdowns: int = attrs.field(metadata={"domain": lambda bounds: Integers(0, losing_shutdowns(bounds))})
@@ -242,12 +236,12 @@ class Used:
 
 
 def keeping_shutdowns(bounds: Any) -> int:
-    """How many shutdowns that keep the log are allowed, whatever the bound is called."""
+    """The limit on shutdowns that keep the log, whose name differs between the specifications."""
     return int(bounds.no_data_loss_shutdown_limit if bounds.keeps_elr else bounds.clean_shutdown_limit)
 
 
 def losing_shutdowns(bounds: Any) -> int:
-    """How many shutdowns that lose the log are allowed, whatever the bound is called."""
+    """The limit on shutdowns that lose the log, whose name differs between the specifications."""
     return int(bounds.data_loss_shutdown_limit if bounds.keeps_elr else bounds.unclean_shutdown_limit)
 
 
@@ -260,7 +254,7 @@ class Cluster:
         registrations: the controller's, by broker id.
         metadata_log: the controller's; its last record is the state of the partition.
         starts: every start of a broker, in order.
-        clients, used: what was seen, and what has happened.
+        clients, used: what clients have seen, and how much of each limit is used up.
     """
 
     brokers: tuple[Broker, ...] = within(

@@ -13,9 +13,7 @@ from model.log import NO_EPOCH
 
 @attrs.frozen
 class PartitionBounds:
-    """How large the cluster and its history may become, and how often what disturbs it may happen. Healing is never
-    bounded.
-    """
+    """How large the cluster and its history may become, and how many failures they may have. Recovery has no bound."""
 
     brokers: int = bound(1, 5, "brokers, all of which host a replica")
     log_length_max: int = bound(1, 7, "records that a log can hold")
@@ -29,9 +27,9 @@ class PartitionBounds:
         0, 4, "brokers that are down at the start, out of the ISR and with empty disks: the last ones", 0
     )
     fetch_steps: int = bound(
-        1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request, too", 2
+        1, 3, "1: a fetch is one step; 2: its response travels and can be lost; 3: its request can, too", 2
     )
-    isr_changes_in_flight: int = bound(1, 2, "ISR changes of one leader that can be on their way", 1)
+    isr_changes_in_flight: int = bound(1, 2, "ISR changes of one leader that can be in flight", 1)
     leader_moves: int = bound(0, 7, "budget: leadership moved without a failure, as by a preferred election", 0)
     spurious_fences: int = bound(0, 7, "budget: a running broker fenced, as by a lost session", 0)
     controlled_shutdowns: int = bound(0, 7, "budget: controlled shutdowns", 0)

@@ -1,4 +1,4 @@
-"""What producers and consumers do."""
+"""Producers and consumers, and retention."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def produce(
     """A producer sends a record to a presumed leader, which appends it.
 
     Actor: the leader.
-    Enabled: it presumes leadership; with acks=all, its ISR is not below min.insync.replicas, or it refuses before it
-        appends.
-    Effect: the record is at its log's end, in its epoch. With acks=1 the producer is told so at once; with acks=all
-        once the record is below this leader's high watermark.
+    Enabled: it presumes leadership; with acks=all, its ISR is not below min.insync.replicas, else it refuses the
+        record before it appends.
+    Effect: the leader appends the record in its leader epoch. It acknowledges the record at once with acks=1, and with
+        acks=all once its high watermark is above the record.
     Source: kafka.cluster.Partition#appendMessagesToLeader (0.8.0 to 0.10.1), #appendRecordsToLeader (0.10.2 to 3.8).
     """
     if not partition.leads(leader):
@@ -34,7 +34,7 @@ def produce(
     ):
         return None
     if replica.leadership.candidate is not None:
-        return None  # the lock that it needs is held by who looks at the candidate
+        return None  # maybeExpandIsr, which is about to propose the candidate, holds the lock
     record = Record(partition.next_record_id, replica.leader_epoch)
     after = evolve(partition, next_record_id=partition.next_record_id + 1)
     if protocol.acks is Acks.LEADER:
@@ -47,7 +47,7 @@ def give_up(partition: Partition, leader: int, offset: int, protocol: PartitionP
     """A produce request with acks=all times out.
 
     Actor: the producer.
-    Enabled: its record waits at a presumed leader to be committed; the budget allows it.
+    Enabled: a presumed leader has its record and has not committed it; the budget allows it.
     Effect: the producer gets REQUEST_TIMED_OUT, and no other response. The record stays in the log.
     Source: kafka.server.DelayedProduce#onExpiration (0.9 to 3.8).
     """
@@ -75,8 +75,8 @@ def consume(partition: Partition, broker: int, offset: int, protocol: PartitionP
 
     Actor: the consumer.
     Enabled: the broker leads, or consumers may read from followers; the record is in its log and below its high
-        watermark; it is not the one that was read at this offset last.
-    Effect: it is remembered as read.
+        watermark; the last read at this offset returned another record, or there was none.
+    Effect: the state remembers the record as the last read at this offset.
     Source: kafka.cluster.Partition#readRecords with isolation by high watermark (2.4); KIP-392 for followers.
     """
     replica = partition.replicas[broker]
@@ -94,12 +94,12 @@ def consume(partition: Partition, broker: int, offset: int, protocol: PartitionP
 
 @action(actor="consumer", needs=lambda bounds: bounds.offset_queries, leader=brokers)
 def ask_end_offset(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
-    """A client asks a presumed leader where the partition ends.
+    """A client asks a presumed leader for the end offset of the partition.
 
-    Actor: the client, whose metadata never goes back an epoch.
-    Enabled: the broker presumes leadership, in no older epoch than the one that answered last. With the guard it
-        answers only once its high watermark has reached the start of its epoch.
-    Effect: the answer is its high watermark.
+    Actor: the client, whose metadata never goes back to an older leader epoch.
+    Enabled: the broker presumes leadership, in an epoch that is not older than the one of the last answer. With the
+        guard of KIP-207 it answers only once its high watermark has reached the start of its epoch.
+    Effect: the broker answers with its high watermark.
     Source: kafka.cluster.Partition#fetchOffsetForTimestamp (2.2); KIP-207.
     """
     if not partition.leads(leader):
@@ -125,7 +125,7 @@ def delete_old_records(partition: Partition, leader: int, offset: int) -> Partit
 
     Actor: the leader.
     Enabled: it presumes leadership; the offset is above its log start offset and not above its high watermark.
-    Effect: its log starts there.
+    Effect: the log starts at that offset.
     Abstracts: segments and their sizes.
     Source: kafka.log.Log#deleteOldSegments, which keeps what is above the high watermark (0.11.0.1, KAFKA-5634).
     """

@@ -1,7 +1,7 @@
 """The controller: fencing and registration of brokers, elections, eligible leader replicas, reassignment.
 
-It acts at once on its own record and never fails; what brokers learn of it comes late (see `leadership`). Where Kafka
-chooses the first suitable replica in the order of the assignment, any suitable one is chosen here.
+It acts at once on its own record and never fails; brokers learn of changes late (see `leadership`). Kafka elects the
+first suitable replica in the order of the assignment; here any suitable one may be elected.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from model.partition.state import Partition, Quorum, Standing
 
 
 def election_of(quorum: Quorum) -> Election:
-    """What is published of the controller's record."""
+    """The part of the controller's record that brokers learn."""
     return Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
 
 
 def published(partition: Partition, quorum: Quorum) -> Partition:
-    """The state with a changed record, published in a new leader epoch."""
+    """The state after the controller has published a changed record in a new leader epoch."""
     quorum = evolve(quorum, partition_epoch=quorum.partition_epoch + 1)
     return evolve(partition, quorum=quorum, elections=partition.elections + (election_of(quorum),))
 
 
 def keeps_elr(protocol: PartitionProtocol) -> bool:
-    """Whether the controller remembers more than the ISR: eligible leader replicas, and who led last."""
+    """Whether the controller also remembers eligible leader replicas and the last known leader."""
     return protocol.elr
 
 
@@ -41,9 +41,9 @@ def with_elr(
 ) -> Quorum:
     """The record with another ISR, and the eligible leader replicas that follow from it.
 
-    Whoever leaves an ISR that is below min.insync.replicas may still be elected, unless it lost data; nobody needs to
-    be remembered once the ISR is large enough. Source:
-    org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8.0 to 4.3.1); KIP-966.
+    A replica that leaves an ISR below min.insync.replicas joins the ELR, unless it lost data. The ELR is empty once the
+    ISR is large enough. Source: org.apache.kafka.controller.PartitionChangeBuilder#maybePopulateTargetElr (3.8.0 to
+    4.3.1); KIP-966.
     """
     if not keeps_elr(protocol):
         return evolve(quorum, isr=isr)
@@ -53,7 +53,7 @@ def with_elr(
 
 
 def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition:
-    """The state once a leader's change of the ISR is in the controller's record."""
+    """The state after the controller has recorded a leader's change of the ISR."""
     quorum = with_elr(partition.quorum, isr, frozenset(), protocol, bounds)
     return with_record(partition, quorum, (ShrinkStartsEpoch.ALWAYS,), protocol)
 
@@ -61,8 +61,9 @@ def with_isr(partition: Partition, isr: Set[int], protocol: PartitionProtocol, b
 def with_record(
     partition: Partition, quorum: Quorum, where: tuple[ShrinkStartsEpoch, ...], protocol: PartitionProtocol
 ) -> Partition:
-    """The state with another ISR or ELR in the controller's record, in a new leader epoch where an ISR that lost a
-    member takes one.
+    """The state with another ISR or ELR in the controller's record.
+
+    It is in a new leader epoch if the ISR has lost a member and the protocol starts an epoch for that.
 
     Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded (3.0 to 3.7) and
         #triggerLeaderEpochBumpForIsrShrinkIfNeeded (3.8), which any change of the ISR passes;
@@ -75,7 +76,7 @@ def with_record(
 
 
 def may_lead(quorum: Quorum, broker: int) -> bool:
-    """Whether a clean election may choose a broker: it is active, and in the ISR, or in the ELR of an empty ISR.
+    """Whether a clean election may choose a broker: it is active, and in the ISR, or in the ELR while the ISR is empty.
 
     Source: org.apache.kafka.controller.PartitionChangeBuilder#isValidNewLeader (3.8);
         kafka.controller.Election#leaderForOffline (2.3 to 3.8).
@@ -86,8 +87,8 @@ def may_lead(quorum: Quorum, broker: int) -> bool:
 
 
 def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bounds: PartitionBounds) -> Quorum:
-    """The record with another leader, who is its own ISR if it was elected from the ELR; or with none, and who led
-    last.
+    """The record with another leader. A leader from the ELR is the only member of the ISR. Without a leader, the record
+    keeps the last known one.
 
     Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection, #maybeUpdateLastKnownLeader (3.8.0; 4.1.1).
     """
@@ -107,12 +108,11 @@ def without(
     protocol: PartitionProtocol,
     bounds: PartitionBounds,
 ) -> Partition | None:
-    """The state once a broker has left ISR and leadership; None if the successor is not one that an election would
-    give.
+    """The state after a broker has left the ISR and leadership; None if no election would choose this successor.
 
-    The last member stays in the ISR unless it may be empty. Source:
-    org.apache.kafka.controller.ReplicationControlManager #handleBrokerFenced, #generateLeaderAndIsrUpdates (3.5; 3.8);
-    kafka.controller.ReplicaStateMachine (0.10.2).
+    The last member stays in the ISR unless the ISR may be empty.
+    Source: org.apache.kafka.controller.ReplicationControlManager #handleBrokerFenced, #generateLeaderAndIsrUpdates
+        (3.5; 3.8); kafka.controller.ReplicaStateMachine (0.10.2).
     """
     quorum = partition.quorum
     registration = evolve(quorum.registrations[broker], standing=standing, since=quorum.partition_epoch + 1)
@@ -136,8 +136,8 @@ def without(
 
 
 def without_successor(partition: Partition, broker: int, bounds: PartitionBounds) -> Partition | None:
-    """The state once ZooKeeper's controller has found nobody to lead in place of a broker that shuts down; None if
-    there is somebody.
+    """The state after a controller with ZooKeeper has found no successor for a leader that shuts down; None if there
+    is one.
 
     Source: kafka.controller.PartitionStateMachine#doElectLeaderForPartitions (2.0.1), which fails and leaves the
         leader.
@@ -159,13 +159,13 @@ SUCCESSOR = lambda bounds: Maybe(brokers(bounds))  # noqa: E731 - a domain
 def fence(
     partition: Partition, broker: int, successor: int | None, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """The controller finds that a broker is gone: its session or its heartbeats have ended.
+    """The controller fences a broker, because its session or its heartbeats have ended.
 
     Actor: the controller.
-    Enabled: the broker is registered and not fenced; it is down, or the budget of spurious fences allows to take it for
-        that. If it led, the successor is one that a clean election gives, or none if there is none.
-    Effect: the broker is fenced and out of the ISR, unless it was the last there; a new leader epoch is published where
-        leadership or, depending on the protocol, the ISR has changed.
+    Enabled: the broker is not fenced; it is down, or the budget of spurious fences allows it. If it leads, the
+        successor is one that a clean election may choose, or none if there is none.
+    Effect: the broker is fenced and leaves the ISR, unless it is the last member. The controller publishes a new leader
+        epoch if leadership has changed or, depending on the protocol, the ISR.
     Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced (3.5),
         kafka.controller.KafkaController#onBrokerFailure (0.10.2 to 3.5).
     """
@@ -182,11 +182,11 @@ def fence(
 
 @action(actor="controller", broker=brokers)
 def unfence(partition: Partition, broker: int) -> Partition | None:
-    """The controller finds that a broker is there.
+    """The controller unfences a broker.
 
     Actor: the controller.
     Enabled: the broker runs and is fenced.
-    Effect: it is active; it may be elected, and it may join the ISR.
+    Effect: the broker is active: it may be elected, and it may join the ISR.
     Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerUnfenced (3.5),
         kafka.controller.KafkaController#onBrokerStartup (0.10.2).
     """
@@ -205,12 +205,12 @@ def begin_controlled_shutdown(
     """A broker asks to be shut down, and the controller takes leadership and ISR membership from it.
 
     Actor: the controller.
-    Enabled: the broker runs and is active. If it leads, the successor is one that a clean election gives, or none if
-        there is none.
-    Effect: the broker is shutting down and may not join the ISR. If it was in the ISR, it is out of it, in a new leader
-        epoch where the protocol has it so. If it led, its successor leads in a new leader epoch. Without a successor
-        nobody leads, and the ISR or the ELR keeps the broker; with ZooKeeper it goes on leading, and stops once it has
-        asked often enough.
+    Enabled: the broker runs and is active. If it leads, the successor is one that a clean election may choose, or none
+        if there is none.
+    Effect: the broker is shutting down and may not join the ISR. If it was in the ISR, it leaves it, in a new leader
+        epoch if the protocol starts one for that. If it led, its successor leads in a new leader epoch. Without a
+        successor nobody leads, and the ISR or the ELR keeps the broker. With ZooKeeper it then goes on leading, and
+        stops after its last retry.
     Source: kafka.controller.KafkaController#shutdownBroker (0.10.2), #doControlledShutdown (2.0.1),
         kafka.server.KafkaServer #controlledShutdown (2.0.1);
         org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.3.0; 3.5.1).
@@ -228,12 +228,12 @@ def begin_controlled_shutdown(
 def remove_replica(
     partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A reassignment takes a replica away.
+    """A reassignment removes a replica.
 
     Actor: the controller.
-    Enabled: the replica is assigned and does not lead; somebody else is in the ISR.
-    Effect: it is out of assignment and ISR; a new leader epoch is published. The broker deletes its log once it learns
-        of that.
+    Enabled: the replica is assigned and does not lead; the ISR has another member.
+    Effect: the replica leaves the assignment and the ISR in a new leader epoch. The broker deletes its log once it
+        learns of that.
     Abstracts: all but the last step of a reassignment.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#triggerLeaderEpochBumpForReplicaReassignmentIfNeeded
         (3.8).
@@ -248,12 +248,12 @@ def remove_replica(
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, broker=brokers)
 def add_replica(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
-    """A reassignment adds a replica that was taken away before.
+    """A reassignment adds a replica that another one removed.
 
     Actor: the controller.
     Enabled: the replica is not assigned.
-    Effect: it is assigned again, in a new partition epoch; the leader epoch stays, unless, with ZooKeeper, nothing else
-        tells the leader.
+    Effect: the replica is assigned again, in a new partition epoch. With ZooKeeper the leader epoch is new, too: the
+        leader learns of the replica in no other way.
     Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5);
         kafka.controller.KafkaController#updateLeaderEpochAndSendRequest (0.10.2 to 3.5).
     """

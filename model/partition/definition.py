@@ -10,6 +10,7 @@ from model.language.definition import Definition, Model
 from model.language.records import evolve
 from model.log import NO_EPOCH, Record
 from model.partition import (
+    alter_partition,
     clients,
     controlling,
     elections,
@@ -66,17 +67,17 @@ FAILURES = (failures.crash, failures.end_controlled_shutdown, failures.restart, 
 BY_CONTROLLER = (
     in_sync_replicas.propose_expansion,
     in_sync_replicas.propose_shrink,
-    in_sync_replicas.alter_partition,
+    alter_partition.alter_partition,
     in_sync_replicas.receive_isr_answer,
     in_sync_replicas.lose_isr_answer,
-    in_sync_replicas.ask_deposed_controller,
+    alter_partition.ask_deposed_controller,
 )
 BY_ZOOKEEPER = (zookeeper_isr.expand_isr, zookeeper_isr.lose_written_isr, zookeeper_isr.shrink_isr)
 
 
 def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list[Partition]:
-    """Established: broker 0 leads in epoch 0, and all that run follow it. Who is in the ISR has what is committed; the
-    others have nothing.
+    """The one initial state: broker 0 leads in epoch 0, and all running brokers follow it. Members of the ISR have the
+    committed records; the others have empty logs.
     """
     everyone = frozenset(range(bounds.brokers))
     up = bounds.brokers - min(bounds.initial_down, bounds.brokers - 1)
@@ -134,7 +135,7 @@ def leading(
     protocol: PartitionProtocol,
     bounds: PartitionBounds,
 ) -> Replica:
-    """The first leader, which knows of the others in its ISR what they have, if they have anything."""
+    """The first leader. It knows the log end offsets of the ISR's members if they have records."""
     leadership = Leadership(
         isr=isr,
         assignment=assignment,
@@ -155,7 +156,7 @@ def leading(
 
 
 def clients_that_saw(log: tuple[Record, ...], bounds: PartitionBounds, protocol: PartitionProtocol) -> Clients:
-    """Clients of a partition that has these records, and nothing besides: no one has read or asked yet."""
+    """Clients of a partition that has these records: they are exposed and acknowledged, and nobody has read them."""
     acked = frozenset() if protocol.acks is Acks.NONE else frozenset(record.id for record in log)
     return Clients(
         exposed=log,

@@ -1,7 +1,7 @@
-"""Which failures and shutdowns the bounds allow besides their budgets: of whom, of how many at once, and when.
+"""Bounds on failures and shutdowns beyond their budgets: of how many brokers, of how many at once, and when.
 
-What they rule out leaves a domain, as every step beyond a bound does: it is cut, and counted for the bound. So a report
-says which of them held something back.
+A step that one of them rules out leaves a domain, as every step beyond a bound does. It is cut and counted for that
+bound, so that reports name it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from model.partition.state import Partition, Standing, Used
 
 
 def is_away(partition: Partition, broker: int) -> bool:
-    """Whether a broker is down, or about to be: it has begun to shut down."""
+    """Whether a broker is down or shutting down."""
     return not partition.replicas[broker].is_up or is_shutting_down(partition, broker)
 
 
 def is_shutting_down(partition: Partition, broker: int) -> bool:
-    """Whether the controller knows a broker to be shutting down, and has not fenced it yet."""
+    """Whether the controller knows that a broker is shutting down, and has not fenced it yet."""
     return partition.quorum.registrations[broker].standing is Standing.SHUTTING_DOWN
 
 
@@ -27,12 +27,12 @@ def has_stopped(partition: Partition, broker: int) -> bool:
 
 
 def ruled_out(used: Used, bound: str, bounds: PartitionBounds) -> Used:
-    """The budgets of a step that a bound rules out."""
+    """Budgets outside their domain, for a step that a bound rules out."""
     return evolve(used, **{bound: getattr(bounds, bound) + 1})
 
 
 def stopping(partition: Partition, broker: int, budget: str, bounds: PartitionBounds) -> Used:
-    """The budgets once a broker has crashed, or has begun to shut down."""
+    """The budgets after a broker has crashed or has begun to shut down."""
     used = partition.spent(budget)
     others = [each for each in range(bounds.brokers) if each != broker]
     if bounds.down_at_once and sum(is_away(partition, each) for each in others) >= bounds.down_at_once:
@@ -46,7 +46,7 @@ def stopping(partition: Partition, broker: int, budget: str, bounds: PartitionBo
 
 
 def failing(partition: Partition, used: Used, broker: int, bounds: PartitionBounds) -> Used:
-    """The budgets once a broker has crashed or lost its session, at a moment that may not be the one to look at."""
+    """The budgets after a broker has crashed or lost its session. Two bounds say when that may happen."""
     others = [each for each in range(bounds.brokers) if each != broker]
     if bounds.failures_during_shutdown and not any(is_shutting_down(partition, each) for each in others):
         used = ruled_out(used, "failures_during_shutdown", bounds)
@@ -56,7 +56,7 @@ def failing(partition: Partition, used: Used, broker: int, bounds: PartitionBoun
 
 
 def shutting_down(partition: Partition, broker: int, bounds: PartitionBounds) -> Used:
-    """The budgets once a broker has begun to shut down."""
+    """The budgets after a broker has begun to shut down."""
     used = stopping(partition, broker, "controlled_shutdowns", bounds)
     if bounds.shutdowns_wait_for_isr and partition.quorum.isr != partition.quorum.assignment:
         used = ruled_out(used, "shutdowns_wait_for_isr", bounds)

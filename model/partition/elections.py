@@ -1,6 +1,4 @@
-"""Elections of a leader: clean ones, that of the last known leader, unclean ones, and moves of leadership without
-need.
-"""
+"""Elections of a leader: clean ones, of the last known leader, unclean ones, and preferred replica elections."""
 
 from __future__ import annotations
 
@@ -14,10 +12,9 @@ from model.partition.state import Partition, Quorum, Standing
 
 
 def may_lead_again(quorum: Quorum, broker: int, protocol: PartitionProtocol) -> bool:
-    """Whether the controller elects who led last, because ISR and ELR are empty: unclean election need not be
-    configured for that.
+    """Whether the controller may elect a broker as the last known leader: ISR and ELR are empty, and it led last.
 
-    Releases before 4.1.0 meant to ask whether that broker is alive, and ask nothing.
+    This needs no unclean.leader.election.enable. Releases before 4.1.0 do not check whether the broker is active.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#canElectLastKnownLeader (3.8.0; 4.0.0; 4.1.0).
     """
     if (
@@ -34,12 +31,12 @@ def may_lead_again(quorum: Quorum, broker: int, protocol: PartitionProtocol) -> 
 
 
 def elected_alone(partition: Partition, leader: int) -> Partition:
-    """The state once a leader was elected that need not have what is committed: it is the ISR, and nobody else is
-    remembered.
+    """The state after the election of a leader that may lack committed records: it is the only member of the ISR, and
+    the ELR is empty.
 
-    That the leader has to recover is noted (KIP-704), and nothing comes of it: brokers take it for recovered at once.
+    Kafka also notes that this leader has to recover (KIP-704), but brokers mark it as recovered at once.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection (3.5.1; 4.1.0);
-    kafka.cluster.Partition#makeLeader (3.5.1).
+        kafka.cluster.Partition#makeLeader (3.5.1).
     """
     return published(
         partition,
@@ -54,8 +51,8 @@ def elect(
     """The controller elects a leader for a partition that has none.
 
     Actor: the controller.
-    Enabled: there is no leader; the candidate is active and in the ISR, or in the ELR of an empty ISR.
-    Effect: it leads a new leader epoch; elected from the ELR, it is the ISR.
+    Enabled: there is no leader; the candidate is active, and in the ISR, or in the ELR while the ISR is empty.
+    Effect: the candidate leads a new leader epoch. If it comes from the ELR, it is the only member of the ISR.
     Source: kafka.controller.PartitionLeaderElectionAlgorithms#offlinePartitionLeaderElection (2.0 to 3.8),
         org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.8).
     """
@@ -67,12 +64,12 @@ def elect(
 
 @action(actor="controller", candidate=brokers)
 def elect_last_known_leader(partition: Partition, candidate: int, protocol: PartitionProtocol) -> Partition | None:
-    """The controller elects the last known leader, because no replica is left that is known to have everything.
+    """The controller elects the last known leader, because ISR and ELR are empty.
 
     Actor: the controller.
-    Enabled: there is no leader; ISR and ELR are empty; the candidate led last, and is active unless the protocol
-        forgets to ask.
-    Effect: it leads a new leader epoch and is the ISR, even if it has lost records.
+    Enabled: there is no leader; ISR and ELR are empty; the candidate led last, and is active unless the protocol does
+        not check that.
+    Effect: the candidate leads a new leader epoch and is the only member of the ISR, even if it has lost records.
     Source: org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader, #canElectLastKnownLeader (3.8.0; 4.1.0);
         KIP-966.
     """
@@ -85,12 +82,12 @@ def elect_last_known_leader(partition: Partition, candidate: int, protocol: Part
 def elect_uncleanly(
     partition: Partition, candidate: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """The controller elects a replica that may lack committed records, because no other is left.
+    """The controller elects a replica that may lack committed records, because no clean election is possible.
 
     Actor: the controller.
-    Enabled: unclean election is configured; there is no leader, and nobody whom a clean election could choose; the
+    Enabled: unclean election is configured; there is no leader, and no broker that a clean election may choose; the
         candidate is assigned and active.
-    Effect: it leads a new leader epoch and is the ISR.
+    Effect: the candidate leads a new leader epoch and is the only member of the ISR.
     Source: kafka.controller.OfflinePartitionLeaderSelector (0.10.2), PartitionChangeBuilder#electAnyLeader (3.8).
     """
     quorum = partition.quorum
@@ -105,12 +102,11 @@ def elect_uncleanly(
 
 @action(actor="controller", needs=lambda bounds: bounds.leader_moves, candidate=brokers)
 def move_leadership(partition: Partition, candidate: int) -> Partition | None:
-    """The controller moves leadership to another member of the ISR although the leader is well: a preferred replica
-    election.
+    """The controller moves leadership to another member of the ISR: a preferred replica election.
 
     Actor: the controller.
-    Enabled: the candidate is another active member of the ISR; the budget allows it.
-    Effect: it leads a new leader epoch; the ISR stays as it is.
+    Enabled: there is a leader; the candidate is another active member of the ISR; the budget allows it.
+    Effect: the candidate leads a new leader epoch; the ISR stays as it is.
     Source: kafka.controller.PreferredReplicaPartitionLeaderSelector (0.10.2),
         PartitionChangeBuilder#electPreferredLeader (3.8).
     """

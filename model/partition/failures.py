@@ -1,4 +1,4 @@
-"""Brokers that stop and start again, and what they keep."""
+"""Crashes, shutdowns and restarts of brokers, and what brokers keep of their logs and high watermarks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from model.partition.state import Partition, Process, Replica, Standing
 
 @action(actor="broker", needs=lambda bounds: bounds.process_crashes, broker=brokers)
 def crash(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> Partition | None:
-    """A broker's process is killed; what it has written is safe with the operating system.
+    """A broker's process is killed; the operating system keeps what it has written.
 
     Actor: the broker.
     Enabled: it runs; the budget allows it.
-    Effect: it is down; its log is as it was.
+    Effect: the broker is down and keeps its log.
     Source: org.apache.kafka.common.record.FileRecords#append (0.10.2 to 3.8), which hands records to the operating
         system.
     """
@@ -40,12 +40,12 @@ def crash(partition: Partition, broker: int, protocol: PartitionProtocol, bounds
 def crash_with_loss(
     partition: Partition, broker: int, kept: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A broker's machine fails, and what was not flushed is gone.
+    """A broker's machine fails, and records that were not flushed are lost.
 
     Actor: the broker.
     Enabled: it runs; the budget allows it; `kept` is not beyond its log.
-    Effect: it is down; of its log the records below `kept` are left.
-    Abstracts: what was flushed; any prefix may be.
+    Effect: the broker is down; its log keeps the records below `kept`.
+    Abstracts: how far the log was flushed: any prefix may be left.
     Source: kafka.log.Log#recoverLog (2.0), which keeps what is on disk; log.flush.interval.messages is unlimited by
         default.
     """
@@ -63,11 +63,11 @@ def crash_with_loss(
 
 @action(actor="broker", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers)
 def end_controlled_shutdown(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
-    """A broker that has been relieved of leadership stops in order: it flushes its log and writes its checkpoint.
+    """A broker ends its controlled shutdown: it flushes its log and writes its checkpoint.
 
     Actor: the broker.
-    Enabled: it runs, and the controller has taken leadership from it, whether or not it has heard of its successor yet.
-    Effect: it is down, and its log and high watermark are safe.
+    Enabled: it runs, and the controller has taken leadership from it. The broker need not have learned that yet.
+    Effect: the broker is down and keeps its log and its high watermark.
     Source: kafka.server.KafkaServer#shutdown (0.10.2 to 3.5).
     """
     replica = partition.replicas[broker]
@@ -83,12 +83,11 @@ def restart(
     """A broker starts again and registers.
 
     Actor: the broker.
-    Enabled: it is down, and the controller has noticed; or its session has expired, and the controller is about to
-        fence it. Where registering takes it out of the ISR, the second is the first in one step.
-    Effect: it runs, and knows its log, the leader epochs that have records there, and of its high watermark what the
-        checkpoint says; it has a new broker epoch and is fenced until it has caught up with the metadata. Registered
-        before it was fenced, it is still in the ISR, and leads if it led. Where the protocol has it so, a broker that
-        was not shut down in order loses its place in ISR and ELR, because it may have lost data.
+    Enabled: it is down. It is fenced, unless the protocol lets a broker register again without leaving the ISR.
+    Effect: the broker runs with a new broker epoch, and is fenced until it has caught up with the metadata. It has its
+        log, the leader epochs of the records there, and the high watermark of its checkpoint. If it registers before it
+        was fenced, it stays in the ISR, and leads if it led. Under some protocols a broker whose shutdown was unclean
+        leaves ISR and ELR, because it may have lost data.
     Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2); kafka.log.Log,
         whose loading cuts the epoch cache at the log end offset (0.11 to 2.8), kafka.log.LogLoader#load (3.0 to 3.8);
         org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), ReplicationControlManager
@@ -126,10 +125,10 @@ def checkpoint_high_watermark(partition: Partition, broker: int, protocol: Parti
     """A broker writes the high watermarks of its replicas to its checkpoint file.
 
     Actor: the broker.
-    Enabled: it runs; what it would write differs from what is there; the budget allows it. A broker that was told of no
-        leader yet, or only of one that is down, does not use the partition.
-    Effect: the file holds the high watermark; or nothing at all of a partition that is not in use, where only those in
-        use are written.
+    Enabled: it runs; the file would change; the budget allows it. A broker does not use the partition as long as it
+        has learned of no leader, or only of one that is down.
+    Effect: the file holds the high watermark. If the broker does not use the partition, and the file holds partitions
+        in use only, the file no longer holds its high watermark.
     Source: kafka.server.ReplicaManager#checkpointHighWatermarks, #startHighWaterMarksCheckPointThread (0.8.1; 0.8.2,
         KAFKA-1647).
     """

@@ -1,19 +1,17 @@
-"""Fetching: a follower's request, what the leader makes of it, and what the follower makes of the response.
+"""Fetching: a follower sends a request, and handles the response of its leader (see `serving`).
 
-How many steps that takes is a bound. With one, nothing is lost and nothing is late; with two, the leader handles the
-request when it is sent, and the response travels and may be lost; with three, the request travels, too.
+The bound `fetch_steps` says how many steps a fetch takes. With one, nothing is lost or late. With two, the leader
+handles the request at once, and the response may be late or lost. With three, the request may, too.
 """
 
 from __future__ import annotations
 
 from model.language.declarations import action
-from model.language.records import evolve, replaced
+from model.language.records import evolve
 from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import with_leader
 from model.partition.logs import (
     appended,
-    end_of_epoch,
     latest_epoch,
     truncated,
     truncation_point,
@@ -21,12 +19,13 @@ from model.partition.logs import (
 )
 from model.partition.messages import Fetch, Stage
 from model.partition.protocol import FetchResponseChecks, PartitionProtocol
-from model.partition.state import Follower, Partition, Replica
+from model.partition.serving import served
+from model.partition.state import Partition, Replica
 
 
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
-    """What a follower asks its leader for. Source: kafka.server.ReplicaFetcherThread#buildFetchRequest (0.10.2),
-    #buildFetch (2.1; 2.8).
+    """A follower's fetch request. Source: kafka.server.ReplicaFetcherThread#buildFetchRequest (0.10.2), #buildFetch
+    (2.1; 2.8).
     """
     epoch = NO_EPOCH
     if protocol.truncation_rules.only_of_records:
@@ -37,8 +36,8 @@ def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
 
 
 def may_fetch(partition: Partition, follower: int) -> bool:
-    """Whether a follower can send a fetch: it runs, has a leader other than itself that runs, and has nothing else to
-    do before.
+    """Whether a follower can send a fetch: it and its leader run, it has no other fetch in flight and need not ask
+    first where to truncate.
     """
     replica = partition.replicas[follower]
     if replica.leader is None or replica.leader == follower or replica.fetch is not None:
@@ -46,104 +45,11 @@ def may_fetch(partition: Partition, follower: int) -> bool:
     return replica.is_up and not replica.truncating and partition.replicas[replica.leader].is_up
 
 
-# The leader's part
-
-
-def served(
-    partition: Partition, follower: int, request: Fetch, protocol: PartitionProtocol, bounds: PartitionBounds
-) -> tuple[Partition, Fetch | None]:
-    """What a broker makes of a fetch: the state after it, and the response; None where it gives no answer that matters.
-
-    Whom the leader does not know to be assigned gets no answer. The offset that a follower fetches from says what it
-    has: the leader notes it, and the high watermark may move. The four fences of KIP-320 are separate here: records are
-    given, and the offset is noted for the high watermark and for the ISR, each in its epoch only. Until KAFKA-9338 a
-    fetch session forgot the epoch, so that only its first fetch was fenced; here every fetch is an incremental one. The
-    high watermark in a response with a record is the one from before; only a fetch that had to wait for news is read
-    again.
-    Source: kafka.server.ReplicaManager#readFromLocalLog before #updateFollowerLogReadResults (0.10.2) and
-        #updateFollowerFetchState (2.8; 3.2); kafka.cluster.Partition#fetchRecords (3.3 to 3.8).
-    """
-    leader = request.leader
-    replica = partition.replicas[leader]
-    if not partition.leads(leader) or follower not in replica.leadership.assignment:
-        return partition, None
-    sees_epoch = protocol.truncation_rules.fetches_are_fenced and protocol.fetch_sessions_keep_epochs
-    in_epoch = request.leader_epoch == replica.leader_epoch or not sees_epoch
-    for_high_watermark = in_epoch or not protocol.fence_high_watermark
-    for_isr = in_epoch or not protocol.fence_isr
-    response = response_to(replica, request, protocol)
-    noted = response.stage is not Stage.DIVERGING or protocol.diverging_fetch_updates_leo
-    if noted and response.stage is not Stage.OUT_OF_RANGE and (for_high_watermark or for_isr):
-        known = caught_up_to(partition, replica, follower, request.offset, bounds)
-        known = evolve(known, for_high_watermark=for_high_watermark, for_isr=for_isr)
-        moved = known.log_end_offset != replica.followers[follower].log_end_offset
-        replica = evolve(replica, followers=replaced(replica.followers, follower, known))
-        if moved or protocol.high_watermark_recheck_on_every_fetch:
-            partition = with_leader(partition, leader, replica, protocol, bounds)
-        else:
-            partition = partition.with_replica(leader, replica)
-        if response.stage is Stage.NOTHING_NEW:
-            response = evolve(response, high_watermark=partition.replicas[leader].high_watermark)
-    return partition, response if in_epoch or not protocol.fence_fetch else None
-
-
-def caught_up_to(
-    partition: Partition, replica: Replica, follower: int, offset: int, bounds: PartitionBounds
-) -> Follower:
-    """What a leader knows of a follower that fetches from an offset.
-
-    It has caught up if it has all of the log, or all that the leader had when it fetched last. Source:
-    kafka.cluster.Replica#updateLogReadResult (0.10.2 to 2.3), #updateFetchState (2.4 to 3.5).
-    """
-    known = replica.followers[follower]
-    if not bounds.caught_up_times:
-        caught_up, leader_end = False, None
-    else:
-        caught_up = offset >= replica.log_end_offset or (known.leader_end is not None and offset >= known.leader_end)
-        caught_up, leader_end = caught_up or known.caught_up, replica.log_end_offset
-    return Follower(
-        log_end_offset=offset,
-        for_high_watermark=True,
-        for_isr=True,
-        since_change=True,
-        caught_up=caught_up,
-        leader_end=leader_end,
-        broker_epoch=partition.quorum.registrations[follower].broker_epoch,
-    )
-
-
-def response_to(replica: Replica, request: Fetch, protocol: PartitionProtocol) -> Fetch:
-    """What a leader answers to a fetch. Source: kafka.log.Log#read (0.10.2);
-    kafka.cluster.Partition#readRecords (2.8).
-    """
-    offset, high_watermark, log_start = request.offset, replica.high_watermark, replica.log_start
-    if request.epoch != NO_EPOCH:
-        end = end_of_epoch(replica, request.epoch, protocol)
-        if end is None or offset < replica.log_start:
-            return evolve(request, stage=Stage.OUT_OF_RANGE, epoch=NO_EPOCH)
-        if end[0] < request.epoch or end[1] < offset:
-            return evolve(
-                request, stage=Stage.DIVERGING, epoch=end[0], end_offset=end[1], high_watermark=high_watermark
-            )
-    if offset > replica.log_end_offset or offset < replica.log_start:
-        return evolve(request, stage=Stage.OUT_OF_RANGE, epoch=NO_EPOCH)
-    if offset == replica.log_end_offset:
-        return evolve(
-            request, stage=Stage.NOTHING_NEW, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start
-        )
-    record = replica.log[offset]
-    return evolve(
-        request, stage=Stage.RECORD, epoch=NO_EPOCH, high_watermark=high_watermark, log_start=log_start, record=record
-    )
-
-
-# The follower's part
-
-
 def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:
-    """What is left of a fetch once its follower has learned of another leader epoch. A request will still be served.
+    """A follower's fetch after the follower has learned of another leader epoch: None if it will drop the response.
 
-    Until KAFKA-18991 a follower compares no epochs: see `is_expected` for records, and `may_cut` for where to truncate.
+    A request is still served. Until KAFKA-18991 a follower compares no epochs: see `is_expected` for records, and
+    `may_cut` for truncation.
     Source: kafka.server.AbstractFetcherThread#processFetchRequest (2.1.0 to 4.0.0; with KAFKA-18991: 3.9.1, 4.0.1,
     4.1.0).
     """
@@ -157,41 +63,40 @@ def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:
 
 
 def response_checks(protocol: PartitionProtocol) -> FetchResponseChecks:
-    """What must still be so for a follower to act on a fetch response."""
+    """What a follower checks before it acts on a fetch response."""
     return protocol.fetch_response_checks
 
 
 def is_expected(replica: Replica, response: Fetch) -> bool:
-    """Whether a follower still follows who gave a response, and would ask the same: every version drops what it no
-    longer asks for.
+    """Whether a follower expects a response: it still follows its sender, and fetches from the same offset.
 
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2 to 3.8), whose map holds the partitions that
-        the broker follows.
+    Every version drops other responses. Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2 to 3.8),
+    whose map holds the partitions that the broker follows.
     """
     return replica.leader == response.leader and response.offset == replica.log_end_offset and not replica.truncating
 
 
 def must_cut_first(replica: Replica, fetch: Fetch | None, protocol: PartitionProtocol) -> bool:
-    """Whether a follower in a new leader epoch has to find where to cut its log before it acts on a response.
+    """Whether a follower in a new leader epoch has to truncate before it acts on a response.
 
-    One without any epoch in its cache cuts at its high watermark, which changes nothing, as its log is empty. But until
-    its thread has done that, it drops the response that the thread waits for. Source:
-    kafka.server.AbstractFetcherThread#partitionFetchState (2.8 to 3.8), #maybeTruncate (2.0 to 3.8).
+    A follower without any epoch in its cache truncates to its high watermark. That changes nothing, as its log is
+    empty. But until its fetcher thread has done so, it drops the response to the fetch in flight.
+    Source: kafka.server.AbstractFetcherThread#partitionFetchState (2.8 to 3.8), #maybeTruncate (2.0 to 3.8).
     """
     rules = protocol.truncation_rules
     return rules.asks or (rules.fetches_name_epochs and fetch is not None and latest_epoch(replica) == NO_EPOCH)
 
 
 def without_fetch(replica: Replica, protocol: PartitionProtocol) -> Replica:
-    """A follower whose fetch has ended, whichever way: what it need not ask for it has cut."""
+    """A follower whose fetch has ended. If it need not ask its leader where to truncate, it has truncated by now."""
     return evolve(replica, fetch=None, truncating=replica.truncating and protocol.truncation_rules.asks)
 
 
 def may_cut(replica: Replica, response: Fetch, protocol: PartitionProtocol) -> bool:
-    """Whether a follower that has read where to truncate still does so: it looks for divergence first, and truncates
-    under the lock again.
+    """Whether a follower truncates as a response says, although it may have learned of another leader epoch since.
 
-    In between it may have learned of another leader epoch. In 2.8.0 it truncates whatever it is by then.
+    Kafka reads the response and truncates under the lock twice, and releases the lock between. 2.8.0 truncates even if
+    the broker follows another leader by then.
     Source: kafka.server.AbstractFetcherThread#maybeTruncateToEpochEndOffsets (2.8.0; 2.8.1 to 4.1.0, KAFKA-13207).
     """
     return response_checks(protocol) is FetchResponseChecks.NONE or replica.leader == response.leader
@@ -200,8 +105,8 @@ def may_cut(replica: Replica, response: Fetch, protocol: PartitionProtocol) -> b
 def received(partition: Partition, follower: int, response: Fetch, protocol: PartitionProtocol) -> Partition:
     """The state after a follower has handled a response.
 
-    Finding divergence and truncating are two looks at the same response, under a lock each. They are two steps only if
-    the first one raises the high watermark.
+    Kafka finds the divergence and truncates under two locks. These are two steps here only if the first one raises the
+    high watermark.
     Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2; 2.8), #truncateOnFetchResponse (2.8 to 3.8),
         ReplicaFetcherThread#processPartitionData.
     """
@@ -228,7 +133,7 @@ def received(partition: Partition, follower: int, response: Fetch, protocol: Par
 
 
 def bounded(high_watermark: int, replica: Replica) -> int:
-    """A leader's high watermark as a follower takes it over: within its own log.
+    """The high watermark that a follower takes over from its leader: the nearest offset in its own log.
 
     Source: kafka.log.Log#updateHighWatermark (2.4 to 3.0), kafka.log.UnifiedLog#updateHighWatermark (3.1 to 3.8).
     """
@@ -236,7 +141,7 @@ def bounded(high_watermark: int, replica: Replica) -> int:
 
 
 def with_log_start(replica: Replica, offset: int) -> Replica:
-    """A follower that has learned where its leader's log starts. Source: ReplicaFetcherThread#processPartitionData
+    """A follower after it has learned its leader's log start offset. Source: ReplicaFetcherThread#processPartitionData
     (0.11; KIP-107).
     """
     if replica.log_start < offset <= replica.high_watermark:
@@ -254,10 +159,9 @@ def fetch_at_once(
     """A follower fetches from its leader, request and response in one step.
 
     Actor: the follower.
-    Enabled: it runs, follows another running broker and has not yet to truncate; that broker answers.
-    Effect: as `serve_fetch` and `receive_fetch`, without anything in between, also where cutting the log is a step of
-        its own.
-    Abstracts: the network. What needs a lost response cannot be found so.
+    Enabled: it runs, follows another running broker and need not ask first where to truncate; that broker answers.
+    Effect: `serve_fetch` and `receive_fetch` in one step, the truncation included.
+    Abstracts: the network. Nothing that needs a lost or late response can be found.
     Source: see `served` and `received`.
     """
     if not may_fetch(partition, follower):
@@ -276,12 +180,12 @@ def fetch_at_once(
 def fetch(
     partition: Partition, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A follower sends a fetch, and its leader handles it; the response is on its way.
+    """A follower sends a fetch, and its leader handles it; the response is in flight.
 
     Actor: the follower.
-    Enabled: it runs, follows another running broker, has not yet to truncate and has no fetch on its way; that broker
-        answers.
-    Effect: the leader notes the follower's offset and may commit; the response is on its way.
+    Enabled: it runs, follows another running broker, need not ask first where to truncate and has no fetch in flight;
+        that broker answers.
+    Effect: the leader notes the follower's offset and may commit; the response is in flight.
     Source: see `served`.
     """
     if not may_fetch(partition, follower):
@@ -297,8 +201,8 @@ def send_fetch(partition: Partition, follower: int, protocol: PartitionProtocol)
     """A follower sends a fetch to its leader.
 
     Actor: the follower.
-    Enabled: it runs, follows another running broker, has not yet to truncate and has no fetch on its way.
-    Effect: the request is on its way.
+    Enabled: it runs, follows another running broker, need not ask first where to truncate and has no fetch in flight.
+    Effect: the request is in flight.
     Source: kafka.server.AbstractFetcherThread#doWork (0.10.2 to 3.7).
     """
     if not may_fetch(partition, follower):
@@ -311,11 +215,12 @@ def send_fetch(partition: Partition, follower: int, protocol: PartitionProtocol)
 def serve_fetch(
     partition: Partition, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """The broker that a fetch was sent to handles it.
+    """A broker handles a fetch.
 
-    Actor: the leader that was asked.
-    Enabled: the follower's request is on its way, and that broker runs.
-    Effect: it notes the follower's offset and may commit; the response is on its way, or nothing is that matters.
+    Actor: the broker to which the follower sent it.
+    Enabled: the request is in flight, and that broker runs.
+    Effect: the broker notes the follower's offset and may commit. The response is in flight, unless it is an error or
+        the follower would drop it.
     Source: see `served`.
     """
     request = partition.replicas[follower].fetch
@@ -334,9 +239,10 @@ def receive_fetch(partition: Partition, follower: int, protocol: PartitionProtoc
     """A follower handles the response to its fetch.
 
     Actor: the follower.
-    Enabled: it runs, and the response is on its way. Where late responses are recognised, one is dropped when
-        leadership changes.
-    Effect: it appends, learns the high watermark, or cuts its log where the leader says that they part.
+    Enabled: it runs, and the response is in flight. If followers drop late responses, a change of leadership has
+        dropped it already.
+    Effect: the follower appends the record, takes over the high watermark, or truncates to where its log diverges from
+        the leader's.
     Source: see `received`.
     """
     replica = partition.replicas[follower]
@@ -348,12 +254,13 @@ def receive_fetch(partition: Partition, follower: int, protocol: PartitionProtoc
 
 @action(actor="network", needs=lambda bounds: bounds.fetch_steps > 1, follower=brokers)
 def lose_fetch(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
-    """A fetch or its response is lost, or comes too late to matter.
+    """A fetch or its response is lost, or arrives after the follower's timeout.
 
     Actor: the network.
-    Enabled: it is on its way.
+    Enabled: it is in flight.
     Effect: it is gone; the follower may fetch again.
-    Source: kafka.server.AbstractFetcherThread#processFetchRequest catches what fails and fetches again (0.10.2 to 3.7).
+    Source: kafka.server.AbstractFetcherThread#processFetchRequest (0.10.2 to 3.7), which catches errors and fetches
+        again.
     """
     replica = partition.replicas[follower]
     if replica.fetch is None or replica.fetch.stage is Stage.TRUNCATE:

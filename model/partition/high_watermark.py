@@ -1,7 +1,7 @@
 """The high watermark of a leader: the replicas that it waits for, and what clients learn when it moves.
 
 Kafka moves it in the middle of other work: on a follower's fetch, on an append to a lone leader, on a committed ISR
-change, on becoming leader. So it is no step of its own here, but part of those.
+change, on becoming leader. So moving it is part of these actions here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from model.partition.state import Clients, Follower, Leadership, Partition, Repl
 
 
 def maximal_isr(leadership: Leadership, protocol: PartitionProtocol) -> frozenset[int]:
-    """The replicas whose acknowledgement a commit needs: the maximal ISR, unless the protocol is content with less.
+    """The replicas that the high watermark waits for: the maximal ISR, unless the protocol waits for fewer.
 
     Source: kafka.cluster.IsrState#maximalIsr (2.7; KIP-497), PartitionState#maximalIsr (3.2 to 3.8): the committed ISR
     and every member of a proposed one.
@@ -57,16 +57,16 @@ def waits_for_non_member(partition: Partition, replica: Replica, broker: int, pr
 def committed_end(
     partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> int:
-    """Where the leader's high watermark should be; never below where it is.
+    """The offset that the leader's high watermark moves to; never below the present one.
 
-    Source: kafka.cluster.Partition#maybeIncrementLeaderHW (0.8 to 3.7; below min.insync.replicas it stays from 3.7,
-        KAFKA-15583).
+    Source: kafka.cluster.Partition#maybeIncrementLeaderHW (0.8 to 3.7; from 3.7 it does not move below
+        min.insync.replicas, KAFKA-15583).
     """
     leadership, end = replica.leadership, replica.log_end_offset
     if end == replica.high_watermark:
         return end
     if leadership.candidate is not None:
-        return replica.high_watermark  # the lock that it needs is held by who looks at the candidate
+        return replica.high_watermark  # maybeExpandIsr, which is about to propose the candidate, holds the lock
     if protocol.high_watermark_requires_min_isr and len(leadership.isr) < min_isr(
         leadership.assignment, protocol, bounds
     ):
@@ -83,7 +83,7 @@ def committed_end(
 def with_leader(
     partition: Partition, leader: int, replica: Replica, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition:
-    """The state with a leader's replica, its high watermark moved as far as it may be, and its clients told."""
+    """The state with a changed replica of a leader, after its high watermark has moved as far as it may."""
     end = committed_end(partition, leader, replica, protocol, bounds)
     if end == replica.high_watermark:
         return partition.with_replica(leader, replica)
@@ -94,11 +94,11 @@ def with_leader(
 def exposed(
     clients: Clients, replica: Replica, end: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Clients:
-    """What clients know once a leader's high watermark has moved up to `end`.
+    """What clients know after a leader's high watermark has moved up to `end`.
 
-    Producers with acks=all wait at the leader that has their record until it is below the high watermark, and are then
-    told whether the ISR was large enough. In which epoch that is does not matter, as long as the leader stays.
-    Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which asks only whether the broker
+    With acks=all a producer waits until the leader's high watermark is above its record. The leader then acknowledges
+    the record, or refuses it if the ISR is too small. The leader epoch may have changed, as long as the broker leads.
+    Source: kafka.cluster.Partition#checkEnoughReplicasReachOffset (0.8 to 3.8), which checks only whether the broker
         leads.
     """
     seen, acked, rejected = clients.exposed, clients.acked, clients.rejected

@@ -1,9 +1,8 @@
-"""What brokers make of a new leader epoch: becoming leader, becoming follower, stopping; and of a newer ISR in the
-epoch they know.
+"""Brokers learn of elections and of ISR changes: they become leader or follower, or stop hosting the partition.
 
-Elections are published in order but may be learned late, and one may be learned before or without another: by
-LeaderAndIsr requests that are delayed, overtaken or repeated, or by several records of the metadata log read at once. A
-broker ignores what is older than what it knows. A broker that starts learns the newest only.
+The controller publishes elections in order. A broker may learn of them late, and may miss some: LeaderAndIsr requests
+are delayed, overtaken or repeated, and several records of the metadata log are read at once. A broker ignores what is
+older than what it knows. A broker that starts learns only the newest election.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partit
 
 
 def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
-    """What a broker learns of a leader epoch, or None if it would ignore it.
+    """The election of a leader epoch as a broker learns it, or None if the broker would ignore it.
 
     Source: kafka.server.ReplicaManager#becomeLeaderOrFollower (0.10.2 to 3.5), #applyDelta (3.0 to 3.7).
     """
@@ -43,7 +42,7 @@ def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
 
 
 def skips_truncation(replica: Replica, leader: int, epoch: int, protocol: PartitionProtocol) -> bool:
-    """Whether a follower goes on as it was although the epoch is new, because the leader is not.
+    """Whether a follower does not look for divergence in a new epoch, because its leader stays the same.
 
     Source: kafka.cluster.Partition#makeFollower, whose answer decides what ReplicaManager#makeFollowers truncates
     (0.10.2; 2.1 with KAFKA-7164).
@@ -56,8 +55,8 @@ def skips_truncation(replica: Replica, leader: int, epoch: int, protocol: Partit
 def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: PartitionProtocol) -> Replica:
     """The replica that follows a leader in a new epoch.
 
-    It cuts its log at its high watermark, or has to ask where, or cuts it when a fetch response says so. Source:
-    kafka.server.ReplicaManager #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
+    It truncates its log at its high watermark, or first asks its leader where, or waits for a fetch response that says
+    where. Source: kafka.server.ReplicaManager #makeFollowers (0.10.2; 2.1), #applyLocalFollowersDelta (3.5).
     """
     skips = leader is None or skips_truncation(replica, leader, epoch, protocol)
     if not skips and protocol.truncation_rules.cuts_at_high_watermark:
@@ -75,7 +74,7 @@ def as_follower(replica: Replica, leader: int | None, epoch: int, protocol: Part
 
 
 class Change(Enum):
-    """What a broker learns: that it follows, that it leads now, or that it still leads, in a new epoch."""
+    """What a new leader epoch is to a broker: it follows, it begins to lead, or it goes on leading."""
 
     FOLLOWS = "follows"
     LEADS = "leads"
@@ -85,7 +84,7 @@ class Change(Enum):
 def remembered_followers(replica: Replica, change: Change, protocol: PartitionProtocol) -> tuple[Follower, ...]:
     """What a broker still knows of followers after a change.
 
-    Kafka forgets their offsets where leadership is new to the broker, not where the broker finds itself leader again.
+    Kafka forgets their offsets if the broker begins to lead, but keeps them if it goes on leading.
     Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), Replica#resetReplicaState (3.3 to 3.8),
     #resetLastCaughtUpTime before.
     """
@@ -101,9 +100,9 @@ def not_heard_since(followers: tuple[Follower, ...]) -> tuple[Follower, ...]:
 
 
 def with_grace(followers: tuple[Follower, ...], isr: Set[int], bounds: PartitionBounds) -> tuple[Follower, ...]:
-    """What a leader knows of followers as its epoch begins: members of the ISR count as caught up from then on.
+    """What a leader knows of followers as its epoch begins: members of the ISR count as caught up.
 
-    Before 3.3 a follower outside the ISR that has all of the log as of then counts, too, with its first fetch.
+    Before 3.3 a follower outside the ISR also counts from its first fetch on, if it has all of the log as of then.
     Source: kafka.cluster.Replica#resetLastCaughtUpTime (0.10.2 to 3.2), #resetReplicaState (3.3 to 3.8).
     """
     if not bounds.caught_up_times:
@@ -112,7 +111,7 @@ def with_grace(followers: tuple[Follower, ...], isr: Set[int], bounds: Partition
 
 
 def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Follower, ...]:
-    """What a leader knows of those who are assigned; it forgets the others.
+    """What a leader knows of assigned followers; it forgets the others.
 
     Source: kafka.cluster.Partition#updateAssignmentAndIsr (2.4 to 3.8), #makeLeader (0.10.2).
     """
@@ -120,9 +119,9 @@ def assigned(followers: tuple[Follower, ...], assignment: Set[int]) -> tuple[Fol
 
 
 def as_leader(
-    replica: Replica, broker: int, epoch: int, told: Election, protocol: PartitionProtocol, bounds: PartitionBounds
+    replica: Replica, broker: int, epoch: int, election: Election, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Replica:
-    """The replica that leads a new epoch, which begins at its log's end.
+    """The replica that leads a new epoch, which begins at its log end offset.
 
     Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), kafka.cluster.Replica#convertHWToLocalOffsetMetadata
         (0.10.2 to 2.3.1).
@@ -132,23 +131,23 @@ def as_leader(
         replica = evolve(replica, high_watermark=replica.log_start)
     change = Change.LEADS_AGAIN if leads_again else Change.LEADS
     leadership = Leadership(
-        isr=told.isr,
-        assignment=told.assignment,
+        isr=election.isr,
+        assignment=election.assignment,
         pending=None,
-        partition_epoch=told.partition_epoch,
+        partition_epoch=election.partition_epoch,
         ahead_of_metadata=False,
         start_offset=replica.log_end_offset,
         waiting_from=replica.leadership.waiting_from if leads_again else replica.log_end_offset,
         candidate=None,
     )
-    followers = assigned(remembered_followers(replica, change, protocol), told.assignment)
+    followers = assigned(remembered_followers(replica, change, protocol), election.assignment)
     return evolve(
         with_epoch_of_election(replica, epoch, protocol),
         leader=broker,
         leader_epoch=epoch,
         leadership=leadership,
         truncating=False,
-        followers=with_grace(followers, told.isr, bounds),
+        followers=with_grace(followers, election.isr, bounds),
         fetch=late(replica.fetch, protocol),
     )
 
@@ -160,27 +159,27 @@ def learn_leadership(
     """A broker learns of a leader epoch.
 
     Actor: the broker.
-    Enabled: it runs; the epoch was published and is newer than what it knows. A broker that has just started learns the
-        newest only. With ZooKeeper a broker changes nothing, not even the epoch that it knows, unless the leader that
-        it is to follow is alive.
-    Effect: it leads, follows, or, where it is not assigned any more, deletes its replica.
+    Enabled: it runs; the epoch was published and is newer than the one it knows. A broker that has just started learns
+        only the newest. With ZooKeeper a follower changes nothing, not even the epoch that it knows, unless its new
+        leader is alive.
+    Effect: the broker leads or follows. If it is no longer assigned, it deletes its replica.
     Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5),
         #applyDelta (3.0 to 3.7).
     """
-    told = learned(partition, broker, epoch)
-    if told is None:
+    election = learned(partition, broker, epoch)
+    if election is None:
         return None
     replica = partition.replicas[broker]
-    if broker not in told.assignment:
+    if broker not in election.assignment:
         gone = as_follower(restarted_at(replica, 0), None, epoch, protocol)
         return partition.with_replica(broker, without_fetch(gone, protocol))
-    if told.leader == broker:
+    if election.leader == broker:
         return with_leader(
-            partition, broker, as_leader(replica, broker, epoch, told, protocol, bounds), protocol, bounds
+            partition, broker, as_leader(replica, broker, epoch, election, protocol, bounds), protocol, bounds
         )
-    if protocol.by_zookeeper and not partition.is_alive(told.leader):
+    if protocol.by_zookeeper and not partition.is_alive(election.leader):
         return None
-    return partition.with_replica(broker, as_follower(replica, told.leader, epoch, protocol))
+    return partition.with_replica(broker, as_follower(replica, election.leader, epoch, protocol))
 
 
 @action(actor="leader", leader=brokers)
@@ -190,13 +189,12 @@ def learn_isr(
     """A leader learns of a newer ISR in its own leader epoch.
 
     Actor: the leader.
-    Enabled: brokers read the metadata log; the leader leads the current epoch, and the record's partition epoch is
-        newer than its own; or it is its own, which it knows from the controller's answer, and it has proposed another
-        ISR since.
-    Effect: that ISR is committed, and whatever it has proposed is superseded. In the releases of KAFKA-13790 its leader
-        epoch counts as begun anew at its log's end; the offsets that it knows of followers stay.
-    Abstracts: a leader that an election has deposed reads the changes of its own epoch before it, not after. Until 3.2
-        it took over versions that are older than its own, too.
+    Enabled: the leader leads the current epoch, and the metadata log has a newer partition epoch than it knows. Or it
+        knows this partition epoch from the controller's answer, and has proposed another ISR since.
+    Effect: the leader takes over that ISR as committed and drops its proposal. In releases with KAFKA-13790 its leader
+        epoch counts as begun anew at its log end offset; it keeps the offsets that it knows of followers.
+    Abstracts: a deposed leader reads the changes of its own epoch before it reads of the election. Until 3.2 a leader
+        also took over partition epochs older than its own.
     Source: kafka.cluster.Partition#makeLeader with an unchanged leader epoch (3.0; 3.3, KAFKA-13790).
     """
     if not partition.leads(leader):

@@ -1,6 +1,6 @@
-"""A replica's log and its leader epoch cache: appending, truncating, and finding where two logs part.
+"""A replica's log and its leader epoch cache: appending, truncating, and finding where two logs diverge.
 
-The cache says of each leader epoch where it begins. Most entries follow from the records; the exception is the entry
+The cache has the start offset of each leader epoch. Most entries follow from the records; the exception is the entry
 that a new leader makes before it has written anything (KAFKA-7415).
 """
 
@@ -11,7 +11,7 @@ from model.log import NO_EPOCH, Record
 from model.partition.protocol import HighWatermarkCheckpoint, PartitionProtocol
 from model.partition.state import DELETED, UNKNOWN_FOLLOWER, Process, Replica
 
-EpochEnd = tuple[int, int]  # a leader epoch, and the offset behind its last record
+EpochEnd = tuple[int, int]  # a leader epoch, and its end offset (exclusive)
 
 
 def latest_epoch(replica: Replica) -> int:
@@ -27,16 +27,18 @@ def latest_epoch(replica: Replica) -> int:
 
 
 def elections_are_noted(protocol: PartitionProtocol) -> bool:
-    """Whether the cache is KAFKA-7415's: elections are noted, what contradicts an epoch gives way, what is older than
-    all has an end.
+    """Whether the cache is that of KAFKA-7415.
+
+    A new leader then notes its epoch, a new entry replaces those that contradict it, and an epoch older than all
+    entries has an end offset.
     """
     return protocol.epoch_entry_on_election
 
 
 def with_epoch(replica: Replica, epoch: int, offset: int, protocol: PartitionProtocol) -> Replica:
-    """The replica that knows that an epoch begins at an offset.
+    """The replica after its cache has noted the start offset of an epoch.
 
-    Entries that contradict it are dropped; until 2.0.0 it was not noted itself where it contradicted the newest.
+    Entries that contradict the new one are dropped. Until 2.0.0 the new one was dropped if it contradicted the newest.
     Source: kafka.server.epoch.LeaderEpochFileCache#assign (0.11 to 2.0.0), #truncateAndAppend (2.0.1 to 2.6),
         which is part of #assign since.
     """
@@ -60,8 +62,8 @@ def with_epoch(replica: Replica, epoch: int, offset: int, protocol: PartitionPro
 
 
 def with_epoch_of_election(replica: Replica, epoch: int, protocol: PartitionProtocol) -> Replica:
-    """A new leader's replica, which notes where its epoch begins. Source: kafka.cluster.Partition#makeLeader (2.1,
-    KAFKA-7415).
+    """A new leader's replica, which notes the start offset of its epoch. Source: kafka.cluster.Partition#makeLeader
+    (2.1, KAFKA-7415).
     """
     return with_epoch(replica, epoch, replica.log_end_offset, protocol) if elections_are_noted(protocol) else replica
 
@@ -73,10 +75,10 @@ def appended(replica: Replica, record: Record, protocol: PartitionProtocol) -> R
 
 
 def truncated(replica: Replica, offset: int, protocol: PartitionProtocol) -> Replica:
-    """The replica cut at an offset; its high watermark is not beyond its end, if the protocol has it so.
+    """The replica truncated to an offset. Under some protocols its high watermark is lowered to that offset.
 
-    Source: kafka.log.Log#truncateTo (2.0.1, 2.3.1; 2.4.1), which until 2.6.0 left the cache alone where there was
-        nothing to cut (KAFKA-10706).
+    Source: kafka.log.Log#truncateTo (2.0.1, 2.3.1; 2.4.1), which until 2.6.0 did not change the cache if there was
+        nothing to truncate (KAFKA-10706).
     """
     if offset < replica.log_end_offset:
         high_watermark = (
@@ -119,11 +121,11 @@ def restarted_at(replica: Replica, offset: int) -> Replica:
 
 
 def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> EpochEnd | None:
-    """What a replica knows of where an epoch ends, or None where it cannot say.
+    """The end offset of an epoch as a replica knows it, or None if it does not know one.
 
-    With KIP-101: the start of the next larger epoch that it knows. With KIP-279: the largest epoch up to the one asked
-    for, and its end. If all that it knows are larger, from 2.0.1 the start of the first, because what came before is
-    not in its log.
+    With KIP-101, it is the start offset of the next larger epoch in the cache. With KIP-279, it comes with the largest
+    epoch up to the one asked for. If all epochs in the cache are larger, it is from 2.0.1 on the start offset of the
+    first: the records before are not in the log.
     Source: kafka.server.epoch.LeaderEpochFileCache#endOffsetFor (0.11.0.2; 2.0.0; 2.0.1).
     """
     latest = latest_epoch(replica)
@@ -139,9 +141,9 @@ def end_of_epoch(replica: Replica, epoch: int, protocol: PartitionProtocol) -> E
 
 
 def truncation_point(replica: Replica, leader: EpochEnd | None, protocol: PartitionProtocol) -> tuple[int, bool]:
-    """Where a follower cuts its log given the leader's answer, and whether that is all: if not, it asks again.
+    """The offset to which a follower truncates after the leader's answer, and whether it is done or has to ask again.
 
-    Without an answer it falls back to its high watermark. With KIP-101 the answer has no epoch.
+    Without an answer it truncates to its high watermark. With KIP-101 the answer has no epoch.
     Source: kafka.server.AbstractFetcherThread#getOffsetTruncationState (2.0.1); ReplicaFetcherThread#maybeTruncate
         (0.11.0.2).
     """
@@ -172,9 +174,7 @@ def without_records_below(replica: Replica, offset: int) -> Replica:
 
 
 def remembered(replica: Replica, protocol: PartitionProtocol) -> int:
-    """The high watermark that a broker would start with. Source: kafka.cluster.Partition#getOrCreateReplica
-    (0.10.2).
-    """
+    """The high watermark of a replica after a restart. Source: kafka.cluster.Partition#getOrCreateReplica (0.10.2)."""
     if protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.DURABLE:
         return replica.high_watermark
     if protocol.high_watermark_checkpoint is HighWatermarkCheckpoint.ZEROED:
@@ -183,8 +183,8 @@ def remembered(replica: Replica, protocol: PartitionProtocol) -> int:
 
 
 def stopped(replica: Replica, protocol: PartitionProtocol, process: Process, clean: bool = False) -> Replica:
-    """What is left of a broker that does not run any more: log, epoch cache and checkpoint, and its requests on their
-    way.
+    """The replica of a broker that has stopped: log, epoch cache and checkpoint are left, and its requests for another
+    ISR stay in flight.
     """
     return evolve(
         replica,

@@ -1,5 +1,7 @@
-"""Who belongs in the ISR as its leader sees it, and what a committed change means: the same whichever way the ISR is
-changed.
+"""Membership in the ISR: which followers a leader counts as in sync, and what a committed change means to it.
+
+This is the same for both ways to change the ISR: by ZooKeeper (`zookeeper_isr`) and by AlterPartition
+(`in_sync_replicas`).
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ from model.partition.state import Partition, Quorum, Replica
 def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
     """Whether a leader may take a follower into the ISR, as far as its log goes.
 
-    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5). Kafka asks when a fetch
-    arrives, so that what was known before leadership changed does not count; hence `expand_requires_fetch_in_epoch`.
+    Kafka checks this when a fetch arrives, so that a fetch before the last change of leadership does not count: that is
+    `expand_requires_fetch_in_epoch`.
+    Source: kafka.cluster.Partition#maybeExpandIsr (0.10.2; 2.1), #isFollowerInSync (3.5).
     """
     known = replica.followers[follower]
     if known.log_end_offset is None or known.log_end_offset < replica.high_watermark:
@@ -32,7 +35,7 @@ def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> 
 
 
 def may_join(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
-    """Whether a leader finds that a follower should be in the ISR."""
+    """Whether a leader may add a follower to the ISR."""
     leadership = replica.leadership
     return (
         follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
@@ -42,7 +45,7 @@ def may_join(replica: Replica, follower: int, protocol: PartitionProtocol) -> bo
 def shrinkable(replica: Replica, leader: int, follower: int, protocol: PartitionProtocol) -> bool:
     """Whether a leader may find that a follower in its ISR lags.
 
-    Until 2.0 it looked at the time since the follower was last caught up, and at nothing else.
+    Until 2.0 it only compared the time since the follower was last caught up.
     Source: kafka.cluster.Partition#getOutOfSyncReplicas (0.10.2; 2.1 to 3.8).
     """
     if leader == follower or follower not in replica.leadership.isr:
@@ -64,7 +67,7 @@ def committed(
     bounds: PartitionBounds,
     replica: Replica,
 ) -> Partition:
-    """The state once a leader knows that an ISR is the committed one. Source:
+    """The state after a leader has learned that an ISR is committed. Source:
     kafka.cluster.Partition#handleAlterPartitionUpdate (3.5).
     """
     leadership = evolve(replica.leadership, isr=isr, pending=None, partition_epoch=partition_epoch, candidate=None)
@@ -76,8 +79,8 @@ def committed(
 
 
 def commits_move_high_watermark(protocol: PartitionProtocol) -> bool:
-    """Whether a leader looks at its high watermark once an ISR change is committed; otherwise it looks when it proposes
-    one, which is too early.
+    """Whether a leader moves its high watermark when an ISR change is committed, rather than when it is proposed, which
+    is too early.
 
     Source: kafka.cluster.Partition#maybeShrinkIsr (2.7 to 3.0), #submitAlterIsr (3.1, KAFKA-13091).
     """
@@ -85,22 +88,21 @@ def commits_move_high_watermark(protocol: PartitionProtocol) -> bool:
 
 
 def metadata_end_proposals(protocol: PartitionProtocol) -> bool:
-    """Whether metadata that tell a leader the ISR that it knows already, from the controller's answer, end what it has
-    proposed since.
+    """Whether metadata of a partition epoch that a leader knows from the controller's answer end its next proposal.
 
     Source: kafka.cluster.Partition#makeLeader (3.0; 3.3 to 3.8), which takes over an equal partition epoch
-    (KAFKA-13790), and the committed ISR with it.
+    (KAFKA-13790) and the committed ISR with it.
     """
     return protocol.metadata_end_proposals
 
 
 @action(actor="time", needs=lambda bounds: bounds.caught_up_times, leader=brokers, follower=brokers)
 def outlast_lag_time(partition: Partition, leader: int, follower: int) -> Partition | None:
-    """A follower has not caught up for so long that the leader no longer counts it as one that keeps up.
+    """A follower has lagged for replica.lag.time.max.ms, and the leader no longer counts it as caught up.
 
     Actor: time.
-    Enabled: the leader counts it so, and does not know it to have all of the log.
-    Effect: it does not hold the high watermark back any more, unless it is in the ISR.
+    Enabled: the leader counts the follower as caught up, and the follower may lack records as far as the leader knows.
+    Effect: the high watermark no longer waits for the follower, unless it is in the ISR.
     Source: kafka.cluster.Partition#isFollowerOutOfSync (2.7 to 3.8), ReplicaState#isCaughtUp (3.3 to 3.8).
     """
     replica = partition.replicas[leader]

@@ -1,4 +1,4 @@
-"""What is on its way between brokers and the controller: fetches, ISR changes, elections."""
+"""Messages between brokers and the controller: fetches, ISR changes, elections."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from model.partition.bounds import fetched_broker_epochs, log_offsets, log_start
 
 
 class Stage(Enum):
-    """How far a fetch is: asked for, or answered, with what."""
+    """How far a fetch is: a request, or a kind of response."""
 
     REQUEST = "request"
     RECORD = "record"
@@ -24,7 +24,7 @@ class Stage(Enum):
 
 
 class Answer(Enum):
-    """What the controller said to an ISR change."""
+    """The controller's answer to an ISR change."""
 
     NONE = "none"
     SUCCESS = "success"
@@ -34,17 +34,17 @@ class Answer(Enum):
 
 @attrs.frozen
 class Fetch:
-    """A fetch of a follower on its way, with the response once there is one.
+    """A follower's fetch in flight: the request, and later the response.
 
     Attributes:
         stage: how far it is.
-        leader, leader_epoch: whom the follower asked, and in which leader epoch it was then.
-        offset: from where it asked for records.
-        epoch: of a request, the epoch of the record before that offset, or -1; of a diverging answer, the leader's
+        leader, leader_epoch: the broker to which the follower sent it, and the follower's leader epoch then.
+        offset: the fetch offset.
+        epoch: of a request, the epoch of the record before that offset, or -1; of a diverging response, the leader's
             largest epoch up to it.
-        end_offset: of a diverging answer, where that epoch ends in the leader's log.
+        end_offset: of a diverging response, the end offset of that epoch in the leader's log.
         high_watermark, log_start: the leader's.
-        record: what was fetched, if anything.
+        record: the record in the response, if it has one.
     """
 
     stage: Stage = within(OneOf(Stage))
@@ -74,10 +74,10 @@ class IsrChange:
     """A leader's request for another ISR, and the controller's answer.
 
     Attributes:
-        leader_epoch, partition_epoch: what the leader knew; of an answer, the new partition epoch.
+        leader_epoch, partition_epoch: those that the leader knew; in an answer, the new partition epoch.
         isr: the ISR asked for.
-        broker_epochs: of each member, the incarnation that the leader means; -1 of one that has not fetched, and of who
-            is no member.
+        broker_epochs: by broker id, the broker epoch of each member as the leader knows it; -1 for a member that has
+            not fetched, and for brokers that are no members.
     """
 
     answer: Answer = within(OneOf(Answer))

@@ -1,13 +1,13 @@
-"""What each release made of the rules: presets, oldest first.
+"""The presets: the rules as each release has them, oldest first.
 
-The last preset is the newest release with every flaw repaired that this model finds; a claim about one flaw starts from
-there and sets one rule back. Presets of releases are bundles of many flaws: what they violate is not always the flaw
-that one looks for.
+The last preset is the newest release with every flaw fixed that this model finds. A claim about one flaw starts from
+there and sets one rule back. A release has many flaws, so that a claim on its preset may find another flaw than the one
+that it is about.
 
-A preset speaks for its release and for those after it, up to the next preset: where releases in between differ, none of
-the rules does. `kafka-4.1` has the switches of KIP-966 on, as new clusters have them from 4.1; 4.2 and 4.3 change no
-rule. 3.9.1 is younger than 4.0.0, and has a mend that 4.0.0 lacks. In 2.8.0 KRaft was early access. The newest
-ZooKeeper mode is that of 3.9.1.
+A preset stands for its release and for those after it, up to the next preset: releases in between change none of these
+rules. `kafka-4.1` has KIP-966 enabled, as new clusters have it from 4.1 on; 4.2 and 4.3 change no rule. 3.9.1 is
+younger than 4.0.0 and has a fix that 4.0.0 lacks. In 2.8.0 KRaft was early access. The newest ZooKeeper mode is that of
+3.9.1.
 
 Source: the named releases of github.com/apache/kafka.
 """
@@ -36,10 +36,10 @@ from model.partition.protocol import (
     PartitionProtocol,
     PendingPolicy,
     ShrinkStartsEpoch,
-    Truncation,
     TruncationSkip,
     WaitsForNonIsr,
 )
+from model.partition.truncation_rules import Truncation
 
 KAFKA_0_8_0 = PartitionProtocol(
     truncation=Truncation.HIGH_WATERMARK,

@@ -1,12 +1,10 @@
-"""The state of the partition model: replicas, what is on its way between them, the controller's record, and what
-clients learned.
+"""The state of the partition model: replicas, messages between them, the controller's record, and what clients learned.
 
-One partition, a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive. Epochs
-count from 0, and -1 is "none". The run begins established: broker 0 leads in epoch 0, all know it, logs are empty.
+One partition has a replica on every broker. Offsets count from 0; log end offset and high watermark are exclusive.
+Epochs count from 0, and -1 is "none". A run begins with broker 0 as the leader of epoch 0, followed by all others.
 
-Abstractions: a fetch carries one record at most; a follower has one fetch on its way, a leader one ISR change (a bound
-allows two); the controller acts at once and never fails; time is left out, so that whatever a timeout may do may happen
-at any moment.
+Abstractions: a fetch response has at most one record; a follower has one fetch in flight, a leader one ISR change (a
+bound allows two); the controller acts at once and never fails; there is no time: a timeout may end at any moment.
 """
 
 from __future__ import annotations
@@ -30,12 +28,12 @@ from model.partition.bounds import (
 )
 from model.partition.messages import Election, Fetch, IsrChange
 
-# stands where retention deleted a record: who reads a log looks at offsets from `log_start` on only
+# stands in a log for each record that retention has deleted: read a log only from `log_start` on
 DELETED = Record(0, 0)
 
 
 class Process(Enum):
-    """Whether a broker runs. A halted one has ended itself because of the partition."""
+    """Whether a broker runs. A halted one has stopped itself because of the partition."""
 
     UP = "up"
     DOWN = "down"
@@ -55,12 +53,13 @@ class Follower:
     """What a leader knows of one follower, from its fetches.
 
     Attributes:
-        log_end_offset: where the last fetch read from; None if unknown.
-        for_high_watermark, for_isr: whether it counts there; a fetch in another leader epoch may not.
-        since_change: whether it came after the last change of leadership.
-        caught_up: whether it has reached the leader's log end lately.
-        leader_end: where the leader's log ended at its last fetch: who has reached that has caught up as of then.
-        broker_epoch: of the incarnation that fetched; -1 if none has.
+        log_end_offset: the offset of its last fetch; None if there was none.
+        for_high_watermark, for_isr: whether the last fetch counts for these; one in another leader epoch may not.
+        since_change: whether the last fetch came after the last change of leadership.
+        caught_up: whether the follower has caught up within replica.lag.time.max.ms.
+        leader_end: the leader's log end offset at the last fetch. If the next fetch reaches it, the follower had caught
+            up at that time.
+        broker_epoch: of the incarnation that fetched last; -1 if none has.
     """
 
     log_end_offset: int | None = within(lambda bounds: Maybe(log_offsets(bounds)))
@@ -79,19 +78,19 @@ UNKNOWN_FOLLOWER = Follower(None, False, False, False, False, None, NO_EPOCH)
 
 @attrs.frozen
 class Leadership:
-    """What a leader adds to a replica.
+    """What only a leader has.
 
     Attributes:
-        isr: the ISR that it knows to be committed.
-        assignment: who hosts the partition, as far as it knows.
-        pending: the ISR that it has proposed, until it learns what became of it.
-        partition_epoch: the version of the ISR.
-        ahead_of_metadata: whether it knows that version from the controller's answer, and the metadata log has yet to
-            tell of it; noted where that makes a difference.
-        start_offset: where its leader epoch began.
-        waiting_from: where its leadership began, over all epochs that it led without a break: producers that
-            wrote behind it wait here.
-        candidate: a follower that it is about to propose, where that takes two looks.
+        isr: the committed ISR as it knows it.
+        assignment: the brokers that host the partition, as far as it knows.
+        pending: the ISR that it has proposed, until it learns the outcome.
+        partition_epoch: the version of the committed ISR.
+        ahead_of_metadata: whether it knows that version from the controller's answer and has not read it in the
+            metadata log yet; noted only if the protocol makes a difference.
+        start_offset: the start offset of its leader epoch.
+        waiting_from: its log end offset when it began to lead, over all epochs that it has led without a break:
+            producers of later records wait at this leader.
+        candidate: a follower that it is about to propose, if the protocol takes two steps for that.
     """
 
     isr: frozenset[int] = within(lambda bounds: SetOf(brokers(bounds)))
@@ -110,16 +109,16 @@ class Replica:
 
     Attributes:
         process: whether the broker runs.
-        clean: of a broker that is down, whether it was shut down in order.
-        leader, leader_epoch: what it was told last; it presumes leadership if it is the leader itself.
-        log: its records by offset; those below `log_start` are gone.
-        epoch_starts: its leader epoch cache: where each epoch begins, by epoch.
-        high_watermark: the first offset that it does not know to be committed.
-        checkpoint: the high watermark on its disk.
-        truncating: whether it has to ask where to cut its log before it may fetch.
-        fetch: its fetch on the way.
+        clean: of a broker that is down, whether its shutdown was clean.
+        leader, leader_epoch: the last that it has learned; it presumes leadership if it is that leader.
+        log: its records by offset; those below `log_start` are deleted.
+        epoch_starts: its leader epoch cache: the start offset of each epoch, by epoch.
+        high_watermark: all offsets below are committed as far as it knows.
+        checkpoint: the high watermark in its checkpoint file.
+        truncating: whether it has to ask its leader where to truncate before it may fetch.
+        fetch: its fetch in flight.
         leadership, followers: what it knows as a leader.
-        changes: its ISR changes on the way.
+        changes: its ISR changes in flight.
     """
 
     process: Process = within(OneOf(Process))
@@ -163,9 +162,9 @@ class Registration:
     """How the controller sees one broker.
 
     Attributes:
-        standing: whether it counts on it.
-        broker_epoch: of the incarnation that it knows.
-        since: the first partition epoch that is newer than this standing: who knows that one has heard of this, too.
+        standing: whether it is active, shutting down or fenced.
+        broker_epoch: of the last incarnation that has registered.
+        since: the first partition epoch that is newer than this standing: a broker that knows it knows this, too.
     """
 
     standing: Standing = within(OneOf(Standing))
@@ -179,10 +178,10 @@ class Quorum:
 
     Attributes:
         leader: the leader; its epoch is the number of elections so far, less one.
-        isr, elr: who may lead; who left a too small ISR and still may.
-        last_known_leader: of a partition without a leader, who led last, if the protocol remembers that.
+        isr, elr: the ISR, and the eligible leader replicas.
+        last_known_leader: of a partition without a leader, the last one, if the protocol remembers it.
         assignment: the brokers that host the partition.
-        partition_epoch: how often any of that has changed.
+        partition_epoch: how often any of these has changed.
         registrations: by broker id.
     """
 
@@ -199,7 +198,7 @@ class Quorum:
 
 @attrs.frozen
 class Used:
-    """How much of each budget is used up; and, always 0, what other bounds rule out: see `disturbing`."""
+    """How much of each budget is used up. The last six fields are always 0: see `disturbing`."""
 
     leader_moves: int = times("leader_moves")
     spurious_fences: int = times("spurious_fences")
@@ -222,15 +221,17 @@ class Used:
 
 @attrs.frozen
 class Clients:
-    """What clients saw: nothing that brokers know of, only what properties speak of.
+    """What clients have seen. Properties read it; brokers do not.
 
     Attributes:
-        exposed: by offset, the record that a leader first had there below its high watermark.
-        acked: the records that a producer was told are written, under the acks that it asked for.
-        rejected: those appended and then refused: for too small an ISR, or because the producer has waited too long.
+        exposed: by offset, the record that was first below some leader's high watermark.
+        acked: the acknowledged records, under the acks of the protocol.
+        rejected: the records that were appended and then refused, because the ISR was too small or the request timed
+            out.
         commit_epoch: the largest epoch of a leader that has exposed anything, or -1.
-        consumed: by offset, the record that a consumer read there last.
-        end_offset, end_offset_epoch: the newest answer to "where does the partition end", and the epoch of who gave it.
+        consumed: by offset, the record that a consumer read last.
+        end_offset, end_offset_epoch: the newest answer to a request for the end offset, and the answering leader's
+            epoch.
     """
 
     exposed: tuple[Record, ...] = within(lambda bounds: SequenceOf(records(Record)(bounds), bounds.log_length_max))
@@ -254,10 +255,10 @@ class Partition:
 
     Attributes:
         quorum: the controller's record.
-        elections: what was published of each leader epoch, by epoch; brokers may learn of it late, and not of all.
+        elections: by leader epoch, what the controller has published of it.
         replicas: by broker id.
         next_record_id: how many records were written.
-        clients, used: what was seen, and what budgets are left.
+        clients, used: what clients have seen, and how much of each budget is used up.
     """
 
     replicas: tuple[Replica, ...] = within(
@@ -273,26 +274,26 @@ class Partition:
 
     @property
     def leader_epoch(self) -> int:
-        """The true leader epoch."""
+        """The controller's leader epoch."""
         return len(self.elections) - 1
 
     def with_replica(self, broker: int, replica: Replica) -> Partition:
         return evolve(self, replicas=replaced(self.replicas, broker, replica))
 
     def leads(self, broker: int) -> bool:
-        """Whether a running broker presumes leadership, and so accepts writes and serves fetches."""
+        """Whether a broker runs and presumes leadership: it accepts writes and serves fetches."""
         replica = self.replicas[broker]
         return replica.leader == broker and replica.is_up
 
     def is_alive(self, broker: int | None) -> bool:
-        """Whether other brokers take a broker for alive: as the controller tells them, who may not have noticed yet."""
+        """Whether other brokers take a broker for alive: the controller has not fenced it."""
         return broker is not None and self.quorum.registrations[broker].standing is not Standing.FENCED
 
     def spent(self, budget: str) -> Used:
-        """The budgets with one more use of one of them."""
+        """The budgets after one more use of one of them."""
         return evolve(self.used, **{budget: getattr(self.used, budget) + 1})
 
 
 def all_brokers(bounds: PartitionBounds) -> dict[str, range]:
-    """The interchangeable names; the search finds out itself that broker 0, who leads at the start, is not."""
+    """The interchangeable names. The search itself finds that broker 0 is not: it leads at the start."""
     return {"brokers": range(bounds.brokers)}

@@ -1,4 +1,4 @@
-"""Where a follower cuts its log other than by a fetch: out of its leader's range, and by asking where epochs end."""
+"""Truncation without a fetch response: after an offset out of range, and by asking for the end offset of an epoch."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from model.partition.state import Partition, Process
 
 @action(actor="follower", follower=brokers)
 def handle_out_of_range(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
-    """A follower whose offset was out of range asks where its leader's log begins and ends, and acts on that.
+    """A follower whose fetch was out of range asks for its leader's start and end offsets, and acts on them.
 
     Actor: the follower.
-    Enabled: its offset was out of range; its leader still leads. Who follows somebody else by now drops the answer.
-        Where the look-up carries the follower's leader epoch, a leader of another one refuses, and the follower fetches
-        again.
-    Effect: ahead of the leader it cuts its log to the leader's end, or ends itself where unclean election is off and
-        the protocol would rather stop than lose data. Otherwise, below the leader's start it begins anew there. Where
-        the leader has passed it meanwhile, it keeps its log, or drops all of it.
+    Enabled: its fetch offset was out of range; its leader still leads.
+    Effect: a follower that has another leader by now, or is refused because its leader is in another epoch, fetches
+        again. A follower ahead of its leader truncates to the leader's log end offset, or halts if unclean election is
+        off and the protocol prefers that to losing data. A follower below the leader's log start offset begins anew
+        there. A follower that its leader has overtaken in between keeps its log or drops all of it, depending on the
+        protocol.
     Source: kafka.server.ReplicaFetcherThread#handleOffsetOutOfRange (0.9.0.0; 0.10.2),
         AbstractFetcherThread#fetchOffsetAndTruncate (2.1), ReplicaFetcherThread#fetchOffsetFromLeader (2.1.0),
         RemoteLeaderEndPoint#fetchOffset (3.5.1).
@@ -47,13 +47,14 @@ def handle_out_of_range(partition: Partition, follower: int, protocol: Partition
 
 @action(actor="follower", follower=brokers)
 def ask_where_to_truncate(partition: Partition, follower: int, protocol: PartitionProtocol) -> Partition | None:
-    """A follower asks its leader where its newest epoch ends there, and cuts its log accordingly.
+    """A follower asks its leader for the end offset of the follower's newest epoch, and truncates to it.
 
     Actor: the follower.
-    Enabled: it has to ask before it may fetch; its leader leads, and where that is checked, in the follower's epoch. No
-        fetch of it is on its way to the same leader: one thread does both, and waits for the response.
-    Effect: its log ends where the two part as far as one answer tells; it asks again if that is not known yet.
-    Abstracts: the lookup's way there and back.
+    Enabled: it has to ask before it may fetch. Its leader leads, in the follower's epoch if the protocol fences that.
+        It has no fetch in flight to the same leader: one fetcher thread does both and waits for the response.
+    Effect: the follower truncates to where its log diverges from the leader's, as far as one answer shows. If it needs
+        another answer, it asks again.
+    Abstracts: the time that request and response take.
     Source: kafka.server.AbstractFetcherThread#doWork (0.11.0.2; 2.1), #maybeTruncate (0.11.0.2; 2.0.1),
         kafka.cluster.Partition#lastOffsetForLeaderEpoch (2.1).
     """

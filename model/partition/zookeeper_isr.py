@@ -16,9 +16,10 @@ from model.partition.state import Partition
 def written(
     partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """The state once a leader has written another ISR to ZooKeeper, or has met a version that it did not know.
+    """The state after a leader has written another ISR to ZooKeeper, or has found a version there that it did not know.
 
-    The write is one step; the notification that it leaves for the controller refreshes caches that no election reads.
+    The write is one step. Kafka also leaves a notification for the controller; it refreshes caches that no election
+    reads.
     Source: kafka.cluster.Partition#updateIsr, kafka.utils.ReplicationUtils#updateLeaderAndIsr, #checkLeaderAndIsrZkData
     (0.10.2).
     """
@@ -31,7 +32,7 @@ def written(
 
 
 def recorded(partition: Partition, leader: int, isr: Set[int]) -> Partition:
-    """The state with what a leader has written in ZooKeeper, before it knows of that."""
+    """The state after a leader's write to ZooKeeper, before the leader knows that it succeeded."""
     quorum = partition.quorum
     return evolve(partition, quorum=evolve(quorum, leader=leader, isr=isr, partition_epoch=quorum.partition_epoch + 1))
 
@@ -39,10 +40,10 @@ def recorded(partition: Partition, leader: int, isr: Set[int]) -> Partition:
 def refreshed(
     partition: Partition, leader: int, isr: Set[int], protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """What a leader makes of a conditional write that failed: nothing, or it learns the version if that is safe.
+    """The state after a leader's conditional write has failed: the leader takes over the version if that is safe.
 
-    Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382) takes a version whose data is what
-        it wanted to write.
+    None if it does not take it over. Source: kafka.utils.ReplicationUtils#checkLeaderAndIsrZkData (0.8.2; KAFKA-1382),
+    which takes over a version whose data are what the leader wanted to write.
     """
     replica, quorum = partition.replicas[leader], partition.quorum
     same_epoch = quorum.leader == leader and replica.leader_epoch == partition.leader_epoch
@@ -55,10 +56,10 @@ def refreshed(
 def expand_isr(
     partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A leader writes to ZooKeeper that a follower that has caught up is in the ISR.
+    """A leader adds a caught-up follower to the ISR in ZooKeeper.
 
     Actor: the leader.
-    Enabled: it presumes leadership; the follower is assigned as far as it knows, not in its ISR and has caught up.
+    Enabled: it presumes leadership; as far as it knows, the follower is assigned, not in the ISR, and has caught up.
     Effect: see `written`.
     Source: kafka.cluster.Partition#updateLeaderHWAndMaybeExpandIsr (0.8), #maybeExpandIsr (0.10.2 to 2.6).
     """
@@ -77,10 +78,10 @@ def lose_written_isr(
     """A leader's expansion reaches ZooKeeper, but the connection is lost before the answer; its client writes again.
 
     Actor: the network.
-    Enabled: as `expand_isr`, where the leader knows the version; the budget allows it.
-    Effect: the second write meets the version of the first. The leader finds there what it wanted and takes it over, or
-        it goes on with the ISR that it had: see `refreshed`.
-    Abstracts: lost answers to a shrink, after which the leader waits for too many rather than for too few.
+    Enabled: as `expand_isr`, and the leader knows the present version; the budget allows it.
+    Effect: the second write fails on the version of the first. The leader finds the ISR that it wanted and takes it
+        over, or it goes on with the ISR that it had: see `refreshed`.
+    Abstracts: lost answers to a shrink: the leader then waits for too many replicas, not for too few.
     Source: KAFKA-1382; kafka.utils.ZkUtils#conditionalUpdatePersistentPath (0.8.1; 0.8.2 with a checker).
     """
     if leader == follower or not partition.leads(leader):
@@ -100,10 +101,11 @@ def lose_written_isr(
 def shrink_isr(
     partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
 ) -> Partition | None:
-    """A leader writes to ZooKeeper that a follower that lags is not in the ISR.
+    """A leader removes a lagging follower from the ISR in ZooKeeper.
 
     Actor: the leader.
-    Enabled: it presumes leadership; the follower is in its ISR and may lag as far as the leader knows.
+    Enabled: it presumes leadership; the follower is in its ISR and may lag as far as the leader knows; the budget
+        allows it.
     Effect: see `written`.
     Abstracts: replica.lag.time.max.ms, and replica.lag.max.messages before 0.9.
     Source: kafka.cluster.Partition#maybeShrinkIsr (0.8 to 2.6).

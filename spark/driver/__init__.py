@@ -1,1 +1,1 @@
-"""What runs on the driver."""
+"""The driver's side of a search."""

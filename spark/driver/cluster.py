@@ -1,4 +1,4 @@
-"""Levels as jobs: what the driver sends, what comes back, and what Spark says of it."""
+"""Levels as Spark jobs: the driver sends a level, and gets reports and Spark's figures."""
 
 from __future__ import annotations
 
@@ -56,21 +56,21 @@ class Cluster:
         return self._partitions
 
     def run(
-        self, levels: Sequence[Level], known: Sequence[str], tell: Callable[[str], None]
+        self, levels: Sequence[Level], known: Sequence[str], on_progress: Callable[[str], None]
     ) -> tuple[list[Expanded], list[Admitted], str]:
         """Expand the last level and write the parts of the next one.
 
         Args:
             levels: all levels so far.
-            known: properties that need no checking.
-            tell: is called now and then with how far it is.
+            known: properties that need no check any more.
+            on_progress: called from time to time with the progress, in words.
 
         Returns:
-            What the tasks report, and what Spark says of shuffle and spill, in words.
+            The reports of the tasks, and Spark's figures on shuffle and spill, in words.
 
         Raises:
-            ModelError, CheckpointError: a task says so.
-            ClusterError: Spark gave up.
+            ModelError, CheckpointError: a task has raised it.
+            ClusterError: Spark failed.
         """
         started = time.perf_counter()
         self._share(levels)
@@ -81,7 +81,8 @@ class Cluster:
                     reports = [read_report(text) for text in running.result(SECONDS_BETWEEN_REPORTS)]
                     break
                 except StillRunning:
-                    tell(f"level {levels[-1].depth + 1} runs for {time.perf_counter() - started:.0f} s{self._tasks()}")
+                    seconds = time.perf_counter() - started
+                    on_progress(f"level {levels[-1].depth + 1} runs for {seconds:.0f} s{self._tasks()}")
         except BaseException:
             self._spark.sparkContext.cancelJobGroup(self._group)
             raise
@@ -98,7 +99,7 @@ class Cluster:
             self._shared.destroy()
 
     def _share(self, levels: Sequence[Level]) -> None:
-        """Send what every task needs, once, and note which parts each partition has."""
+        """Broadcast once what every task needs, and note the parts of each partition."""
         if self._shared is None:
             prints = self._engine.fingerprint(self._options)
             search = Search(
@@ -119,7 +120,7 @@ class Cluster:
             self._depth = level.depth
 
     def _collect(self, level: Level, known: Sequence[str]) -> list[str]:
-        """Run the job; the reports of its tasks."""
+        """Run the job and return the reports of its tasks."""
         sources = [(number, part) for number, part in enumerate(level.parts) if part]
         try:
             homes = self._homes_of_partitions()
@@ -144,14 +145,14 @@ class Cluster:
         return [row.report for row in rows]
 
     def _describe(self, what: str) -> None:
-        """Say in Spark's web pages what the next jobs are for; these cut it after some seventy letters, so the search's
-        name comes last.
+        """Describe the next jobs in Spark's web pages. These cut a description after some seventy letters, so the
+        search's name comes last.
         """
         self._spark.sparkContext.setJobGroup(self._group, f"{what} ({self._name})", interruptOnCancel=True)
 
     def _homes_of_partitions(self) -> DataFrame | None:
-        """A cached table with a row per partition: where Spark has put a row is where the partition's shard is. None on
-        one machine.
+        """A cached table with a row per partition. The executor that has cached a row has the partition's shard. None
+        on one machine.
         """
         if self._homes is None and not self._spark.sparkContext.master.startswith("local"):
             self._describe(
@@ -163,7 +164,7 @@ class Cluster:
         return self._homes
 
     def _tasks(self) -> str:
-        """How far the phases that run are: of a job with two stages, the last one admits."""
+        """The progress of the running stages. In a job with two stages, the last one admits."""
         tracker = self._spark.sparkContext.statusTracker()
         job = tracker.getJobInfo(max(tracker.getJobIdsForGroup(self._group), default=-1))
         active = set(tracker.getActiveStageIds())
@@ -172,7 +173,7 @@ class Cluster:
         return "".join(f", {phase} {stage.numCompletedTasks} of {stage.numTasks} tasks" for phase, stage in phases)
 
     def _exchanged(self) -> str:
-        """What the last job's stages have shuffled and spilled."""
+        """The bytes that the last job's stages have shuffled and spilled, in words."""
         try:
             context = self._spark.sparkContext
             job = context.statusTracker().getJobInfo(max(context.statusTracker().getJobIdsForGroup(self._group)))
@@ -180,15 +181,15 @@ class Cluster:
             stages = [store.lastStageAttempt(stage) for stage in job.stageIds]
             shuffled = sum(stage.shuffleWriteBytes() for stage in stages)
             spilled = sum(stage.diskBytesSpilled() for stage in stages)
-        except Exception:  # what Spark keeps for its web pages may be gone, or be called otherwise one day
+        except Exception:  # what Spark keeps for its web pages may be gone, or have another name in another version
             return ""
         return f", shuffle {in_bytes(shuffled)}, spill {in_bytes(spilled)}"
 
 
 def _at_home(blocks: DataFrame, homes: DataFrame | None) -> DataFrame:
-    """The same blocks, in tasks that run where they ran before, so that they find their partition's shard.
+    """The same blocks, in tasks that run on the executors that have their partitions' shards.
 
-    Spark prefers to run a task where what it reads is cached. So the cached table of homes is joined, which is
-    partitioned as the blocks are and costs no exchange.
+    Spark prefers to run a task on the executor that has cached the task's input. So this joins the cached table of
+    homes, which is partitioned as the blocks are and costs no exchange.
     """
     return blocks if homes is None else blocks.join(homes.hint("shuffle_hash"), blocks.owner == homes.home).drop("home")

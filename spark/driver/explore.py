@@ -1,10 +1,10 @@
 """Breadth-first search on a Spark cluster, level by level: one job with one exchange per level, and a commit after it.
 
-The visited set is a shard per partition on an executor's disk, rebuilt from committed levels where it is missing,
-rather than a join with all levels: a level then costs what it has itself. With 9,985,570 states, `local[2]` and a
-machine of its own, a plain `left_anti` join with Parquet took 77 s where this took 15 s; its last levels, of a few
-rows, took 2.8 to 2.9 s, and these 0.3 to 0.4 s. `docs/spark.md` has more figures, and the other choices that were
-tried.
+Each partition has a shard of the visited set on an executor's disk. An executor rebuilds a missing shard from committed
+levels. A level then costs as much as it has rows; a join with all levels would cost more with every level. With
+9,985,570 states and `local[2]` on an idle machine, this takes 15 s, and a plain `left_anti` join with Parquet took
+77 s. The last levels have a few rows: they take 0.3 to 0.4 s, and took 2.8 to 2.9 s with the join. `docs/spark.md` has
+more figures and the other designs that were tried.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts, by_bound, by_bound_alone
 from explorer.search.durable import CheckpointError
 from explorer.system import System
-from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
+from explorer.verdict import Budget, Outcome, Progress, Verdict
 from spark.driver.cluster import Cluster
-from spark.driver.traces import Traces
-from spark.levels import Found, Level, Levels
+from spark.driver.traces import Traces, Violations
+from spark.levels import Level, Levels
 from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
 
 ROWS_WORTH_A_JOB = 50_000
@@ -48,28 +48,25 @@ def explore(
     partitions: int | None = None,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
-    """Explore every state that the system reaches, level by level, on a Spark cluster, and check every invariant on
-    each.
+    """Explore every reachable state of the system, level by level, on a Spark cluster, and check the invariants there.
 
     Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`, for any number of
-    executors and partitions. The traces themselves are the same for the same number of partitions. Prospects are not
-    judged: they speak of the graph of all states.
+    executors and partitions. The traces themselves are the same for the same number of partitions. Prospects and
+    liveness are not judged: they need the graph of all states.
 
     Args:
-        make_system: makes the system; it is called on every machine, so it must be picklable, and give the same
-            everywhere.
-        budget: when to stop early; `max_states` ends the search at the end of the level that goes beyond it. `memory`
-            is Spark's business.
+        make_system: makes the system. It runs on every machine, so it must be picklable and return the same everywhere.
+        budget: when to stop early. `max_states` ends the search after the level that exceeds it; `memory` is ignored.
         spark: the session.
-        name: what to call the search in manifests and in Spark's web pages.
+        name: the search's name in manifests and in Spark's web pages.
         checkpoint: the folder for levels, a path or URI that driver and executors all reach; a temporary one if None.
-        resume: go on from the last whole level in that folder.
-        partitions: how many partitions a level has; as many as the cluster has cores if None.
+        resume: continue from the last whole level in that folder.
+        partitions: the number of partitions; the number of the cluster's cores if None.
 
     Raises:
-        ModelError: the model is wrong in itself.
-        CheckpointError: the folder cannot be used, or is not of this search.
-        ClusterError: Spark gave up.
+        ModelError: the model itself is wrong.
+        CheckpointError: the folder cannot be used, or belongs to another search.
+        ClusterError: Spark failed.
     """
     options = Options(name, check_deadlock, keep_going, symmetry, partitions, on_progress)
     if checkpoint is not None:
@@ -86,7 +83,7 @@ def explore(
 
 @attrs.frozen
 class Options:
-    """How to search; `explore` says what each means."""
+    """The options of a search; see `explore`."""
 
     name: str
     check_deadlock: bool
@@ -97,7 +94,7 @@ class Options:
 
 
 class _Search:
-    """One search: its levels, what ends it early, and its progress."""
+    """One search: its levels, its budget and its progress."""
 
     def __init__(
         self,
@@ -115,16 +112,14 @@ class _Search:
         self.system = make_system()
         self.engine = PartitionWorker(self.system, options.symmetry)
         self.levels: list[Level] = []
-        self.violations: list[Violation] = []
         self.counts = Counts.none(len(self.system.actions))
-        self.found: tuple[Found, ...] = ()
         self.paths = 0
         self.took = ""
         self.visited: Visited | None = None
         known = {"check_deadlock": options.check_deadlock, "keep_going": options.keep_going}
         self.prints = self.engine.fingerprint(known)
         self.store = Levels(folder)
-        self.traces = Traces(self.engine, self.store)
+        self.violations = Violations(Traces(self.engine, self.store))
         self.cluster = Cluster(
             spark, options.name, make_system, options.symmetry, known, self.engine, self.store, options.partitions
         )
@@ -139,13 +134,11 @@ class _Search:
         except BaseException:
             self.store.release()
             raise
-        self.restored, self.rows_restored = (
-            sum(level.states for level in self.levels),
-            sum(level.rows for level in self.levels),
-        )
+        self.restored = sum(level.states for level in self.levels)
+        self.rows_restored = sum(level.rows for level in self.levels)
 
     def _go_on(self) -> None:
-        """Take over the levels that are there."""
+        """Restore the search from the levels in the folder."""
         self.store.refuse_unless_of(self.prints)
         self.store.lock()
         self.levels = self.store.read()
@@ -153,8 +146,8 @@ class _Search:
         if not self.levels:
             return
         last = self.levels[-1]
-        self.counts, self.found, self.paths = last.counts, last.found, last.paths
-        self.violations = [self.traces.violation(found, self.levels) for found in self.found]
+        self.counts, self.paths = last.counts, last.paths
+        self.violations.restore(last.found, self.levels)
         if last.rows < ROWS_WORTH_A_JOB and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
             self.visited = Visited(self.engine.units)
             for level in self.levels:
@@ -172,11 +165,15 @@ class _Search:
         return self._outcome(reason)
 
     def _explore(self) -> str:
-        """Go from level to level; what ended it early, if anything did."""
+        """Explore level after level.
+
+        Returns:
+            The reason why the search ended early; empty if it did not.
+        """
         if not self.levels:
             self._begin()
         while True:
-            if self.violations and not self.options.keep_going:
+            if self.violations.all and not self.options.keep_going:
                 return ""
             depth, stored = len(self.levels) - 1, sum(level.rows for level in self.levels)
             if self.budget.max_states is not None and stored > self.budget.max_states:
@@ -188,7 +185,7 @@ class _Search:
                 return ""
 
     def _begin(self) -> None:
-        """The level of the initial states."""
+        """Commit the level of the initial states."""
         self.visited = Visited(self.engine.units)
         rows = self.engine.representative_rows(self.system.initial)
         self.visited.add(rows)
@@ -196,15 +193,15 @@ class _Search:
         self._end_level([], [write_rows(self.engine, rows, none, none, self.store, 0, 0, ())], partitions=1)
 
     def _next_level(self) -> bool:
-        """Expand the last level; False if that led nowhere new."""
+        """Expand the last level; False if there are no new states."""
         level, started = self.levels[-1], time.perf_counter()
-        known = [found.property for found in self.found]
+        known = [found.property for found in self.violations.found]
         if self.visited is not None and level.rows < ROWS_WORTH_A_JOB and self.visited.end < ROWS_IN_THE_DRIVER:
             expanded, admitted = self._in_driver(level, known)
             partitions, more = 1, ""
         else:
             self.visited = None
-            expanded, admitted, more = self.cluster.run(self.levels, known, self._tell)
+            expanded, admitted, more = self.cluster.run(self.levels, known, self._report)
             partitions = self.cluster.partitions
         self.took = f"level {len(self.levels)} took {time.perf_counter() - started:.2f} s{more}"
         return self._end_level(expanded, admitted, partitions)
@@ -220,11 +217,11 @@ class _Search:
         return expanded, [admit_blocks(self.engine, self.visited, blocks, self.store, level.depth + 1, 0, known)]
 
     def _end_level(self, expanded: list[Expanded], admitted: list[Admitted], partitions: int) -> bool:
-        """Add up what was counted, and commit the level if it has rows."""
+        """Add up the counts of the tasks, and commit the level if it has rows."""
         depth = len(self.levels)
         self.counts = sum((report.counts for report in expanded), self.counts)
         self.paths += sum(report.paths for report in [*expanded, *admitted])
-        self._look_for_violations(expanded)
+        self.violations.add_of_steps(expanded, self.levels, check_deadlock=self.options.check_deadlock)
         parts = {report.partition: report.part for report in admitted}
         level = Level(
             depth,
@@ -236,38 +233,17 @@ class _Search:
         )
         if not level.rows:
             return False
-        violated = _first([(report.partition, report.violated) for report in admitted])
-        self._add_violations([Found(name, depth, *at) for name, at in violated.items()], [*self.levels, level])
-        level = attrs.evolve(level, found=self.found)
+        self.violations.add_of_states(admitted, [*self.levels, level])
+        level = attrs.evolve(level, found=self.violations.found)
         self.store.commit(level)
         self.levels.append(level)
-        self._tell(level_ended=True)
+        self._report(level_ended=True)
         return True
 
-    def _look_for_violations(self, expanded: list[Expanded]) -> None:
-        """Note what expanding the last level has met: steps that violate a step property, and states at rest."""
-        depth = len(self.levels) - 1
-        broken = _first([(report.source, report.broken) for report in expanded])
-        self._add_violations([Found(name, depth, *at) for name, at in broken.items()], self.levels)
-        at_rest = _first([(report.source, {DEADLOCK: report.at_rest}) for report in expanded if report.at_rest >= 0])
-        if self.options.check_deadlock and at_rest and not any(found.property == DEADLOCK for found in self.found):
-            self._add_violations([Found(DEADLOCK, depth, *at_rest[DEADLOCK])], self.levels)
-
-    def _add_violations(self, found: list[Found], levels: list[Level]) -> None:
-        """Tell violations in the order of their traces."""
-        told = self.traces.in_order(found, levels)
-        self.violations += [violation for _, violation in told]
-        self.found += tuple(each for each, _ in told)
-
-    # Telling
-
-    def _tell(self, now: str = "", level_ended: bool = False) -> None:
-        """Tell how far it is: what the cluster does now, if it does, and what the last level took."""
-        level, stored, distinct = (
-            self.levels[-1],
-            sum(each.rows for each in self.levels),
-            sum(each.states for each in self.levels),
-        )
+    def _report(self, now: str = "", level_ended: bool = False) -> None:
+        """Report progress: what the cluster does now, if it does anything, and how long the last level took."""
+        level, stored = self.levels[-1], sum(each.rows for each in self.levels)
+        distinct = sum(each.states for each in self.levels)
         self.options.on_progress(
             Progress(
                 depth=level.depth,
@@ -289,14 +265,14 @@ class _Search:
         return sum(level.bytes for level in self.levels) + (self.levels[-1].visited if self.levels else 0)
 
     def _outcome(self, reason: str) -> Outcome:
-        verdict = Verdict.after(bool(self.violations), reason)
+        verdict = Verdict.after(bool(self.violations.all), reason)
         enabled: Counter[str] = Counter()
         for instance, count in zip(self.system.actions, self.counts.enabled, strict=True):
             enabled[instance.of.name] += count
         return Outcome(
             verdict=verdict,
             reason=reason,
-            violations=tuple(self.violations),
+            violations=tuple(self.violations.all),
             levels=tuple(level.states for level in self.levels),
             generated=self.counts.generated,
             enabled=dict(enabled),
@@ -311,15 +287,6 @@ class _Search:
             bits=self.engine.layout.bits,
             restored=self.restored,
         )
-
-
-def _first(found: list[tuple[int, dict[str, int]]]) -> dict[str, tuple[int, int]]:
-    """By property, the first part where it was found violated, and the row there."""
-    first: dict[str, tuple[int, int]] = {}
-    for number, rows in sorted(found, key=lambda pair: pair[0]):
-        for name, row in rows.items():
-            first.setdefault(name, (number, row))
-    return first
 
 
 def _layout(engine: PartitionWorker) -> list[dict[str, Any]]:

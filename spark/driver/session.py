@@ -1,4 +1,4 @@
-"""A Spark session as the search needs it, and in one line what is missing if there is none."""
+"""A Spark session for the search, and one line that says what is missing if there is none."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ OLDEST_JAVA = 17
 MASTERS = ("local", "spark://", "yarn", "k8s://")
 SECONDS_TO_ANSWER = 10
 
-# What the search relies on, for its own session only: a task's number is its partition's, and blocks are large.
+# The search relies on these, for its own session only: a task's number is its partition's, and blocks are large.
 SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "32",
 }
-# What only a new Spark application can be given; each can be overridden by spark-submit --conf or spark-defaults.conf.
+# Settings that only a new Spark application takes; spark-submit --conf and spark-defaults.conf override each.
 LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 DEFAULTS = {
     "spark.driver.memory": "2g",
@@ -37,23 +37,23 @@ DEFAULTS = {
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
 }
-# What every application is given, that of spark-submit too: Python's workers import nothing from the folder in which
-# they happen to run.
+# Settings of every application, that of spark-submit too: Python workers import nothing from the folder in which they
+# run.
 ALWAYS = {"spark.executorEnv.PYTHONSAFEPATH": "1"}
 CHAFF = "WARNING: Using incubator modules"  # what Java says of options that Spark always gives it
 SPARK_ERRORS = (PySparkException, Py4JError)  # what a query raises that is wrong, or meets files that are
 
 
 class ClusterError(Exception):
-    """Spark, or what it needs, is not there, or has failed. The message says what to do."""
+    """Spark, or something that it needs, is missing or has failed. The message says what to do."""
 
 
 def session(master: str | None = None, name: str = "highwater", **more: str) -> SparkSession:
-    """The running Spark session, or a new one; with settings of its own, so that other sessions keep theirs.
+    """The running Spark session or a new one, with its own settings, so that other sessions keep theirs.
 
     Args:
-        master: where to run, such as `local[2]` or `spark://host:7077`; where spark-submit or spark-defaults.conf say,
-            or else `local[*]`, if None.
+        master: such as `local[2]` or `spark://host:7077`. If None, the one of spark-submit or spark-defaults.conf, or
+            else `local[*]`.
         more: settings for a new application.
 
     Raises:
@@ -103,7 +103,7 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
 
 
 def _launch(conf: SparkConf) -> Any:
-    """A Java machine that writes its errors to this process's standard error, without lines that help nobody."""
+    """Launch a Java process whose errors go to this process's standard error, without lines that do not help."""
     read, write = os.pipe()
     threading.Thread(target=_pass_on, args=(read,), daemon=True).start()
     started: list[subprocess.Popen[bytes]] = []
@@ -133,10 +133,10 @@ def _pass_on(source: int) -> None:
 
 
 def refuse_without_java() -> None:
-    """Refuse to go on without a Java that Spark runs on.
+    """Refuse to start without a Java that Spark runs on.
 
     Raises:
-        ClusterError: there is none, or it is too old; names the command that installs it.
+        ClusterError: there is no Java, or it is too old. The message names the command that installs one.
     """
     install = f"install it with: apt-get install openjdk-{OLDEST_JAVA}-jre-headless (or set JAVA_HOME)"
     home = os.environ.get("JAVA_HOME")
@@ -154,10 +154,10 @@ def refuse_without_java() -> None:
 
 
 def refuse_unless_reached(master: str) -> None:
-    """Refuse at once what is no master, and a standalone master that does not answer: Spark would try for a minute.
+    """Refuse a URL of no master, and a standalone master that does not answer. Spark itself would try for a minute.
 
     Raises:
-        ClusterError: the URL is none, or none of its masters can be connected to.
+        ClusterError: the URL is not one of a master, or no master answers there.
     """
     if not master.startswith(MASTERS):
         raise ClusterError(
@@ -179,7 +179,7 @@ def refuse_unless_reached(master: str) -> None:
 
 
 def reason_of(error: Exception) -> str:
-    """What of a long error says why: the first line, or of an error in Python on an executor the last one."""
+    """The line of a long error that gives the reason: the first, or the last of a Python error on an executor."""
     java: Any = getattr(error, "java_exception", None)
     lines = [line for line in (str(java.getMessage()) if java is not None else str(error)).splitlines() if line.strip()]
     python = [line for line in lines if re.match(r"[\w.]+(Error|Exception): ", line)]

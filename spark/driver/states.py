@@ -3,9 +3,9 @@
 A scalar becomes a number, a truth value or a name; None becomes NULL; sets and tuples become arrays, sets in the order
 of their members; records become structs. Spark reads only the words, and decodes only the columns that a query names.
 
-With symmetry, a row stands for `orbit` states, itself and those that differ by an exchange of names: count states as
-`sum(orbit)`, and ask for what holds of a state by any other names, too. `depth` is how many actions a state is away
-from the initial ones.
+With symmetry reduction a row stands for `orbit` states: itself and those that differ only by an exchange of names.
+Count states as `sum(orbit)`, and write conditions that hold under any exchange of names. `depth` is the number of
+actions from an initial state.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def states(spark: SparkSession, levels: Levels, layout: Layout) -> DataFrame:
 
     Raises:
         CheckpointError: the levels cannot be read or are damaged.
-        ModelError: a field has a name that a column of its own has.
+        ModelError: a field has the name of a column that is added here.
     """
     fields = layout.root.slots
     if taken := [name for name in RESERVED if name in fields]:
@@ -40,7 +40,7 @@ def states(spark: SparkSession, levels: Levels, layout: Layout) -> DataFrame:
 
 
 def decoded(slot: Any) -> str:
-    """The SQL expression for what a slot of the layout holds, in terms of the columns of words."""
+    """The SQL expression for the value of a slot of the layout, in terms of the columns of words."""
     match slot:
         case Leaf():
             return _scalar(slot.domain, f"CAST(shiftrightunsigned(w{slot.word}, {slot.shift}) & {slot.mask} AS INT)")
@@ -66,7 +66,7 @@ def decoded(slot: Any) -> str:
 
 
 def _scalar(domain: Any, raw: str) -> str:
-    """The value of a scalar's domain with the index that an expression gives."""
+    """The SQL expression for the value of a scalar's domain at an index."""
     match domain:
         case Integers(low=low):
             return raw if low == 0 else f"({raw} + {low})"

@@ -1,6 +1,4 @@
-"""Counterexamples: along parents through the stored levels, then step by step in plain Python before anybody sees
-them.
-"""
+"""Counterexamples: along parents through the stored levels, then replayed step by step in plain Python."""
 
 from __future__ import annotations
 
@@ -14,14 +12,15 @@ from explorer.system import Contradiction, judge, successor
 from explorer.trace import broken_step, order_of, violation_at
 from explorer.verdict import DEADLOCK, Step, Violation
 from spark.levels import Found, Level, Levels
+from spark.worker.level import Admitted, Expanded
 
 
 class Traces:
     """The traces of one search.
 
     Raises:
-        CheckpointError: levels are damaged, or their trace does not replay. So do all methods.
-        Contradiction: plain evaluation does not find violated what the kernels did. So do all methods.
+        CheckpointError: from all methods: levels are damaged, or their trace does not replay.
+        Contradiction: from all methods: the kernels have found a violation, and plain Python does not.
     """
 
     def __init__(self, engine: PartitionWorker, store: Levels) -> None:
@@ -29,14 +28,12 @@ class Traces:
         self._store = store
 
     def in_order(self, found: Iterable[Found], levels: Sequence[Level]) -> list[tuple[Found, Violation]]:
-        """Violations of one level, with where they were found, in the order of their traces."""
+        """Violations of one level, with the rows that show them, in the order of their traces."""
         violations = ((each, self.violation(each, levels)) for each in found)
         return sorted(violations, key=lambda pair: order_of(self._engine.system, pair[1]))
 
     def violation(self, found: Found, levels: Sequence[Level]) -> Violation:
-        """A violation with the trace along the parents of the state that it was found in, executed and judged again in
-        plain Python.
-        """
+        """A violation with its trace, which follows parents from the violating row, replayed in plain Python."""
         system = self._engine.system
         trace = self._replay(self._ancestors(found, levels))
         if found.property == DEADLOCK:
@@ -68,9 +65,7 @@ class Traces:
         return chain[::-1]
 
     def _replay(self, chain: list[tuple[int, ...]]) -> tuple[Step, ...]:
-        """The steps whose states are represented by those of a chain: the first action in the system's order that leads
-        on, each time.
-        """
+        """The steps whose states have the given representatives. Each step takes the first action that fits."""
         system, representative = self._engine.system, self._engine.representative
         steps = [next((Step(None, state) for state in system.initial if representative(state) == chain[0]), None)]
         for words in chain[1:]:
@@ -86,3 +81,50 @@ class Traces:
                 f"{self._store.uri}: the trace in its levels does not replay: no action leads to step {len(steps) - 1}"
             )
         return tuple(steps)
+
+
+class Violations:
+    """The violations that one search has found so far, in the order in which it reports them.
+
+    Attributes:
+        found: the rows that show them.
+        all: the violations with their traces.
+    """
+
+    def __init__(self, traces: Traces) -> None:
+        self._traces = traces
+        self.found: tuple[Found, ...] = ()
+        self.all: list[Violation] = []
+
+    def restore(self, found: tuple[Found, ...], levels: Sequence[Level]) -> None:
+        """Take over the violations that a committed level names."""
+        self.found = found
+        self.all = [self._traces.violation(each, levels) for each in found]
+
+    def add_of_steps(self, expanded: Sequence[Expanded], levels: Sequence[Level], *, check_deadlock: bool) -> None:
+        """Add what the expansion of the last level has found: violated step properties, and deadlocks if asked for."""
+        depth = len(levels) - 1
+        broken = _first((report.source, report.broken) for report in expanded)
+        self._add([Found(name, depth, *at) for name, at in broken.items()], levels)
+        at_rest = _first((report.source, {DEADLOCK: report.at_rest}) for report in expanded if report.at_rest >= 0)
+        if check_deadlock and at_rest and not any(found.property == DEADLOCK for found in self.found):
+            self._add([Found(DEADLOCK, depth, *at_rest[DEADLOCK])], levels)
+
+    def add_of_states(self, admitted: Sequence[Admitted], levels: Sequence[Level]) -> None:
+        """Add the violated invariants of the last level's states."""
+        violated = _first((report.partition, report.violated) for report in admitted)
+        self._add([Found(name, len(levels) - 1, *at) for name, at in violated.items()], levels)
+
+    def _add(self, found: list[Found], levels: Sequence[Level]) -> None:
+        ordered = self._traces.in_order(found, levels)
+        self.found += tuple(each for each, _ in ordered)
+        self.all += [violation for _, violation in ordered]
+
+
+def _first(found: Iterable[tuple[int, dict[str, int]]]) -> dict[str, tuple[int, int]]:
+    """By property, the first part with a row that violates it, and that row."""
+    first: dict[str, tuple[int, int]] = {}
+    for number, rows in sorted(found, key=lambda pair: pair[0]):
+        for name, row in rows.items():
+            first.setdefault(name, (number, row))
+    return first

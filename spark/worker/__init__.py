@@ -1,1 +1,1 @@
-"""What runs in the tasks of a level, on executors."""
+"""The executors' side of a search: the tasks of a level."""

@@ -1,5 +1,5 @@
-"""From one level to the next, wherever the rows are: expanding a part gives blocks of records, sorted by owner, and
-admitting blocks gives the next level's part.
+"""From one level to the next, on executors and on the driver: expanding a part makes blocks of records, sorted by
+owner, and admitting blocks makes the next level's part.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ LARGEST_BLOCK = 1 << 20
 
 @attrs.frozen
 class Block:
-    """Records for one owner, with where they come from: the part that was expanded, and their number among its
-    blocks.
-    """
+    """Records for one owner, with their source: the expanded part, and the block's number there."""
 
     owner: int
     source: int
@@ -32,7 +30,7 @@ class Block:
 
 @attrs.frozen
 class Expanded:
-    """What a task that expanded a part has counted.
+    """The report of a task that has expanded a part.
 
     Attributes:
         at_rest: the first row at rest, or -1.
@@ -49,14 +47,14 @@ class Expanded:
 
 @attrs.frozen
 class Admitted:
-    """What a task that admitted records has done.
+    """The report of a task that has admitted records.
 
     Attributes:
         part: the file with the new rows, if there are any.
-        states: how many states the new rows stand for.
+        states: the number of states that the new rows stand for.
         violated: by property, the first of the new rows that violates it.
         visited: bytes of the visited set.
-        caught_up: rows that the visited set was behind and read from storage.
+        caught_up: how many rows the visited set had to read from storage first.
     """
 
     partition: int
@@ -72,7 +70,7 @@ class Admitted:
 def expand_part(
     engine: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]
 ) -> Iterator[Block | Expanded]:
-    """The blocks of a part, then what was counted."""
+    """Yield the blocks of a part, then the report."""
     started, paths, number = time.perf_counter(), engine.paths, 0
     most = LARGEST_BLOCK // 4
     for owner, records in engine.expand(rows, owners):
@@ -95,10 +93,9 @@ def admit_blocks(
     partition: int,
     known: Sequence[str],
 ) -> Admitted:
-    """Admit the new among the records, check them, and write them as a part of the level at that depth.
+    """Admit the records that are new, check them, and write them as a part of the level at that depth.
 
-    The order in which rows are admitted decides parents and positions, so blocks are taken in an order that is always
-    the same.
+    The order of admission decides parents and positions, so blocks are always admitted in the same order.
     """
     started, paths, begin = time.perf_counter(), engine.paths, visited.end
     ordered = sorted(blocks, key=lambda block: (block.source, block.number))

@@ -1,14 +1,14 @@
 """The visited set of one partition as files on an executor's disk: a cache of the partition's rows in the committed
 levels.
 
-A shard notes, for every level, which committed parts it has taken in: a digest of their names. A task that finds its
-shard behind, ahead, or with parts that were not committed (a failed attempt, another executor's turn) goes back to the
-last level on which both agree and reads the rest from storage. A shard that was being changed when its process was
-killed forgets what it had not noted. So its loss costs time only.
+A shard notes for every level the committed parts that it has: a digest of their names. It may be behind or ahead of the
+committed levels, or have parts that were not committed, after a failed attempt or a task on another executor. A task
+then goes back to the last level on which both agree, and reads the rest from storage. If a process is killed while it
+changes a shard, the shard drops what it has not noted. So the loss of a shard only costs time.
 
-The files live in a folder of the executor that Spark removes. They are memory-mapped, since consecutive tasks of a
-partition run in different processes, and found by the machine's boot id, since after a crash of the machine their
-contents are unknown.
+The files are in a folder of the executor that Spark removes. They are memory-mapped, because consecutive tasks of a
+partition run in different processes. Their names have the machine's boot id, because a crash of the machine leaves
+their contents unknown.
 """
 
 from __future__ import annotations
@@ -29,15 +29,13 @@ from spark.levels import Levels, Part
 
 
 def names_for(parts: Sequence[Part | None], partition: int, partitions: int) -> list[Part]:
-    """The parts of a level in which a partition has rows: its own, or all if the level was explored with another number
-    of partitions.
-    """
+    """The parts of a level with rows of a partition: its own, or all if the level had another number of partitions."""
     own = parts[partition : partition + 1] if len(parts) == partitions else parts
     return [part for part in own if part]
 
 
 def next_digest(before: str, parts: Sequence[Part | None], partition: int, partitions: int) -> str:
-    """What identifies all levels that a partition has taken in, after one more."""
+    """The digest of all levels that a partition has, after one more."""
     names = " ".join(part.file for part in names_for(parts, partition, partitions))
     return hashlib.sha256(f"{before}/{names}".encode()).hexdigest()[:16]
 
@@ -68,17 +66,17 @@ class Shard(Visited):
         self._restore()
 
     def close(self) -> None:
-        """Let others have it."""
+        """Unmap the files and let other processes use them."""
         self.rows = self.table = np.zeros(0, np.uint32)
         self._lock.close()
 
     def catch_up(
         self, engine: PartitionWorker, levels: Levels, depth: int, last: str, partition: int, partitions: int
     ) -> int:
-        """Agree with the committed levels before `depth`, whose digest is `last`.
+        """Bring the shard in line with the committed levels before `depth`, whose digest is `last`.
 
         Returns:
-            How many rows had to be read from storage.
+            The number of rows read from storage.
         """
         del self._noted[depth:]
         parts_of: list[tuple[Part | None, ...]] = []
@@ -100,9 +98,7 @@ class Shard(Visited):
         return self.end - end
 
     def note(self, before: str, part: Part | None) -> None:
-        """Remember that one more level was taken in as a whole; should its part not be committed, the digests will
-        tell.
-        """
+        """Note that the shard has one more level as a whole. If its part is not committed, the digests differ."""
         self._noted.append((next_digest(before, [part], 0, 1), self.end))
         self._write_note(clean=True)
 
@@ -147,7 +143,7 @@ class Shard(Visited):
 
 
 def _allocate(file: int, size: int) -> None:
-    """Make a file that large. A full disk is an error here, not a bus error later."""
+    """Make a file of that size. A full disk is an error here, not a bus error later."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file, 0, size)
     else:

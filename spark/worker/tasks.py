@@ -1,21 +1,19 @@
 """A level as two tasks of Spark with one exchange between them, as Arrow batches that a Python worker maps.
 
-`expand_task` reads a part of the level, walks the trees and sends blocks of records, equal ones mostly once, to the
-partitions that own them. `admit_task` admits what its partition has not visited, checks the properties, and writes the
-next level's part. Both are pure functions of committed parts: what Spark runs again, after an executor was lost or a
-fetch failed, gives the same blocks and rows in the same order, under file names of its own, of which the driver commits
-those that arrived.
+`expand_task` reads a part of the level, walks the trees and sends blocks of records to the partitions that own them; it
+sends most equal records once. `admit_task` admits the records that its partition has not visited, checks the
+properties, and writes the next level's part. Both are pure functions of committed parts. Spark runs a task again if an
+executor is lost or a fetch fails. The second run makes the same blocks and rows in the same order, under new file
+names, and the driver commits the names that arrive.
 
-Counts travel with the data, as rows of the blocks' stream, because each of those arrives exactly once. Spark's
-accumulators would count a task that expands twice if it ran twice: Spark promises exact ones only for the last stage of
-a job.
+Counts travel with the data, as rows of the blocks' stream, because each row arrives exactly once. Spark's accumulators
+would count an expansion twice if its task ran twice: Spark promises exact ones only for the last stage of a job.
 
-A block is a binary column of packed records rather than a row per successor with a LongType column per word, which is
-what levels are stored as. Spark copies a row at a time on both sides of the exchange, and a block once. With 9,985,570
-states of KIP-320 the search that exchanges such rows takes 1.8 times as long and shuffles 1.3 times as much
-(`bench/on_spark.py`, which does both).
+A block is a binary column of packed records. Levels are stored as a row per state with a LongType column per word, but
+Spark copies rows one by one on both sides of the exchange, and a block at once. With 9,985,570 states of KIP-320, a
+search that exchanges rows takes 1.8 times as long and shuffles 1.3 times as much (`bench/on_spark.py` measures both).
 
-Each worker process keeps an engine whose trees begin as the driver's and grow on their own.
+Each worker process keeps an engine. Its trees begin as the driver's and grow on their own.
 """
 
 from __future__ import annotations
@@ -43,19 +41,19 @@ BLOCKS = pa.schema([("owner", pa.int32()), ("source", pa.int32()), ("number", pa
 BLOCKS_IN_SPARK = "owner int, source int, number int, block binary"
 REPORTS = pa.schema([("report", pa.string())])
 REPORTS_IN_SPARK = "report string"
-REPORT = -1  # as the number of a block: what it holds is the report of the task that expanded
+REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
 LARGEST_BATCH = 1 << 24
 
 
 @attrs.frozen
 class Search:
-    """What every task needs to know of a search.
+    """What every task needs of a search.
 
     Attributes:
-        name: one search's, so that worker processes know whether the engine that they keep is of this one.
+        name: unique to the search, so that worker processes know whether their engine belongs to it.
         make_system: makes the system, on any machine that has the package.
-        prints: what must be equal on every machine; see `explorer.search.fingerprint`.
-        trees: what the driver has learned.
+        prints: must be equal on every machine; see `explorer.search.fingerprint`.
+        trees: the decision trees that the driver has learned.
     """
 
     name: str
@@ -70,7 +68,7 @@ class Search:
 def expand_task(
     shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A task that expands those of the parts whose positions it is given."""
+    """A task that expands the parts at the positions in its input."""
 
     def blocks(source: int, part: Part) -> Iterator[tuple[int, int, int, Any]]:
         try:
@@ -102,7 +100,7 @@ def expand_task(
 def admit_task(
     shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A task that admits the blocks of the partition that it is."""
+    """A task that admits the blocks of its partition."""
 
     def admit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -118,7 +116,7 @@ def admit_task(
                     blocks.append(Block(owner.as_py(), source.as_py(), number.as_py(), records))
         try:
             yield _report(_as_json(_admit(shared.value, blocks, depth, partition, digests, known)))
-        except (ModelError, OverflowError) as error:  # all else is worth another attempt
+        except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
             yield _report(_as_json(error))
 
     return admit
@@ -145,7 +143,7 @@ def engine_of(search: Search) -> PartitionWorker:
     """This process's engine for a search.
 
     Raises:
-        ModelError: this machine makes another system of the same specification.
+        ModelError: this machine makes another system from the same spec.
     """
     global _kept
     if _kept is None or _kept[0] != search.name:
@@ -161,7 +159,7 @@ def engine_of(search: Search) -> PartitionWorker:
 
 
 def _shards() -> Path:
-    """The folder for shards: where Spark keeps this executor's shuffle files, and removes them."""
+    """The folder for shards: that of this executor's shuffle files, which Spark removes."""
     return Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0]) / "highwater-shards"
 
 
@@ -185,7 +183,7 @@ def _as_json(report: Expanded | Admitted | Exception) -> str:
 
 
 def read_report(text: str) -> Expanded | Admitted:
-    """A report as it arrives at the driver.
+    """A task's report as the driver reads it.
 
     Raises:
         ModelError: the model failed there.

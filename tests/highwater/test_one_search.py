@@ -182,7 +182,8 @@ MODEL = """
 import attrs
 from model.language.declarations import action, invariant
 from model.language.definition import Definition, Model, NoToggles
-from model.language.domain import Integers, bound, evolve, within
+from model.language.domain import Integers
+from model.language.records import bound, evolve, within
 from rules import may_grow
 
 @attrs.frozen

@@ -73,6 +73,26 @@ def test_the_schema_is_one() -> None:
     jsonschema.Draft202012Validator.check_schema(SCHEMA)
 
 
+def keys_of(schema: Any) -> set[str]:
+    """Every key that a schema has, however deep."""
+    if isinstance(schema, list):
+        return set().union(*map(keys_of, schema))
+    if not isinstance(schema, dict):
+        return set()
+    properties = schema.get("properties", {})
+    return {*properties, *set().union(*map(keys_of, schema.values()), set())}
+
+
+def unnamed(schema: Any, page: str) -> set[str]:
+    return {key for key in keys_of(schema) if f"`{key}`" not in page}
+
+
+def test_the_page_on_results_names_every_key() -> None:
+    page = (HERE.parents[1] / "docs" / "results.md").read_text(encoding="utf-8")
+    assert unnamed(SCHEMA, page) == set()
+    assert unnamed({"properties": {"verdict": {"properties": {"never_heard_of": {}}}}}, page) == {"never_heard_of"}
+
+
 def test_a_report_of_nothing_is_valid() -> None:
     data = through_json()
     validate(data)

@@ -3,40 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 import attrs
 
+import model.partition
 from model.language.declarations import Action
-from model.partition import (
-    clients,
-    controlling,
-    elections,
-    failures,
-    fetching,
-    in_sync_replicas,
-    leadership,
-    membership,
-    truncating,
-    zookeeper_isr,
-)
 from model.partition.bounds import PartitionBounds
 from model.partition.definition import initial_states
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Partition
 
-MODULES = (
-    clients,
-    controlling,
-    elections,
-    failures,
-    fetching,
-    in_sync_replicas,
-    leadership,
-    membership,
-    truncating,
-    zookeeper_isr,
-)
+MODULES = [import_module(f"model.partition.{each.name}") for each in iter_modules(model.partition.__path__)]
 STEPS = {name: step for module in MODULES for name, step in vars(module).items() if isinstance(step, Action)}
 
 

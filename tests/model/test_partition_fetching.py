@@ -7,10 +7,10 @@ import pytest
 
 from model.log import Record
 from model.partition.definition import initial_states
-from model.partition.fetching import response_to
 from model.partition.logs import without_records_below
 from model.partition.messages import Fetch, Stage
 from model.partition.releases import PRESETS, REPAIRED
+from model.partition.serving import response_to
 from tests.model.partition_story import Row, bounds_of
 
 CAUGHT_UP = "produce b0, fetch b1, receive_fetch b1"

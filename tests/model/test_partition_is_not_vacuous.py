@@ -49,19 +49,19 @@ TAKEN = {
     "durability/a_checkpoint_of_used_partitions_only_forgets_a_high_watermark": "checkpoint_high_watermark crash",
     "durability/a_refused_record_stays_hidden": "give_up",
     "durability/a_new_leader_waits_until_it_knows_the_end_offset": "ask_end_offset",
-    "isr_agreement/a_written_isr_that_is_read_again_is_waited_for": "lose_written_isr ask_where_to_truncate",
-    "truncation/consumers_of_followers_read_what_stays": "consume",
+    "isr_agreement/a_leader_that_reads_again_waits_for_the_isr_that_it_wrote": "lose_written_isr ask_where_to_truncate",
+    "truncation/consumers_of_followers_read_only_committed_records": "consume",
     "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up": "outlast_lag_time",
-    "isr_expansion/looking_twice_at_a_follower_mixes_two_lives": "find_in_sync",
+    "isr_expansion/reading_a_follower_twice_mixes_two_incarnations": "find_in_sync",
     "releases/retention_keeps_the_high_watermark_inside_the_log": "delete_old_records",
 }
 
 # For each rule without a pair, a small claim whose states are others under another value of the rule.
 MATTERS: dict[str, tuple[str, Any]] = {
-    "consumer_reads_follower": ("truncation/consumers_of_followers_read_what_stays", False),
+    "consumer_reads_follower": ("truncation/consumers_of_followers_read_only_committed_records", False),
     "duplicate_update_completes": ("isr_agreement/a_second_isr_change_makes_the_leader_forget_the_first", False),
     "effective_min_isr": ("durability/a_min_isr_above_the_number_of_replicas_counts_as_that_number", False),
-    "repeated_change_succeeds": ("isr_agreement/a_proposal_stays_open_until_its_fate_is_known", True),
+    "repeated_change_succeeds": ("isr_agreement/a_proposal_stays_open_until_its_outcome_is_known", True),
     "truncation_lowers_high_watermark": ("truncation/a_broker_ahead_of_its_leader_truncates", False),
     "elr": ("isr_agreement/committing_with_the_maximal_isr_waits_for_replicas_that_may_be_elected", False),
     "flush": ("truncation/a_broker_ahead_of_its_leader_truncates", Flush.SYNC),

@@ -66,12 +66,12 @@ def controller_lane(cluster: Cluster, number: int) -> Lane:
         left = (Fact("left in its queue", "a changed ISR"),) if context.notification_queued else ()
         return Lane((Badge("not active", Tone.IDLE, "-"),), facts=left)
     deposed = zk.controller != number or context.epoch != zk.controller_epoch
-    tone, text = (Tone.ZOMBIE, "deposed, active") if deposed else (Tone.LEADS, "active")
+    tone, text = (Tone.STALE, "deposed, active") if deposed else (Tone.LEADS, "active")
     badges = [
         Badge(
             f"{text} e{context.epoch}",
             tone,
-            f"{'Z' if deposed else 'C'}{context.epoch}",
+            f"{'D' if deposed else 'C'}{context.epoch}",
             "It acts as controller in this controller epoch.",
         )
     ]
@@ -116,13 +116,13 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
     if not this.running:
         badges.append(Badge("down", Tone.DOWN, "x"))
     leads = this.role is Role.LEADER
-    rightly = leadership is not None and leadership.leader == broker and leadership.leader_epoch == this.leader_epoch
+    rightly = leadership is not None and leadership.leader == broker
     epoch = this.leader_epoch if this.leader_epoch >= 0 else None
     followed = None if this.leader is None else f"b{this.leader}"
     badges.append(
-        Badge("stopped", Tone.IDLE, "S")
+        Badge("stopped", Tone.IDLE, "stopped")
         if this.role is Role.STOPPED
-        else role(leads, followed, epoch, zombie=this.leads and not rightly)
+        else role(leads, followed, epoch, stale=this.leads and not rightly)
     )
     if this.leaving:
         badges.append(Badge("shutting down", short="leaving"))

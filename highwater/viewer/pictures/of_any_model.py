@@ -1,31 +1,42 @@
 """Pictures from domains alone, for models that say nothing of how they look.
 
-An array `by` broker gives a lane per broker. In a lane, sequences named like logs are logs, sets of brokers are sets of
-names, a `leader` is a role, and the rest are facts, unless they are blank or zero; all else is the `cluster` lane.
-Collections of records with a sender or a receiver are messages.
+An array `by` broker gives a lane per broker, and an actor with a name of its own has a lane, too: the fields that begin
+with its name are there. In a lane, sequences named like logs are logs, sets of brokers are sets of names, a `leader` is
+a role, and the rest are facts under their fields' names. Blank ones are shown only in the step that made them so. All
+else is in the `state` lane. Collections of records with a sender or a receiver are messages.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from enum import Enum
 from typing import Any
 
 from highwater.viewer.picture import Badge, Block, Drawing, Fact, Lane, Log, Message, NameSet, Picture, Tone
-from model.language.domain import ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf, Struct
+from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct
 
-CLUSTER = "cluster"
+STATE = "state"
 SENDERS, RECEIVERS = ("sender", "source", "from_broker"), ("receiver", "destination", "to_broker")
 EPOCHS = ("leader_epoch", "epoch")
 HIGH_WATERMARKS, STARTS = ("high_watermark", "hw"), ("log_start_offset", "start")
 
 
-def draw(domain: Struct, state: Any) -> Picture:
+def drawing(actors: Iterable[str] = ()) -> Drawing:
+    """How states of any struct are drawn.
+
+    Args:
+        actors: who acts in the model; those that are no element of an array get a lane of their own.
+    """
+    return Drawing(functools.partial(draw, actors=tuple(dict.fromkeys(filter(None, actors)))))
+
+
+def draw(domain: Struct, state: Any, actors: Sequence[str] = ()) -> Picture:
     """The picture of a state of any struct."""
     lanes: dict[str, list[tuple[str, Any, Any]]] = {}
     rest: list[tuple[str, Any, Any]] = []
     messages: list[Message] = []
-    for path, of, value in _parts(domain, state, ""):
+    for path, of, value in _parts(domain, state, "", actors):
         if isinstance(of, ArrayOf):
             for i, element in enumerate(value):
                 lanes.setdefault(f"{of.label}{i}", []).append((path, of.of, element))
@@ -33,8 +44,12 @@ def draw(domain: Struct, state: Any) -> Picture:
             messages += found
         else:
             rest.append((path, of, value))
-    has_rest = any(not isinstance(of, ArrayOf) for of in domain.fields.values())
-    drawn = {CLUSTER: lane_of(rest, "")} if has_rest or not lanes else {}
+    named = [actor for actor in actors if actor not in lanes]
+    owned = {actor: [part for part in rest if re.match(rf"{re.escape(actor)}(?![^\W_])", part[0])] for actor in named}
+    taken = {part[0] for parts in owned.values() for part in parts}
+    rest = [part for part in rest if part[0] not in taken]
+    drawn = {STATE: lane_of(rest, "")} if rest or not (lanes or named) else {}
+    drawn |= {actor: lane_of(parts, "") for actor, parts in owned.items()}
     for name, parts in lanes.items():
         inside: list[tuple[str, Any, Any]] = []
         for path, of, element in parts:
@@ -46,14 +61,14 @@ def draw(domain: Struct, state: Any) -> Picture:
     return Picture(drawn, tuple(messages))
 
 
-def _parts(domain: Struct, state: Any, path: str) -> Iterator[tuple[str, Any, Any]]:
+def _parts(domain: Struct, state: Any, path: str, actors: Sequence[str]) -> Iterator[tuple[str, Any, Any]]:
     """The parts of a state that are lanes, messages or scalars; records are entered."""
     for name, of in domain.fields.items():
         value = getattr(state, name)
         inner = of.of if isinstance(of, Maybe) and value is not None else of
         if isinstance(inner, Struct) and _as_messages(name, of, value) is None:
-            yield from _parts(inner, value, f"{path}{name}.")
-        elif isinstance(of, ArrayOf) and not of.by:
+            yield from _parts(inner, value, f"{path}{name}.", actors)
+        elif isinstance(of, ArrayOf) and not (of.by or {f"{of.label}{i}" for i in range(of.length)} & set(actors)):
             yield from ((f"{path}{name}[{of.label}{i}]", of.of, element) for i, element in enumerate(value))
         else:
             yield f"{path}{name}", of, value
@@ -69,25 +84,24 @@ def lane_of(parts: Sequence[tuple[str, Any, Any]], lane: str) -> Lane:
     high_watermark = next((values[name] for name in HIGH_WATERMARKS if isinstance(values.get(name), int)), None)
     for name, of, value in parts:
         inner = of.of if isinstance(of, Maybe) else of
-        if value is None or (name in EPOCHS and lane and "leader" in values):  # told by the role
+        if name in EPOCHS and lane and "leader" in values:  # the role says it
             continue
-        if isinstance(inner, SequenceOf) and (name.endswith("log") or _epoch_field(inner.of)):
+        if name == "leader" and isinstance(inner, Integers) and lane:
+            epoch = next((values[key] for key in EPOCHS if isinstance(values.get(key), int) and values[key] >= 0), None)
+            followed = None if value is None or value < 0 else inner.show(value)
+            badges.append(role(followed == lane, followed, epoch))
+        elif value is None:
+            facts.append(Fact(name, "none", blank=True))
+        elif isinstance(inner, SequenceOf) and (name.endswith("log") or _epoch_field(inner.of)):
             start = next((values[key] for key in STARTS if isinstance(values.get(key), int)), 0)
             logs.append(log_of(inner, value, high_watermark, start, name))
         elif name in HIGH_WATERMARKS and any(isinstance(other, SequenceOf) for _, other, _ in parts):
             continue
-        elif name == "leader" and isinstance(inner, Integers) and lane:
-            leads = inner.show(value) == lane
-            epoch = next((values[key] for key in EPOCHS if isinstance(values.get(key), int) and values[key] >= 0), None)
-            badges.append(role(leads, inner.show(value), epoch))
         elif isinstance(inner, SetOf) and isinstance(inner.of, Integers) and inner.of.names:
-            name_sets.append(NameSet(_words(name), tuple(inner.of.show(member) for member in sorted(value))))
-        elif isinstance(inner, OneOf) and (isinstance(value, Enum) or value is True):
-            badges.append(Badge(_words(name) if value is True else inner.show(value)))
-        elif (
-            value is not False and value not in ((), frozenset()) and not (isinstance(of, Integers) and value == of.low)
-        ):
-            facts.append(Fact(_words(name), inner.show(value)))
+            name_sets.append(NameSet(name, tuple(inner.of.show(member) for member in sorted(value))))
+        else:
+            blank = value is False or value in ((), frozenset()) or (isinstance(of, Integers) and value == of.low)
+            facts.append(Fact(name, _shown(inner, value), blank))
     return Lane(tuple(badges), tuple(logs), tuple(name_sets), tuple(facts))
 
 
@@ -96,17 +110,12 @@ def names(brokers: Iterable[int]) -> tuple[str, ...]:
     return tuple(f"b{broker}" for broker in sorted(brokers))
 
 
-def role(leads: bool, leader: str | None, epoch: int | None, *, zombie: bool = False) -> Badge:
+def role(leads: bool, leader: str | None, epoch: int | None, *, stale: bool = False) -> Badge:
     """The badge of a replica that leads, or follows a leader, or knows of none."""
     of = "" if epoch is None else f" e{epoch}"
     number = "" if epoch is None else str(epoch)
-    if zombie:
-        return Badge(
-            f"zombie leader{of}",
-            Tone.ZOMBIE,
-            f"Z{number}",
-            "It presumes leadership, but another leads or a newer leader epoch began.",
-        )
+    if stale:
+        return Badge(f"stale leader{of}", Tone.STALE, f"S{number}", "It presumes leadership, but another broker leads.")
     if leads:
         return Badge(f"leads{of}", Tone.LEADS, f"L{number}", "It leads the partition in this leader epoch.")
     if leader is not None:
@@ -158,7 +167,7 @@ def _message(key: str, message: Any, domain: Struct, sender: str | None, receive
     shown = {name: of.show(getattr(message, name)) for name, of in domain.fields.items()}
     kind = next((shown[name] for name in ("kind", "type") if name in shown), domain.cls.__name__)
     text = " ".join(
-        f"{_words(name)} {value}" for name, value in shown.items() if name not in (sender, receiver, "kind", "type")
+        f"{name} {value}" for name, value in shown.items() if name not in (sender, receiver, "kind", "type")
     )
     epoch = next((getattr(message, name) for name in EPOCHS if name in shown), None)
     ends = (None if name is None or getattr(message, name) is None else shown[name] for name in (sender, receiver))
@@ -176,8 +185,7 @@ def _flat(value: Any, key: str) -> Iterator[tuple[str, Any]]:
         yield key, value
 
 
-def _words(name: str) -> str:
-    return name.rpartition(".")[2].replace("_", " ").replace("isr", "ISR")
-
-
-DRAWING = Drawing(draw)
+def _shown(domain: Any, value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return domain.show(value) or '""'

@@ -86,10 +86,9 @@ def broker_lane(log: SequenceOf, partition: Partition, broker: int) -> Lane:
             )
         )
     presumes = replica.leader == broker
-    is_leader = quorum.leader == broker and replica.leader_epoch == partition.leader_epoch
     known = replica.leader_epoch if replica.leader_epoch >= 0 else None
     followed = None if replica.leader is None else f"b{replica.leader}"
-    badges.append(role(presumes, followed, known, zombie=presumes and replica.is_up and not is_leader))
+    badges.append(role(presumes, followed, known, stale=presumes and replica.is_up and quorum.leader != broker))
     if replica.truncating:
         badges.append(Badge("has to truncate", short="T", meaning="It asks where to cut its log before it may fetch."))
     if replica.fetch is not None and replica.fetch.stage is Stage.TRUNCATE:

@@ -27,7 +27,7 @@ def draw_cluster(domain: Struct, cluster: Cluster) -> Picture:
         leads = cluster.presumes_leadership(broker)
         known = replica.leader_epoch if replica.leader_epoch >= 0 else None
         followed = None if replica.leader is None else f"b{replica.leader}"
-        badge = role(leads, followed, known, zombie=leads and not cluster.is_true_leader(broker))
+        badge = role(leads, followed, known, stale=leads and quorum.leader != broker)
         belief = (NameSet("its ISR", names(replica.isr), truth),) if leads else ()
         lanes[f"b{broker}"] = Lane((badge,), (log_of(log, replica.log, replica.high_watermark),), belief)
     sent = tuple(

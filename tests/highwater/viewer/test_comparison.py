@@ -78,7 +78,7 @@ def test_outcomes_are_what_plain_evaluation_gives(kip_101: dict[str, Any], varia
     for row in comparison.rows[1:]:
         names = {
             row.ours.name,
-            *next((c for c in comparison.counterexample.drawing.counterparts if row.ours.name in c), ()),
+            *next((c for c in comparison.ours.drawing.counterparts if row.ours.name in c), ()),
         }
         found = [a for a in system.actions if a.of.name in names and dict(a.shown) == dict(row.ours.arguments)]
         after = successor(found[0], state, system.domain) if found else None

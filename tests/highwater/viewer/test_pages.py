@@ -140,7 +140,8 @@ def test_the_page_says_the_witness_the_meaning_and_the_source_in_words(
 
 
 def test_data_for_the_script_are_json(long_trace: Counterexample, pages: dict[str, str]) -> None:
-    (data,) = [text for text in Reader(pages["long"]).scripts if '"use strict"' not in text]
+    entry, data = [text for text in Reader(pages["long"]).scripts if '"use strict"' not in text]
+    assert json.loads(entry) == long_trace.entry
     found = json.loads(data)
     assert len(found["arrows"]) == len(long_trace.arrows)
     assert len(found["reads"]) == len(long_trace.steps)
@@ -185,6 +186,7 @@ def test_hostile_text_shows_as_text(toy: Callable[..., tuple[System, Violation]]
 WORDS = """
 html head meta title link style body a header p h1 h2 h3 strong span div section ul ol li code dl dt dd b i label input
 output button details summary kbd main svg table thead tbody tr th td aside del ins footer script wbr
+nav fieldset legend select option
 """
 TAGS = frozenset(WORDS.split())
 ROW = {

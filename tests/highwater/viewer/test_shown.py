@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -9,22 +10,27 @@ from typing import Any
 
 import attrs
 import pytest
+from rich.console import Console
 
 from explorer.system import System, successor
 from explorer.verdict import Step, Violation
 from highwater.claims.checking import Engine, check_spec
 from highwater.claims.spec import load_spec
 from highwater.reports.results import entry_of
-from highwater.viewer.cells import lane_of_part
+from highwater.viewer.cells import cell_of, lane_of_part
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.index import counterexample_in
+from highwater.viewer.lanes import show_lanes
 from highwater.viewer.pages import trace_page
-from highwater.viewer.picture import Tone
+from highwater.viewer.picture import Fact, Lane, NameSet, Picture, Tone
 from highwater.viewer.pictures import of_any_model
-from highwater.viewer.showing import counterexample_of, shown_trace
+from highwater.viewer.showing import counterexample_of, shown_trace, value_at
 from highwater.viewer.shown import Counterexample, Delivery
 from highwater.viewer.wording import meaning_of, protocol_in_words
 from model.catalogue import MODELS
+from model.language.declarations import action, invariant
+from model.language.domain import Integers, Maybe, OneOf
+from model.language.records import domain_of, within
 from model.reference.controlling import become_leader
 from tests import small_models
 
@@ -82,9 +88,21 @@ def test_the_high_watermark_parts_committed_from_open_records(kip_101: Counterex
     assert (before.high_watermark_changed, after.high_watermark_changed) == (False, True)
 
 
-def test_a_leader_that_another_epoch_has_replaced_is_a_zombie(kip_101: Counterexample) -> None:
-    tones = [step.cells["b0"].lane.badges[0].tone for step in kip_101.steps]
-    assert tones == [Tone.IDLE] * 4 + [Tone.ZOMBIE] * 8
+def tone_of_b0(system: System, *names: str) -> Tone:
+    """The role of b0 after some actions."""
+    state = system.initial[0]
+    for name in names:
+        state = next(a for a in system.actions if str(a) == name).apply(state)
+    return drawing_of(system).draw(system.domain, state).lanes["b0"].badges[0].tone
+
+
+def test_a_leader_is_stale_once_another_leads_and_not_in_an_older_epoch_of_its_own(kip_101: Counterexample) -> None:
+    b0_leads = ("elect_leader(leader b0)", "become_leader(leader b0, epoch e0)")
+    assert tone_of_b0(kip_101.system, *b0_leads) is Tone.LEADS
+    assert tone_of_b0(kip_101.system, *b0_leads, "elect_leader(leader b1)") is Tone.STALE
+    again = ("elect_leader(leader b1)", "elect_leader(leader b0)")
+    assert tone_of_b0(kip_101.system, *b0_leads, *again) is Tone.LEADS
+    assert {step.cells["b0"].lane.badges[0].tone for step in kip_101.steps[4:]} == {Tone.LEADS}
 
 
 def test_only_lanes_that_a_step_changes_are_marked(kip_101: Counterexample) -> None:
@@ -176,8 +194,7 @@ def test_steps_that_the_violation_does_not_depend_on_have_no_distance(long_trace
 
 
 def test_a_model_without_a_drawing_gets_a_lane_per_broker_from_its_domains(any_trace: Counterexample) -> None:
-    assert any_trace.drawing is of_any_model.DRAWING
-    assert any_trace.lanes == ("cluster", "b0", "b1", "b2")
+    assert any_trace.lanes == ("state", "controller", "network", "b0", "b1", "b2")
     last = any_trace.steps[-1].cells
     states = any_trace.violation.trace[-1].state
     for broker, node in enumerate(states.nodes):
@@ -186,7 +203,93 @@ def test_a_model_without_a_drawing_gets_a_lane_per_broker_from_its_domains(any_t
         assert [(block.text, block.epoch) for block in log.log.blocks] == [
             (f"r{e.id}", e.leader_epoch) for e in node.log
         ]
-    assert [names.members for names in last["cluster"].lane.name_sets] == [("b0", "b1", "b2")]
+    assert [names.members for names in last["state"].lane.name_sets] == [("b0", "b1", "b2")]
+
+
+def test_an_actor_with_a_name_of_its_own_acts_in_its_own_lane(any_trace: Counterexample) -> None:
+    assert {step.lane for step in any_trace.steps if step.actor == "controller"} == {"controller"}
+    assert {step.lane for step in any_trace.steps if step.actor == "network"} <= {"network"}
+
+
+@attrs.frozen
+class Lease:
+    """Who holds a lease, what the service knows, and a mode that has no text."""
+
+    holder: int | None = within(Maybe(Integers(0, 1, label="c")))
+    service_mode: str = within(OneOf(("", "open")))
+    writes: int = within(Integers(0, 3))
+
+
+@action(actor="service")
+def expire(lease: Lease) -> Lease | None:
+    """The lease ends."""
+    return None if lease.holder is None else Lease(None, lease.service_mode, 0)
+
+
+@invariant()
+def somebody_holds_it(lease: Lease) -> bool:
+    """False once the lease has ended."""
+    return lease.service_mode == "" and lease.holder is not None
+
+
+def lease_trace() -> Counterexample:
+    (end,) = expire.instances(None)
+    (held,) = somebody_holds_it.instances(None)
+    system = System(domain_of(Lease, None), (Lease(1, "", 2),), (end,), (held,))
+    trace = (Step(None, system.initial[0]), Step(end, end.apply(system.initial[0])))
+    entry = {"name": "lease", "model": "lease", "protocol": {}, "bounds": {}}
+    return counterexample_of(entry, system, Violation("somebody_holds_it", {}, "", {}, trace))
+
+
+def test_what_becomes_none_or_zero_is_marked_under_its_fields_name() -> None:
+    trace = lease_trace()
+    assert trace.lanes == ("state", "service")
+    first, last = trace.steps[0].cells, trace.steps[1].cells
+    assert [(fact.name, fact.value, fact.blank) for fact in first["state"].lane.facts] == [
+        ("holder", "c1", False),
+        ("writes", "2", False),
+    ]
+    assert [fact.name for fact in first["service"].lane.facts] == ["service_mode"]
+    assert last["state"].new == {"holder", "writes"}
+    assert [(fact.name, fact.value) for fact in last["state"].lane.facts] == [("holder", "none"), ("writes", "0")]
+    assert "holder</span> none" in trace_page(trace)
+    assert "+holder none" in shown_in_terminal(trace)
+
+
+def shown_in_terminal(trace: Counterexample) -> str:
+    console = Console(file=io.StringIO(), width=120)
+    show_lanes(console, trace)
+    return console.file.getvalue()
+
+
+def test_a_value_that_a_property_looked_at_is_never_empty() -> None:
+    assert [(found.part, found.value) for found in lease_trace().looked_at] == [
+        ("service_mode", '""'),
+        ("holder", "none"),
+    ]
+    values = {"b0.fetch": "none", "b0.log": "[]", "mode": ""}
+    assert [value_at(values, part) for part in ("b0.fetch.offset", "b0.log[1].id", "mode", "nothing.like.it")] == [
+        "none",
+        "[]",
+        '""',
+        "none",
+    ]
+
+
+def test_what_a_lane_shows_no_more_is_struck_out() -> None:
+    before = Picture({"b0": Lane(name_sets=(NameSet("pending ISR", ("b0", "b1")),), facts=(Fact("checkpoint", "1"),))})
+    after = Picture({"b0": Lane()})
+    cell = cell_of("b0", before, after, False, frozenset())
+    assert cell.changed
+    assert [str(each) for each in cell.gone] == ["pending ISR b0 b1", "checkpoint 1"]
+
+
+def test_a_property_that_nobody_checked_is_no_violation(kip_101: Counterexample) -> None:
+    assert kip_101.checked == {"strong_isr"}
+    assert kip_101.false_after(kip_101.steps[0]) == []
+    assert kip_101.not_so_after(kip_101.steps[0]) == ["leader_in_isr"]
+    assert kip_101.false_after(kip_101.steps[-1]) == ["strong_isr"]
+    assert 'class="property unasked"' in trace_page(kip_101)
 
 
 def test_records_with_a_sender_or_receiver_are_messages_in_any_model(any_trace: Counterexample) -> None:
@@ -202,7 +305,7 @@ CASES = [(model, name) for model, name in small_models.CASES if name != "kafka-2
 @pytest.mark.parametrize(("model", "name"), CASES, ids=lambda value: value)
 def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> None:
     system, dice = small_models.small_system(model, name), random.Random(0)
-    drawing = drawing_of(system.domain.cls)
+    drawing = drawing_of(system)
     for _ in range(6):
         trace = [Step(None, dice.choice(system.initial))]
         for _ in range(25):
@@ -290,7 +393,7 @@ def test_async_isr_shows_beliefs_beside_the_truth(make_spec: Callable[..., Any])
     system = load_spec(path).system()
     state = system.initial[0]
     shrunk = next(a for a in system.actions if str(a) == "controller_shrinks_isr(broker b1)").apply(state)
-    picture = drawing_of(type(state)).draw(system.domain, shrunk)
+    picture = drawing_of(system).draw(system.domain, shrunk)
     (belief,) = picture.lanes["b0"].name_sets
     assert (belief.members, belief.truth, belief.wrong) == (("b0", "b1"), ("b0",), frozenset({"b1"}))
 
@@ -310,9 +413,9 @@ def test_a_story_of_a_deadlock_can_be_told(make_spec: Callable[..., Any]) -> Non
 def test_telling_uses_the_drawing_that_is_given(toy: Callable[..., tuple[System, Violation]]) -> None:
     system, violation = toy(20)
     counterexample = counterexample_of(
-        {"name": "x", "protocol": {}, "bounds": {}, "model": "toy"}, system, violation, drawing=of_any_model.DRAWING
+        {"name": "x", "protocol": {}, "bounds": {}, "model": "toy"}, system, violation, drawing=of_any_model.drawing()
     )
-    assert counterexample.lanes[0] == "cluster"
+    assert counterexample.lanes[0] == "state"
 
 
 @pytest.fixture(scope="module")

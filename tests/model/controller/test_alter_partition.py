@@ -61,7 +61,7 @@ def test_a_member_that_is_not_live_is_refused_and_the_leader_takes_it_back() -> 
     assert (walk.cluster.brokers[0].change, walk.leadership.isr) == (None, {0})
 
 
-def test_a_leader_of_an_older_leader_epoch_gives_up_and_is_told_of_the_newer_one() -> None:
+def test_a_leader_of_an_older_leader_epoch_gives_up_and_learns_of_the_newer_one() -> None:
     walk = asked(Walk(RULES, brokers=3, replication_factor=3))("crash_broker", broker=2)("notice_brokers", controller=0)
     answered(walk)
     assert walk.cluster.brokers[0].change == IsrChange(frozenset({0, 2}), given_up=True)

@@ -36,8 +36,8 @@ START = Walk().cluster
 ALIKE = changed(START, 1, role=Role.LEADER)
 FALSE: list[tuple[Callable, tuple]] = [
     (fencing.one_leader_per_epoch, (ALIKE, 0, 1)),
-    (fencing.a_leader_epoch_has_one_leader_for_ever, (START, ALIKE, 1)),
-    (fencing.a_leader_epoch_has_one_leader_for_ever, (START, with_leadership(START, leader=1), 0)),
+    (fencing.a_leader_epoch_keeps_its_leader, (START, ALIKE, 1)),
+    (fencing.a_leader_epoch_keeps_its_leader, (START, with_leadership(START, leader=1), 0)),
     (in_sync_replicas.online_partition_has_live_leader_in_isr, (with_leadership(START, leader=None), 0)),
     (in_sync_replicas.online_partition_has_live_leader_in_isr, (with_leadership(START, isr=frozenset({1})), 0)),
     (in_sync_replicas.online_partition_has_live_leader_in_isr, (START.with_context(0, live=(None, 0)), 0)),

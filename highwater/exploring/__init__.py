@@ -1,0 +1,1 @@
+"""A model explored by hand: what can happen next, what was tried, and ways to states that somebody asks for."""

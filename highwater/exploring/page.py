@@ -1,0 +1,116 @@
+"""The page of a session, made anew after every verb."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from highwater.exploring.nodes import Choice, Node, in_words
+from highwater.exploring.session import Session
+from highwater.viewer.drawings import drawing_of
+from highwater.viewer.pages import arrows_of, render, track_of
+from highwater.viewer.showing import shown_trace
+from highwater.viewer.wording import bounds_in_words, protocol_in_words
+
+
+def session_page(session: Session, **more: Any) -> str:
+    """The whole page."""
+    return render("explore.html", **{**_values(session), **more})
+
+
+def session_part(session: Session, **more: Any) -> str:
+    """What of the page a verb changes."""
+    return render("session.html", **{**_values(session), **more})
+
+
+def _values(session: Session) -> dict[str, Any]:
+    path = session.tip.path
+    steps = [node.step for node in path]
+    trace = shown_trace(session.system, steps, drawing_of(session.system), "", session.others)
+    choices = session.choices()
+    subject = session.subject
+    return {
+        "session": session,
+        "said": "",
+        "comparison": None,
+        "rule": "",
+        "trace": trace,
+        "track": track_of(trace),
+        "nodes": [node.number for node in path],
+        "data": {"arrows": arrows_of(trace), "reads": [], "at": session.at.depth},
+        "enabled": by_actor([each for each in choices if each.enabled]),
+        "cut": [each for each in choices if each.bounds],
+        "refused": by_actor([each for each in choices if each.refused]),
+        "judged": session.judged(),
+        "tree": [row for root in session.roots for row in tree_rows(root)],
+        "shown": trace.steps[session.at.depth],
+        "protocol": protocol_in_words(subject.model, subject.protocol, session.entry.get("preset")),
+        "bounds": bounds_in_words(subject.bounds),
+        "rules": rules_of(session),
+        "questions": {
+            "actions": sorted({each.of.name for each in session.system.actions}),
+            "properties": [each.name for each in subject.definition.known_properties],
+        },
+    }
+
+
+def by_actor(choices: list[Choice]) -> dict[str, list[Choice]]:
+    """Choices by who acts, in the order of the model's actions."""
+    found: dict[str, list[Choice]] = {}
+    for each in choices:
+        found.setdefault(each.action.actor, []).append(each)
+    return dict(sorted(found.items()))
+
+
+@attrs.frozen
+class TreeRow:
+    """A run of steps without a branch in the tree of what was tried.
+
+    Attributes:
+        node: its last state.
+        first: its first.
+        indent: how many branches stand above it.
+    """
+
+    node: Node
+    first: Node
+    indent: int
+
+    @property
+    def words(self) -> str:
+        first, last = self.first.depth, self.node.depth
+        steps = f"step {last}" if first == last else f"steps {first} to {last}"
+        return f"{steps}: {in_words(self.node)}"
+
+
+def tree_rows(root: Node, indent: int = 0) -> list[TreeRow]:
+    """The tree below a state, with runs of steps in one row each."""
+    rows: list[TreeRow] = []
+    todo = [(root, indent)]
+    while todo:
+        first, indent = todo.pop()
+        last = first
+        while len(last.children) == 1 and not last.name:
+            last = last.children[0]
+        rows.append(TreeRow(last, first, indent))
+        deeper = indent + (len(last.children) > 1)
+        todo += [(child, deeper) for child in reversed(last.children)]
+    return rows
+
+
+def rules_of(session: Session) -> list[tuple[str, list[str], str]]:
+    """What can be switched: the key, its values, and the present one."""
+    model, now = session.subject.model, session.subject.protocol
+    rules: list[tuple[str, list[str], str]] = []
+    if model.presets:
+        rules.append(("preset", list(model.presets), str(session.entry.get("preset") or "")))
+    for field in attrs.fields(model.protocol):
+        value = getattr(now, field.name)
+        values = [False, True] if isinstance(value, bool) else list(type(value))
+        rules.append((f"protocol.{field.name}", [_text(each) for each in values], _text(value)))
+    return rules
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(getattr(value, "value", value))

@@ -1,0 +1,164 @@
+"""A branch as a file: a trace that `highwater trace` and `highwater explore` read, a spec, a test, or a page."""
+
+from __future__ import annotations
+
+import json
+import pprint
+import re
+from collections.abc import Callable
+from typing import Any
+
+from highwater.claims import own
+from highwater.claims.resolving import same_name
+from highwater.exploring.session import Session, SessionError
+from highwater.reports.results import FORMAT, VERSION, about_violation
+from highwater.viewer.pages import trace_page
+from highwater.viewer.showing import counterexample_of
+from highwater.viewer.shown import Counterexample
+
+
+def as_counterexample(session: Session) -> Counterexample:
+    """The steps to where one is, as pages show a trace."""
+    violation = session.violation
+    entry = {**entry_of(session), **about_violation(session.system, violation)}
+    return counterexample_of(entry, session.system, violation, subject=session.subject)
+
+
+def entry_of(session: Session) -> dict[str, Any]:
+    """What a report says of the branch, named as it is named, with the property that is false at its end among those
+    that are checked.
+    """
+    about = ("file", "model", "preset", "protocol", "bounds", "source")
+    found = session.violation.property
+    check = list(session.entry["check"])
+    if found and same_name(found) not in map(same_name, check):
+        check.append(found)
+    return {"name": file_name(session), **{key: session.entry.get(key) for key in about}, "check": check}
+
+
+def file_name(session: Session) -> str:
+    """The branch's name as the name of a file, without an ending."""
+    wanted = session.at.name or session.tip.name or f"{session.entry['name']} by hand"
+    return re.sub(r"[^a-z0-9]+", "_", wanted.lower()).strip("_")[:100] or "branch"
+
+
+def as_trace(session: Session) -> str:
+    """A report with the branch as its only trace."""
+    violation = session.violation
+    entry = {
+        **entry_of(session),
+        "status": "undecided",
+        "verdict": "violated" if violation.property else "unknown",
+        "reason": "tried by hand",
+        **about_violation(session.system, violation),
+    }
+    report = {"format": FORMAT, "version": VERSION, "complete": False, "results": [entry], "errors": []}
+    return json.dumps(report, indent=1, ensure_ascii=False) + "\n"
+
+
+def as_page(session: Session) -> str:
+    """The branch as a page that needs nothing else."""
+    return trace_page(as_counterexample(session), page=f"{file_name(session)}.html")
+
+
+def as_spec(session: Session) -> str:
+    """A claim that the property is violated which is false at the end of the branch.
+
+    Raises:
+        SessionError: no property is false there.
+    """
+    import tomlkit
+
+    found = session.violation
+    if not found.property:
+        raise SessionError("no property is false here, so there is nothing to claim; save the branch as a test")
+    entry = entry_of(session)
+    spec = tomlkit.document()
+    spec.add(tomlkit.comment(f"Found by hand: {len(session.trace) - 1} steps lead to it."))
+    spec["model"] = entry["model"]
+    if entry["preset"]:
+        spec["preset"] = entry["preset"]
+    spec["protocol"] = _inline({key: value for key, value in entry["protocol"].items() if value is not None})
+    spec["bounds"] = _inline(entry["bounds"])
+    spec["check"] = entry["check"]
+    spec["expect"] = _inline({"verdict": "violated", "property": found.property})
+    return tomlkit.dumps(spec)
+
+
+def _inline(table: dict[str, Any]) -> Any:
+    import tomlkit
+
+    inline = tomlkit.inline_table()
+    inline.update(table)
+    return inline
+
+
+TEST = '''"""A schedule tried by hand: {title}."""
+
+import highwater
+{imports}
+CLAIM = highwater.claim(
+    model={model},
+    protocol={protocol},
+    bounds={bounds},
+    check={check},
+)
+STEPS = {steps}
+
+
+def test_{name}():
+    """Every step can be taken, and the properties after the last one are as they were."""
+    end = highwater.follow(CLAIM, STEPS)
+    assert end.false == {false}
+'''
+
+
+def as_test(session: Session) -> str:
+    """A test for pytest: every step can be taken, and the same properties are false after the last one."""
+    entry = entry_of(session)
+    model, imports = repr(entry["model"]), ""
+    if own.is_reference(entry["model"]):
+        module, _, model = entry["model"].partition(":")
+        imports = f"from {module} import {model}\n"
+    steps = [(step.action.of.name, dict(step.action.shown)) for step in session.trace[1:] if step.action]
+    checked = {same_name(name) for name in entry["check"]}
+    false = sorted(each.name for each in session.judged() if each.holds is False and same_name(each.name) in checked)
+    return TEST.format(
+        title=file_name(session).replace("_", " "),
+        imports=imports,
+        model=model,
+        protocol=_literal(entry["protocol"]),
+        bounds=_literal(entry["bounds"]),
+        check=_literal(entry["check"]),
+        steps=pprint.pformat(steps, width=100, sort_dicts=False),
+        name=file_name(session),
+        false=repr(false),
+    )
+
+
+def _literal(value: Any) -> str:
+    return pprint.pformat(value, width=110, sort_dicts=False).replace("\n", "\n    ")
+
+
+FORMATS: dict[str, tuple[str, Callable[[Session], str]]] = {
+    "trace": ("{}.json", as_trace),
+    "spec": ("{}.toml", as_spec),
+    "test": ("test_{}.py", as_test),
+    "page": ("{}.html", as_page),
+}
+"""By what it is, the name of the file and what is in it."""
+
+
+def saved(session: Session, kind: str) -> tuple[str, str]:
+    """A branch as a file.
+
+    Returns:
+        The file's name, and what is in it.
+
+    Raises:
+        SessionError: there is no such kind, or the branch cannot be saved so.
+    """
+    if kind not in FORMATS:
+        raise SessionError(f"{kind!r} is nothing to save a branch as; allowed are {', '.join(FORMATS)}")
+    name, make = FORMATS[kind]
+    return name.format(file_name(session)), make(session)

@@ -1,0 +1,109 @@
+"""AlterPartition (KIP-497) on the controller's side: the changes of the ISR that it accepts, and its answers."""
+
+from __future__ import annotations
+
+from model.language.declarations import action
+from model.language.records import evolve, replaced
+from model.log import NO_EPOCH, brokers
+from model.partition.bounds import PartitionBounds
+from model.partition.controlling import with_isr
+from model.partition.membership import is_outdated
+from model.partition.messages import Answer, IsrChange
+from model.partition.protocol import AheadOfController, PartitionProtocol
+from model.partition.state import Partition, Standing
+
+
+def answer_to(partition: Partition, leader: int, change: IsrChange, protocol: PartitionProtocol) -> Answer:
+    """The controller's answer to a leader that asks for another ISR.
+
+    Every member of that ISR has to be eligible, new or not. A member that has not fetched from this leader has no
+    broker epoch to compare.
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (3.0), #validateAlterPartitionData (3.3;
+        3.5.1) with #ineligibleReplicasForIsr (3.5.1); kafka.controller.KafkaController#processAlterIsr (2.7.0),
+        #tryProcessAlterPartition (3.5.1).
+    """
+    quorum = partition.quorum
+    if change.leader_epoch != partition.leader_epoch or quorum.leader != leader:
+        return Answer.STALE
+    if is_done_already(partition, change, protocol):
+        return Answer.SUCCESS
+    if is_outdated(change.partition_epoch, quorum, protocol):
+        return Answer.STALE
+    if not change.isr <= quorum.assignment or leader not in change.isr:
+        return Answer.STALE
+    for member in change.isr:
+        registration, fetched_in = quorum.registrations[member], change.broker_epochs[member]
+        if protocol.controller_rejects_ineligible and registration.standing is not Standing.ACTIVE:
+            return Answer.INELIGIBLE
+        if (
+            protocol.controller_checks_broker_epoch
+            and fetched_in != NO_EPOCH
+            and fetched_in != registration.broker_epoch
+        ):
+            return Answer.INELIGIBLE
+    return Answer.SUCCESS
+
+
+def is_done_already(partition: Partition, change: IsrChange, protocol: PartitionProtocol) -> bool:
+    """Whether the controller grants a request without a change, because the ISR is already as asked for.
+
+    Source: kafka.api.LeaderAndIsr#equalsIgnoreZk (2.7.0), #equalsAllowStalePartitionEpoch (3.5.1).
+    """
+    return protocol.repeated_change_succeeds and change.isr == partition.quorum.isr
+
+
+@action(actor="controller", leader=brokers)
+def alter_partition(
+    partition: Partition, leader: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
+    """The controller handles a leader's request for another ISR.
+
+    Actor: the controller.
+    Enabled: the request is in flight; the leader need not run any more.
+    Effect: the controller refuses an old leader epoch, an old partition epoch, and a member that is fenced, shutting
+        down or another incarnation. Else the ISR is as asked for, in a new partition epoch, and in a new leader epoch
+        if the ISR has shrunk and the protocol starts an epoch for that. The answer is in flight.
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterIsr (2.8 to 3.1), #alterPartition (3.2 to 3.8).
+    """
+    changes = partition.replicas[leader].changes
+    number = next((number for number, change in enumerate(changes) if change.answer is Answer.NONE), None)
+    if number is None:
+        return None
+    change = changes[number]
+    answer = answer_to(partition, leader, change, protocol)
+    after, epoch, leader_epoch = partition, change.partition_epoch, change.leader_epoch
+    if answer is Answer.SUCCESS and is_done_already(partition, change, protocol):
+        epoch = partition.quorum.partition_epoch
+    elif answer is Answer.SUCCESS:
+        after = with_isr(partition, change.isr, protocol, bounds)
+        epoch, leader_epoch = after.quorum.partition_epoch, after.leader_epoch
+    answered = evolve(
+        change,
+        answer=answer,
+        partition_epoch=epoch,
+        leader_epoch=leader_epoch,
+        broker_epochs=(NO_EPOCH,) * bounds.brokers,
+    )
+    changes = replaced(changes, number, answered)
+    return after.with_replica(leader, evolve(after.replicas[leader], changes=changes))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.alter_failures, leader=brokers)
+def ask_deposed_controller(partition: Partition, leader: int, protocol: PartitionProtocol) -> Partition | None:
+    """A deposed controller answers a request from a leader epoch that it does not know.
+
+    Actor: the deposed controller.
+    Enabled: the request is in flight, from a leader epoch after the first; the budget allows it.
+    Effect: FENCED_LEADER_EPOCH ends the request. After NOT_CONTROLLER the leader asks again: nothing changes.
+    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.3.0; KAFKA-14154).
+    """
+    replica = partition.replicas[leader]
+    if protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER or not replica.changes:
+        return None
+    change = replica.changes[0]
+    if change.answer is not Answer.NONE or change.leader_epoch == 0:
+        return None
+    after = evolve(partition, used=partition.spent("alter_failures"))
+    return after.with_replica(
+        leader, evolve(replica, changes=replaced(replica.changes, 0, evolve(change, answer=Answer.STALE)))
+    )

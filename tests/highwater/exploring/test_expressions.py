@@ -1,0 +1,91 @@
+"""Conditions on states: what they mean, and what they may not do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from highwater.exploring.expressions import ExpressionError, condition
+from highwater.exploring.session import Session
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("len(b0.log) == 1", True),
+        ("len(b1.log) < len(b0.log)", True),
+        ("b0.leader == b0", True),
+        ("b0.leader == b1", False),
+        ("quorum.leader == b0 and b1 in quorum.isr", True),
+        ("state.presumes_leadership(b0)", True),
+        ("presumes_leadership(b0)", None),
+        ("b0.log_end_offset == 1", True),
+        ("any(record.leader_epoch == 0 for record in b0.log)", True),
+        ("all(replica.leader is None for replica in replicas)", False),
+        ("[r for r in replicas if r.leader == b0][0].high_watermark == 0", True),
+        ("b1.leader is None", True),
+        ("next_record_id - 1 == 0 if b0.log else False", True),
+        ("quorum.isr - {b0} == {b1}", True),
+    ],
+)
+def test_a_condition_says_of_a_state_what_python_says(
+    session: Session, take: Callable[..., Session], steps: tuple[str, ...], text: str, expected: bool | None
+) -> None:
+    state = take(session, *steps[:5]).at.step.state
+    if expected is None:
+        with pytest.raises(ExpressionError, match="cannot be called"):
+            condition(text, session.system.domain)
+    else:
+        assert condition(text, session.system.domain)(state) is expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "().__class__.__bases__[0].__subclasses__()",
+        "state.__class__",
+        "b0._log",
+        "(lambda: 1)()",
+        "open('/etc/passwd')",
+        "eval('1')",
+        "getattr(state, 'quorum')",
+        "[].append(1)",
+        "f'{state.__class__}'",
+        "'{0.__class__}'.format(state)",
+        "9 ** 9 ** 9",
+        "1 << 99999999",
+        "'a' * 99999999",
+        "10000001 > 1",
+        "(x := 1)",
+        "state if",
+        "b0.log; b1.log",
+        "",
+        "x" * 3000,
+        "(" * 500 + ")" * 500,
+        "not " * 100 + "True",
+        "foo > 1",
+        "b0.lig == 1",
+        "1.5 > 1",
+        "b0.log[0]()()",
+        "range",
+        "{1: 2}",
+        "*b0.log,",
+        "type(state)",
+    ],
+)
+def test_what_is_no_condition_is_refused_in_one_line(session: Session, text: str) -> None:
+    if text == "range":
+        assert condition(text, session.system.domain)(session.at.step.state) is range
+        return
+    with pytest.raises(ExpressionError) as caught:
+        condition(text, session.system.domain)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_misspelt_name_is_answered_with_the_nearest(session: Session) -> None:
+    with pytest.raises(ExpressionError, match='did you mean "quorum"'):
+        condition("qorum.leader == b0", session.system.domain)
+    with pytest.raises(ExpressionError, match='did you mean "log"'):
+        condition("b0.lgo == 0", session.system.domain)
