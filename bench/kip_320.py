@@ -42,25 +42,31 @@ def system(sizes: tuple[int, ...], check: list[str]):
     return build_system(definition, protocol, bounds_object, properties)
 
 
-Configuration = tuple[int, bool, tuple[str, ...]]
-"""How to search: threads, whether up to symmetry, and which properties are checked."""
+Configuration = tuple[int, bool, tuple[str, ...], bool]
+"""How to search: threads, whether up to symmetry, which properties are checked, and whether trees are kept from one
+search to the next.
+"""
 
 
 def in_turn(sizes: tuple[int, ...], runs: int, processors: int) -> None:
     """All configurations in turn, as often as asked for, so that what disturbs the machine disturbs all of them."""
     ways: list[Configuration] = [
-        (1, False, ()),
-        (processors, False, ()),
-        (processors, True, ()),
-        (processors, True, PROPERTIES),
+        (1, False, (), False),
+        (processors, False, (), False),
+        (processors, False, (), True),
+        (processors, True, (), False),
+        (processors, True, PROPERTIES, False),
+        (processors, True, PROPERTIES, True),
     ]
     outcomes: dict[Configuration, list[Outcome]] = {way: [] for way in ways}
+    for kept_already in (way for way in ways if way[-1]):
+        workers, symmetry, check, kept = kept_already
+        explore(system(sizes, list(check) or ["no_deadlock"]), workers=workers, symmetry=symmetry, keep_trees=kept)
     for _ in range(runs):
         for way in outcomes:
-            workers, symmetry, check = way
-            outcomes[way].append(
-                explore(system(sizes, list(check) or ["no_deadlock"]), workers=workers, symmetry=symmetry)
-            )
+            workers, symmetry, check, kept = way
+            explored = system(sizes, list(check) or ["no_deadlock"])
+            outcomes[way].append(explore(explored, workers=workers, symmetry=symmetry, keep_trees=kept))
     for way, found in outcomes.items():
         report(sizes, way, found)
     pairs = zip(outcomes[ways[0]], outcomes[ways[1]], strict=True)
@@ -74,9 +80,9 @@ def in_turn(sizes: tuple[int, ...], runs: int, processors: int) -> None:
 
 
 def report(sizes: tuple[int, ...], way: Configuration, outcomes: list[Outcome]) -> None:
-    workers, symmetry, check = way
+    workers, symmetry, check, kept = way
     searched = "up to symmetry" if symmetry else "every state"
-    checked = f"checking {', '.join(check)}" if check else "no property"
+    checked = (f"checking {', '.join(check)}" if check else "no property") + (", with kept trees" if kept else "")
     seconds = [outcome.seconds for outcome in outcomes]
     assert {outcome.distinct_states for outcome in outcomes} == {DISTINCT[sizes]}, outcomes
     median, outcome = statistics.median(seconds), outcomes[-1]
@@ -134,6 +140,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="how often each row is run (default 3)")
     parser.add_argument("--tlc", metavar="COMMAND", help="another checker's command line, to pair with")
     arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = folder  # trees of this run alone
+        measure(arguments)
+
+
+def measure(arguments: argparse.Namespace) -> None:
     explore(system(SMALL, list(PROPERTIES)))  # loads or compiles the kernels
     processors = os.cpu_count() or 1
     for sizes in (SMALL,) if arguments.small else (SMALL, LARGE):

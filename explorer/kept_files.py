@@ -6,6 +6,7 @@ user made them, and nobody else can write there.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
@@ -56,6 +57,25 @@ def write(folder: Path, name: str, body: bytes, owners: Collection[int] = ()) ->
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(unfinished, dir_fd=place)
+
+
+@contextmanager
+def in_turn(path: Path | None) -> Iterator[None]:
+    """Let one process at a time go on, the first that makes a file there; the others wait for it. None waits for
+    nobody.
+    """
+    lock = None if path is None else os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    if lock is None:
+        yield
+        return
+    try:
+        with suppress(OSError):  # there are file systems without locks
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        with suppress(OSError):
+            os.unlink(path)  # who has opened it meanwhile looks first whether it still has to go on
+        os.close(lock)
 
 
 def make_folder(folder: Path, kind: str, most: int) -> None:

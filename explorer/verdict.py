@@ -41,12 +41,14 @@ class Budget:
         max_depth: how many actions deep to go; None is all the way.
         max_states: how many states to store; None is as many as there are.
         memory: bytes that the states and the visited set may take together with what the process takes before; None is
-            four fifths of the machine's.
+            four fifths of the machine's, or of this search's share of it.
+        sharers: how many searches share the machine.
     """
 
     max_depth: int | None = None
     max_states: int | None = None
     memory: int | None = None
+    sharers: int = 1
 
 
 @attrs.frozen

@@ -44,7 +44,11 @@ class Runs(Protocol):
     effects: Effects
 
     def run(
-        self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None = None
+        self,
+        number: int,
+        words: Callable[[], Sequence[int]],
+        read: Callable[[Leaf], int] | None = None,
+        both_orders: bool = True,
     ) -> tuple[list[tuple[Leaf, int]], int]:
         """The path that an instance takes in a state, and what it leads to, as a reference."""
 
@@ -83,23 +87,28 @@ class Equivariance:
         Raises:
             ModelError: an image of the instance does something else; or a function raised.
         """
-        reference = self._follow(number, base.raw, words)
+        reference = self._follow(number, base.raw, words, both_orders=True)
         for exchange in self._exchanges:
 
             def read(leaf: Leaf, sources: Any = exchange.sources) -> int:
                 source, codes = sources[leaf]
                 return codes[base.raw(source)]
 
-            found = self._follow(exchange.goes_to[number], read, functools.partial(exchange.of_state, words))
+            found = self._follow(exchange.goes_to[number], read, functools.partial(exchange.of_state, words), False)
             if found != self._program.image_of(reference, exchange.image) and not self._equal(
                 reference, found, exchange, base
             ):
                 self._refuse(number, reference, exchange, found, words())
         return reference
 
-    def _follow(self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]]) -> int:
+    def _follow(
+        self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]], both_orders: bool
+    ) -> int:
         """The reference at the end of the path that an instance takes; the instance runs if it has not taken the path
         before.
+
+        Images go through sets in one order only: that of an image is another order of the state's own names, so that
+        all images together try all of them.
         """
         node = self._taken.get(number)
         while type(node) is tuple:
@@ -107,7 +116,7 @@ class Equivariance:
             node = following.get(read(leaf))
         if node is not None:
             return node
-        path, reference = self._program.run(number, words, read)
+        path, reference = self._program.run(number, words, read, both_orders)
         self._note(number, path, reference)
         return reference
 

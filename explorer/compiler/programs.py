@@ -154,19 +154,24 @@ class Program(DecisionTrees):
         return base.path, reference
 
     def run(
-        self, number: int, words: Callable[[], Sequence[int]], read: Callable[[Leaf], int] | None = None
+        self,
+        number: int,
+        words: Callable[[], Sequence[int]],
+        read: Callable[[Leaf], int] | None = None,
+        both_orders: bool = True,
     ) -> tuple[list[tuple[Leaf, int]], int]:
         """The path that an instance takes in a state, and what it leads to, as a reference.
 
         Args:
             words: gives those of the state.
             read: gives the packed value of a leaf there, if not the words do.
+            both_orders: whether to run it with the members of sets in the opposite order, too.
 
         Raises:
             ModelError: the function raised, returned what it must not, or did what cannot be traced.
         """
         recorder, result = self._run(number, words, read)
-        if recorder.any_order:
+        if recorder.any_order and both_orders:
             self._try_other_order(number, words, result)
         return recorder.path, self._reference(result)
 

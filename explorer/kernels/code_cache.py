@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -51,6 +52,16 @@ def keep(name: str, symbol: str, code: bytes) -> None:
         except OSError:
             continue
         return
+
+
+def in_turn(name: str) -> AbstractContextManager[None]:
+    """Let one process at a time compile a door: that takes seconds, and the others find it when their turn comes."""
+    for folder in folders():
+        with suppress(OSError):
+            kept_files.make_folder(folder / _made_of(), "kernels", MOST_KEPT)
+            if os.access(folder / _made_of(), os.W_OK):
+                return kept_files.in_turn(folder / _made_of() / f"{name}.lock")
+    return kept_files.in_turn(None)
 
 
 def _owners(folder: Path) -> set[int]:

@@ -62,8 +62,8 @@ class Door:
             name = f"{self._module}.{self._name}-{sha256(spelled.encode()).hexdigest()[:16]}"
             door = self._opened.get(kinds) or code_cache.load(name)
             if door is None:
-                with TIMES.compiling():
-                    door = self._compile(name, arguments)
+                with code_cache.in_turn(name), TIMES.compiling():
+                    door = code_cache.load(name) or self._compile(name, arguments)
             if door is not None:
                 self._opened[kinds] = door
             return door

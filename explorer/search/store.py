@@ -99,7 +99,7 @@ class Store(Rows):
         self._row = 4 * layout.units
         self._budget = budget
         self.pool = pool
-        self._total = machine_memory() * 4 // 5 if budget.memory is None else budget.memory
+        self._total = machine_memory() * 4 // 5 // budget.sharers if budget.memory is None else budget.memory
         entry_points.elsewhere = budget.memory is not None
         self._other = process_memory()
         if self._memory < SMALLEST_BUDGET:

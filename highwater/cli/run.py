@@ -10,7 +10,6 @@ from typing import Any
 
 import attrs
 
-from explorer.memory import machine_memory
 from explorer.verdict import Budget, Progress, Verdict
 from highwater.claims.checking import Engine, Result, Status, check_spec
 from highwater.claims.side_by_side import Answer, SideBySide, can_fork
@@ -147,7 +146,7 @@ class Run:
         """
         wanted = self._wanted
         workers = wanted.workers or max(1, (os.cpu_count() or 1) // jobs)
-        budget = attrs.evolve(wanted.budget, memory=wanted.budget.memory or machine_memory() * 4 // 5 // jobs)
+        budget = attrs.evolve(wanted.budget, sharers=jobs)
 
         def check(spec: Spec, on_progress: Callable[[Progress], None]) -> Result:
             return self._checked_with(spec, on_progress, workers, budget)

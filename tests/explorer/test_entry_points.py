@@ -380,7 +380,7 @@ def test_where_no_object_code_is_to_be_had_numba_is_asked_each_time(
         assert door(sums) is None
     assert sums[0] == 7
     assert door(np.zeros(2, np.int32)) is None, "and says so once"
-    assert not folder.exists()
+    assert not list(folder.glob("*/*"))
 
 
 def test_loops_may_become_functions_of_the_c_library() -> None:
@@ -397,7 +397,7 @@ def test_code_that_needs_python_is_not_linked_but_left_to_numba(
     with pytest.warns(RuntimeWarning, match="shows is compiled anew by every process: RuntimeError"):
         Door("probes", "shows")(np.array([42]))
     assert capfd.readouterr().out == "42\n"
-    assert not folder.exists()
+    assert not list(folder.glob("*/*"))
 
 
 def test_every_door_leads_to_a_kernel() -> None:
@@ -408,3 +408,29 @@ def test_every_door_leads_to_a_kernel() -> None:
             assert door._name == name
             found = getattr(importlib.import_module(f"explorer.kernels.{door._module}"), name)
             assert found.targetoptions["inline"] == "always", f"{name} is no kernel"
+
+
+def test_of_processes_that_need_the_same_kernel_one_compiles_it(folder: Path, tmp_path: Path) -> None:
+    code = f"""
+import sys, pathlib, numpy as np
+from explorer.kernels import code_cache, compiling, entry_points
+code_cache.folders = lambda: [pathlib.Path({str(folder)!r})]
+compile_now = compiling.object_code
+compiling.object_code = lambda *asked: print("compiles", flush=True) or compile_now(*asked)
+print("ready", flush=True)
+sys.stdin.readline()
+entry_points.enter_rows(
+    np.arange(6, dtype=np.uint32), 0, 6, np.zeros(16, np.uint32),
+    np.zeros((1, 1), np.uint64), np.zeros(4, np.uint64), (0,),
+)
+"""
+    at_once = [
+        subprocess.Popen(
+            [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    for process in at_once:
+        assert process.stdout.readline() == "ready\n"
+    shown = [process.communicate("\n")[0] for process in at_once]
+    assert sorted(shown) == ["", "", "compiles\n"]

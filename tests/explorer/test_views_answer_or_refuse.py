@@ -340,7 +340,7 @@ def test_a_record_that_changes_each_time_it_is_made_is_refused(system_of: System
 @pytest.mark.parametrize(
     ("fields", "options", "why"),
     [
-        ({"x": {"eq": False}}, {}, "Made.x has eq=False: records of a state are equal where all fields are"),
+        ({"x": {"eq": False}}, {}, "Made.x has eq=False: records of a state are equal if all their fields are"),
         ({"x": {"eq": abs}}, {}, "Made.x has an eq of its own"),
         ({"x": {}}, {"eq": False}, "Made has eq=False"),
         ({"x": {"init": False, "default": 0}}, {}, "Made.x has init=False"),
