@@ -10,7 +10,6 @@ import functools
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import attrs
@@ -36,9 +35,9 @@ class SpecError(Exception):
         by_file: what is wrong with each file, where several were read.
     """
 
-    def __init__(self, message: str, by_file: Mapping[Path, str] = MappingProxyType({})) -> None:
+    def __init__(self, message: str, by_file: Mapping[Path, str] | None = None) -> None:
         super().__init__(message)
-        self.by_file = by_file
+        self.by_file = dict(by_file or {})  # plain, as errors travel between processes
 
 
 @attrs.frozen
