@@ -135,16 +135,16 @@ class Outcome:
         stopped_at_bound: states whose every step is cut by a bound.
         stored_states: how many states were kept to stand for them all; fewer than distinct where names are
             interchangeable.
-        compiled_paths: how many paths of functions were run in Python; 0 for the oracle.
+        compiled_paths: how many paths of functions were run in Python; 0 for the plain-Python engine.
         seconds: wall-clock time of the exploration.
         compile_seconds: how much of that went into compiling machine code, which is kept for later runs.
-        memory: bytes of states and visited set; 0 for the oracle.
+        memory: bytes of states and visited set; 0 for the plain-Python engine.
         bits: the size of a packed state; 0 for the plain-Python engine.
         held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on.
             What such a state leads to is not judged.
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them;
-            with `coverage` also those of actions. Nothing for the oracle, and for a search that went on from a
-            snapshot.
+            with `coverage` also those of actions. Nothing for the plain-Python engine, and for a search that went on
+            from a snapshot.
         restored: how many of the distinct states a search that went on from a snapshot had found before.
         warnings: what else there is to say, such as that the disk was full.
     """

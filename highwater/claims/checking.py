@@ -16,7 +16,7 @@ from highwater.claims.spec import Spec, SpecError
 
 
 class Engine(Enum):
-    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python oracle, slow, for doubts about the compiler. `SPARK`: on
+    """`LOCAL`: the compiled search. `PYTHON`: the plain-Python engine, slow, for doubts about the compiler. `SPARK`: on
     a Spark cluster.
     """
 
