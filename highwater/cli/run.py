@@ -106,7 +106,7 @@ class Run:
             raise SpecError("--resume needs --checkpoint DIR, the folder to go on from")
         if wanted.checkpoint is not None and (specs > 1 or engine is Engine.PYTHON):
             raise SpecError("--checkpoint keeps the search of one spec, by the local engine or on Spark; name one spec")
-        if engine is Engine.SPARK and wanted.jobs is not None:
+        if engine is Engine.SPARK and (wanted.jobs or 1) > 1:
             raise SpecError("--jobs has no meaning with --engine spark; Spark checks one claim after the other")
         spark: Mapping[str, Any] = {"--master": wanted.master, "--partitions": wanted.partitions}
         local: Mapping[str, Any] = {"--workers": wanted.workers, "--memory": wanted.budget.memory}

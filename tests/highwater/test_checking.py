@@ -23,7 +23,7 @@ from highwater.cli.outputs import Outputs
 from highwater.files import ReportError
 from highwater.reports.progress import make_console
 from highwater.reports.terminal import show_state, show_witness, verdict_line
-from model.language import declarations
+from model.language import graph_properties
 from model.language.domain import Struct
 from model.reference.state import Cluster
 from tests.highwater.conftest import QUICK
@@ -322,7 +322,7 @@ def test_a_prospect_of_ones_own_can_be_checked() -> None:
     )
     assert result.verdict is Verdict.VIOLATED
     assert result.violation.property == "somebody_leads"
-    assert prospect is declarations.prospect
+    assert prospect is graph_properties.prospect
 
 
 @pytest.mark.parametrize(

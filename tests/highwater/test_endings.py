@@ -92,6 +92,7 @@ COMMANDS = {
     "states": ("highwater.claims.on_spark.session", ["states", "SPEC"]),
     "trace": ("highwater.reports.replaying.replay", ["trace", "--replay", "REPORT"]),
     "init": ("highwater.cli.init.write_scaffold", ["init", "FOLDER"]),
+    "explore": ("highwater.exploring.opening.open_path", ["explore", "SPEC"]),
     "conform": ("highwater.claims.spec.load_spec", ["conform", "SPEC", "--kafka", "FOLDER"]),
 }
 
@@ -113,7 +114,7 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
     text = kept.read_text(encoding="utf-8")
     assert "Traceback (most recent call last)" in text
     assert "of our own" in text
-    assert text.startswith("highwater ")
+    assert text.startswith("kafka-highwater ")
     assert kept.stat().st_mode & 0o077 == 0
 
 
