@@ -22,6 +22,7 @@ IN_MEMORY = Path("/dev/shm")
 PREFIX = "highwater-conform-"
 OLD_SECONDS = 86_400
 ANSWER_SECONDS = 900
+# one compiler only: most runs are over before the second one pays
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
 
 Operation = dict[str, Any]

@@ -41,9 +41,9 @@ CLAIMS = (
 )
 KNOWN = {
     ("send_fetch", "fetch"): (
-        "An abstraction of the model: after an empty answer in a new leader epoch the thread of 3.5 to 3.9 forgets the "
-        "last fetched epoch (`AbstractFetcherThread#processFetchRequest`), so that its next fetch names none. Its log "
-        "was compared in that epoch already, by the fetch before."
+        "An abstraction of the model: after an empty answer in a new leader epoch the thread of 3.5 and 3.6 forgets "
+        "the last fetched epoch (`AbstractFetcherThread#processFetchRequest`), so that its next fetch names none. The "
+        "leader has compared the log in that epoch already, at the fetch before."
     ),
 }
 HEAD = """# What running Kafka says

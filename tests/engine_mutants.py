@@ -146,6 +146,8 @@ CLASHES = f"{SMALL}::test_states_whose_hashes_are_equal_stay_apart"
 COUNTED = f"{SMALL}::test_violations_are_counted_row_by_row"
 PARTS = f"{SMALL}::test_parts_of_levels_find_the_same"
 WALKS = f"{SMALL}::test_a_first_step_at_random_counts_what_is_enabled_and_cut"
+STORED = f"{SMALL}::test_what_steps_do_is_the_same_after_it_was_stored"
+KEPT = f"{SMALL}::test_a_search_goes_on_with_kept_trees[invariant]"
 RESUMED = f"{SMALL}::test_a_search_goes_on_from_a_snapshot"
 
 DEFECTS: tuple[Defect, ...] = (
@@ -340,6 +342,27 @@ DEFECTS: tuple[Defect, ...] = (
         "return JUMPS | position if branch in (UNKNOWN, PENDING) else branch",
         "return NOTHING if branch in (UNKNOWN, PENDING) else branch",
         (SEARCH,),
+    ),
+    Defect(
+        "what a step clears is lost from kept trees",
+        "compiler/storing.py",
+        "    yield from sorted(numbers[leaf] for leaf in result.cleared)",
+        "    yield from ()",
+        (KEPT,),
+    ),
+    Defect(
+        "kept copies go the other way",
+        "compiler/storing.py",
+        "            (leaves[target], leaves[source])\n",
+        "            (leaves[source], leaves[target])\n",
+        (STORED,),
+    ),
+    Defect(
+        "a branch that was asked for is kept as one that leads to nothing",
+        "compiler/storing.py",
+        "branches[branches == PENDING] = UNKNOWN",
+        "branches[branches <= PENDING] = 1",
+        (KEPT,),
     ),
     Defect(
         "a leaf of an array by names stays in place in an image",

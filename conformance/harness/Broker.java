@@ -83,8 +83,8 @@ final class Broker {
     /** Start a process: a log manager that loads what is in the folder, and a metadata cache that has read nothing. */
     private void start() {
         long[] longs = {Long.MAX_VALUE};
-        boolean zookeeper = hasParameter(LOG_MANAGER, "MetadataVersion");
-        boolean[] first = {zookeeper};
+        // until 4.0 the first of two says that logs keep their topic's id
+        boolean[] first = {count(Reflect.longest(LOG_MANAGER), boolean.class) == 2};
         logManager = Reflect.construct(LOG_MANAGER, type -> {
             if (type.getSimpleName().equals("Seq"))
                 return Scala.list(longs[0]-- == Long.MAX_VALUE ? List.of(folder) : List.of());
@@ -123,12 +123,11 @@ final class Broker {
         up = true;
     }
 
-    private static boolean hasParameter(Class<?> type, String name) {
-        for (java.lang.reflect.Constructor<?> each : type.getDeclaredConstructors())
-            for (Class<?> parameter : each.getParameterTypes())
-                if (parameter.getSimpleName().equals(name))
-                    return true;
-        return false;
+    private static int count(Constructor<?> constructor, Class<?> type) {
+        int found = 0;
+        for (Class<?> each : constructor.getParameterTypes())
+            found += each == type ? 1 : 0;
+        return found;
     }
 
     private static String latest(Class<?> metadataVersion) {

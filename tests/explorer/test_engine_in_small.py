@@ -17,9 +17,11 @@ import numpy as np
 import pytest
 
 from explorer.analysis.simulate import simulate
+from explorer.compiler.effects import Effects
+from explorer.compiler.storing import effects_as_arrays, restore_effects
 from explorer.kernels import expand, rows
 from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first, engine, expansion, plain_python, store
+from explorer.search import breadth_first, engine, expansion, kept_trees, plain_python, store
 from explorer.system import Cut, System, successor
 from explorer.verdict import Budget, Outcome, Verdict
 from model.language.declarations import Instance, Transition, action, invariant, step_property
@@ -239,6 +241,29 @@ def test_two_threads_find_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(expansion, "ROWS_WORTH_A_SECOND_THREAD", 4)
     system = club_of(False, *SYSTEMS[name])
     agree(breadth_first.explore(system, DEPTH, check_deadlock=True, keep_going=True, workers=2), expected(False, name))
+
+
+@pytest.mark.parametrize("name", ["invariant", "step"])
+def test_a_search_goes_on_with_kept_trees(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From those of a search that went half as deep, and did not hold them against plain Python."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(kept_trees, "SAMPLE", 0)
+    system, paths = club_of(False, *SYSTEMS[name]), []
+    for depth in (3, 5, 7, 7):
+        ours = breadth_first.explore(
+            system, Budget(max_depth=depth), check_deadlock=True, keep_going=True, workers=1, keep_trees=True
+        )
+        paths.append(ours.compiled_paths)
+        agree(ours, expected(False, name, budget=Budget(max_depth=depth)))
+    assert paths[0] < paths[1] < paths[2] == paths[3]
+
+
+def test_what_steps_do_is_the_same_after_it_was_stored() -> None:
+    compiled = breadth_first.reach(club_of(False, *SYSTEMS["step"]), Budget(max_depth=5))
+    stored, again = effects_as_arrays(compiled.effects, compiled.layout), Effects(compiled.layout.words)
+    restore_effects(again, compiled.layout, stored)
+    assert any(getattr(result, "copies", ()) for result in again.results)
+    assert again.results == compiled.effects.results
 
 
 def test_states_whose_hashes_are_equal_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
