@@ -22,7 +22,7 @@ from typing import Any, TextIO
 import click
 
 from highwater.cli.options import DEFECT, INTERRUPTED, MET, NO_READER, UNKNOWN, USAGE, complain
-from highwater.distribution import NAME, VERSION
+from highwater.distribution import VERSION
 from highwater.shadowing import Shadowed, refuse_shadowed
 
 
@@ -202,7 +202,7 @@ def explained(error: BaseException) -> str:
 
 
 def _versions() -> str:
-    return f"{NAME} {VERSION}, Python {sys.version}, {platform.platform()}"
+    return f"highwater {VERSION}, Python {sys.version}, {platform.platform()}"
 
 
 def _line_in_a_model(error: BaseException) -> str | None:

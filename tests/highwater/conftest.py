@@ -84,6 +84,8 @@ def highwater(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """
     for name in ("FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         monkeypatch.delenv(name, raising=False)
+    # a slow machine prints progress every ten seconds, between the lines that a test looks at
+    monkeypatch.setattr("highwater.reports.progress.SECONDS_BETWEEN_LINES", float("inf"))
 
     def run(*arguments: Any, may_fail: bool = False) -> Result:
         result = CliRunner().invoke(main, [str(argument) for argument in arguments])
