@@ -9,9 +9,10 @@ from typing import Any
 
 import attrs
 
+from model.language.records import evolve
 from model.partition.messages import Answer, Fetch, IsrChange, Stage
 from model.partition.protocol import HighWatermarkCheckpoint
-from model.partition.state import Leadership, Partition, Replica
+from model.partition.state import Leadership, Partition, Process, Record, Replica
 
 NOT_SHOWN: Mapping[str, str] = {
     "clients": "what producers and consumers saw: no broker remembers it",
@@ -62,6 +63,49 @@ def both_sides(
         ]
         for broker, real in seen.items()
     }
+
+
+def as_seen(partition: Partition, seen: Mapping[str, Any]) -> Partition:
+    """A state of the model in which some brokers are as Kafka's objects show them. What these do not show stays as the
+    model has it.
+    """
+    for broker, real in seen.items():
+        replica = _replica_as_seen(partition.replicas[int(broker)], int(broker), real)
+        partition = partition.with_replica(int(broker), replica)
+    return partition
+
+
+def _replica_as_seen(replica: Replica, broker: int, real: Mapping[str, Any]) -> Replica:
+    if real["up"] != replica.is_up:
+        replica = evolve(replica, process=Process.UP if real["up"] else Process.DOWN)
+    if not real["up"]:
+        return replica
+    records = {offset: Record(*rest) for offset, *rest in real.get("log", ())}
+    below = (*replica.log, *[Record(0, 0)] * real.get("leo", 0))  # the log start hides them
+    log = tuple(records.get(offset, below[offset]) for offset in range(real.get("leo", 0)))
+    replica = evolve(replica, log=log, log_start=real.get("start", 0), leadership=None, checkpoint=real["checkpoint"])
+    if "leader" not in real:
+        return evolve(replica, leader=None)
+    leader = None if real["leader"] in (None, -1) else real["leader"]
+    replica = evolve(replica, leader=leader, leader_epoch=real["leaderEpoch"], high_watermark=real["hw"] or 0)
+    if "isr" not in real:
+        return replica
+    leadership = Leadership(
+        isr=frozenset(real["isr"]),
+        assignment=frozenset(real["replicas"]),
+        pending=None if real["proposed"] is None else frozenset(real["proposed"]),
+        partition_epoch=real["partitionEpoch"],
+        ahead_of_metadata=False,
+        start_offset=real["epochStart"] or 0,
+        waiting_from=0,
+        candidate=None,
+    )
+    known = list(replica.followers)
+    for follower, (end, _, epoch) in real["followers"].items():
+        known[int(follower)] = evolve(
+            known[int(follower)], log_end_offset=None if end < 0 else end, broker_epoch=int(epoch)
+        )
+    return evolve(replica, leadership=leadership, followers=tuple(known))
 
 
 def _shown(value: Any) -> str:

@@ -13,7 +13,7 @@ from conformance.process import Operation
 from model.partition.leadership import learned
 from model.partition.membership import metadata_end_proposals
 from model.partition.messages import Answer, Election, Stage
-from model.partition.protocol import Acks, AlterError
+from model.partition.protocol import Acks
 from model.partition.state import Partition, Standing
 
 Step = Callable[..., list[Operation] | None]
@@ -178,9 +178,7 @@ def receive_isr_answer(before: Partition, leader: int) -> list[Operation] | None
     return [{"do": "refused", "error": error, **answer}]
 
 
-def lose_isr_answer(before: Partition, leader: int, protocol: Any) -> list[Operation]:
-    if protocol.on_alter_error is AlterError.REVERT_ANY:
-        return [{"do": "refused", "error": "UNKNOWN_SERVER_ERROR", "broker": leader, "see": [leader]}]
+def lose_isr_answer(before: Partition, leader: int) -> list[Operation]:
     return [{"do": "refused", "error": "UNKNOWN_SERVER_ERROR", "broker": leader, "see": [leader]}]
 
 
@@ -247,6 +245,30 @@ MAPPED: Mapping[str, Step] = {
     "fetch": _fetching("ask"),
     "serve_fetch": _fetching("serve"),
 }  # fmt: skip
+
+REAL: Mapping[str, str] = {
+    "learn": "ReplicaManager#applyDelta",
+    "append": "Partition#appendRecordsToLeader",
+    "fetch": "ReplicaFetcherThread#doWork",
+    "ask": "ReplicaFetcherThread#doWork up to the answer of Partition#fetchRecords",
+    "send": "ReplicaFetcherThread#doWork up to the request",
+    "serve": "Partition#fetchRecords",
+    "receive": "ReplicaFetcherThread#doWork from the answer on",
+    "lose": "ReplicaFetcherThread#doWork with a broken connection",
+    "out_of_range": "ReplicaFetcherThread#doWork with OFFSET_OUT_OF_RANGE",
+    "expand": "Partition#maybeExpandIsr",
+    "shrink": "Partition#maybeShrinkIsr",
+    "outlast": "the clock",
+    "granted": "the answer to AlterPartition",
+    "refused": "the answer to AlterPartition",
+    "trim": "Partition#deleteRecordsOnLeader",
+    "consume": "Partition#fetchRecords",
+    "crash": "the files are closed",
+    "shut_down": "LogManager#shutdown",
+    "restart": "LogManager#startup",
+    "checkpoint": "ReplicaManager#checkpointHighWatermarks",
+}
+"""What an operation of the harness calls."""
 
 REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch", "learn_isr")
 """Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard
