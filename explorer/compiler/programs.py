@@ -19,7 +19,7 @@ from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.permutations import Image, families
 from explorer.compiler.tracing import Recorder
 from explorer.compiler.views import plain, tracing_errors
-from explorer.system import RAISED, Cut, ModelError, failed, judge, line_of, successor, verdict_of, where
+from explorer.system import RAISED, Cut, ModelError, failed, judge, line_of, said_by, successor, verdict_of, where
 from model.language.declarations import Instance
 
 
@@ -208,9 +208,8 @@ class Program(DecisionTrees):
             instance = self.instances[number]
             raise ModelError(
                 f"{instance} depends on the order in which the members of a set come, which differs between equal "
-                "sets\n"
-                f"  {where(instance)}\n  in the state {self.layout.domain.show(self.layout.unpack(state))}\n"
-                "  take min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
+                f"sets; {where(instance)}; in the state {self.layout.domain.show(self.layout.unpack(state))}; take "
+                "min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
             )
 
     def _traced(self, instance: Instance, recorder: Recorder) -> Any:
@@ -238,9 +237,7 @@ class Program(DecisionTrees):
 
     @staticmethod
     def _cannot_be_compiled(instance: Instance, error: BaseException) -> ModelError:
-        return ModelError(
-            f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {line_of(error) or where(instance)}"
-        )
+        return ModelError(f"{instance} cannot be compiled: {said_by(error)}; {line_of(error) or where(instance)}")
 
     def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
         """Hold a path of the first of a family against plain evaluation on a state that differs wherever it did not
@@ -258,10 +255,9 @@ class Program(DecisionTrees):
             raise self._cannot_be_compiled(instance, tracing_errors()[0])
         if result != self.meant(reference, words):
             raise ModelError(
-                f"{instance} does not mean the same when it is traced: plain Python gives another result\n  "
-                f"{where(instance)}\n"
-                f"  in the state {self.layout.domain.show(state)}\n"
-                "  look for tests of identity or type (`is`, `type(...) is`), and for anything outside the state"
+                f"{instance} does not mean the same when it is traced: plain Python gives another result; "
+                f"{where(instance)}; in the state {self.layout.domain.show(state)}; "
+                "look for tests of identity or type (`is`, `type(...) is`), and for anything outside the state"
             )
 
     def _state(self, words: Any) -> Any:
@@ -275,8 +271,7 @@ class Program(DecisionTrees):
         if self._plain_states.makes_rules and self.layout.pack(state) != tuple(words):
             raise ModelError(
                 "a record of the state changes what it is made of (in __attrs_post_init__ or a converter), and "
-                "changes it again when\n"
-                f"  it is made of its own fields\n  in the state {self.layout.domain.show(state)}"
+                f"changes it again when it is made of its own fields; in the state {self.layout.domain.show(state)}"
             )
         return state
 

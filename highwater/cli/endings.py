@@ -184,7 +184,9 @@ def explained(error: BaseException) -> str:
     The traceback of a defect is kept in a file.
     """
     if at := _line_in_a_model(error):
-        return f"the model raised {type(error).__name__}: {error}\n  {at}"
+        from explorer.system import said_by
+
+        return f"the model raised {said_by(error)}; {at}"
     innermost = traceback.extract_tb(error.__traceback__)[-1:]
     at = "".join(f" at {Path(frame.filename).name}:{frame.lineno}" for frame in innermost)
     message = " ".join(str(error).split())
