@@ -13,6 +13,7 @@ from explorer.compiler.programs import ActionProgram, InvariantProgram, Program
 from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
+from explorer.kernels.compile_times import TIMES
 from explorer.system import System
 
 
@@ -43,6 +44,7 @@ class Compiled:
         """
         every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
         refuse_exact_type_tests(every, system.domain)
+        TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
         self.system = system
         self.layout = layout
         self.effects = Effects(layout.words)

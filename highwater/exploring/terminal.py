@@ -171,6 +171,7 @@ class Explorer(App[None]):
 
     def action_stop(self) -> None:
         self.session.cancelled.ask()
+        self._tell(self.session.cancelled.says)
 
     def action_replay(self) -> None:
         """Replay the steps under another rule or release, and go on under it if asked to."""

@@ -19,7 +19,7 @@ from highwater.claims.raising import Raised, is_size
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.reports.progress import Live, duration, short
-from highwater.reports.terminal import show_trace, show_unreached, show_witness
+from highwater.reports.terminal import machine_code, show_trace, show_unreached, show_witness
 from highwater.visible import counted, visible
 from model.language.graph_properties import GraphProperty
 
@@ -160,9 +160,10 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
         (made.unweighted, "with weight 0 for all that is enabled"),
     )
     ends = ", ".join(f"{count:,} {how}" for count, how in ended if count)
-    rate = short(made.steps / max(made.seconds, 1e-9))
+    rate = short(made.steps / max(made.walk_seconds, 1e-9))
     walks = f"{made.walks:,} from seed {made.seed}, {made.steps:,} steps, ended: {ends or 'none'}"
-    console.print(Text(f"    walks   {walks}; {made.seconds:.2f} s, {rate} steps/s", "dim"))
+    took = f"{made.walk_seconds:.2f} s, {rate} steps/s{machine_code(made.compile_seconds)}"
+    console.print(Text(f"    walks   {walks}; {took}", "dim"))
     late = (
         f", {made.late_paths:,} of them in the second half of the walks: more walks would see more"
         if made.late_paths
