@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 
 from explorer.compiler.comparison import PlainStates
 from explorer.compiler.containers import NeededWhole
-from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, VIOLATED, DecisionTrees
-from explorer.compiler.effects import FIRST_EFFECT, Effects
+from explorer.compiler.decision_trees import NODE, PENDING, UNKNOWN, DecisionTrees
+from explorer.compiler.effects import Effects
 from explorer.compiler.equivariance import Equivariance
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.permutations import Image, families
 from explorer.compiler.tracing import Recorder
 from explorer.compiler.views import plain, tracing_errors
-from explorer.system import RAISED, Cut, ModelError, failed, judge, line_of, said_by, successor, verdict_of, where
+from explorer.system import RAISED, ModelError, line_of, said_by, where
 from model.language.declarations import Instance
 
 
@@ -75,9 +75,9 @@ class Program(DecisionTrees):
         It is the first of the instance's family that is run, and the family's other trees take images of its path.
 
         Raises:
-            ModelError: the function raised, returned what it must not, did what cannot be traced, tells interchangeable
-                names apart, or took a path that contradicts an earlier one, so that it is no pure function of the
-                state.
+            ModelError: the function raised, returned what it must not, did what cannot be traced, distinguishes
+                interchangeable names, or took a path that contradicts an earlier one, so that it is no pure function of
+                the state.
         """
         if self._end(number, words) not in (UNKNOWN, PENDING):
             return
@@ -292,64 +292,3 @@ class Program(DecisionTrees):
             return words, self._plain_states.unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
         return (packed, state) if agrees else (words, self._plain_states.unpacked(words))
-
-
-class ActionProgram(Program):
-    """The trees of action instances."""
-
-    def known_successors(self, words: Any) -> list[tuple[int, ...]]:
-        """The words of the states after a packed state, as far as paths are known."""
-        ends = (self._end(number, words) for number in range(len(self.instances)))
-        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self.meant(end, words), tuple)]
-
-    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        result = instance.apply(recorder.root())
-        return None if result is None else recorder.writes(result)
-
-    def _reference(self, result: Any) -> int:
-        return NOTHING if result is None else self.effects.reference(result)
-
-    def image_of(self, reference: int, image: Image) -> int:
-        if reference == NOTHING:
-            return NOTHING
-        found = self._moved.get((reference, image))
-        if found is None:
-            result = image.of_result(self.effects.results[reference - FIRST_EFFECT])
-            found = self._moved[reference, image] = self.effects.reference(result)
-        return found
-
-    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        try:
-            after = instance.apply(state)
-        except RAISED as error:
-            raise failed(instance, error, state, self.layout.domain) from error
-        try:
-            return None if after is None else self._plain_states.packed(words, state, after)
-        except RAISED:
-            successor(instance, state, self.layout.domain)  # raises what says more
-            raise
-
-    def meant(self, reference: int, words: Any) -> Any:
-        if reference == NOTHING:
-            return None
-        row = reference - FIRST_EFFECT
-        effects = self.effects
-        if cut := int(effects.cut.array[row]):
-            return Cut(effects.bounds[cut - 1])
-        return effects.after(row, words)
-
-
-class InvariantProgram(Program):
-    """The trees of invariant instances."""
-
-    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        return bool(verdict_of(instance, instance.apply(recorder.root())))
-
-    def _reference(self, result: Any) -> int:
-        return NOTHING if result else VIOLATED
-
-    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        return bool(judge(instance, state, self.layout.domain))
-
-    def meant(self, reference: int, words: Any) -> Any:
-        return reference == NOTHING

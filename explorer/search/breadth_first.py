@@ -99,10 +99,10 @@ def reach(system: System, budget: Budget = Budget(), workers: int | None = None)
     Raises:
         ModelError: as `explore` says.
     """
-    return reach_and_tell(system, budget, workers)[0]
+    return reach_with_outcome(system, budget, workers)[0]
 
 
-def reach_and_tell(
+def reach_with_outcome(
     system: System,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     workers: int | None = None,

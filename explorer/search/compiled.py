@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
+from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
-from explorer.compiler.programs import ActionProgram, InvariantProgram, Program
+from explorer.compiler.programs import Program
 from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees

@@ -236,7 +236,7 @@ def _other(ours: Definition, theirs: Definition) -> str:
 
 
 def _same(base: Outcome, outcome: Outcome) -> bool:
-    def told(of: Outcome) -> tuple[Any, ...]:
+    def sizes(of: Outcome) -> tuple[Any, ...]:
         return of.levels, of.generated, of.bounds_cut, of.deadlocks, of.stopped_at_bound
 
-    return told(base) == told(outcome)
+    return sizes(base) == sizes(outcome)

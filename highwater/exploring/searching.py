@@ -72,6 +72,8 @@ class Cancelled:
     @property
     def says(self) -> str:
         """When the search will have stopped."""
+        if self not in TIMES.listeners:
+            return "no search is running"
         return "stopping once a kernel is compiled, which takes some 10 s" if TIMES.running else "stopping"
 
 

@@ -85,8 +85,8 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
         case = ElementTree.SubElement(
             suite, "testcase", {"name": _xml(readable(problem.path.stem)), "classname": name, "time": "0.000"}
         )
-        told = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
-        ElementTree.SubElement(case, "error", told).text = _xml(problem.message)
+        written = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
+        ElementTree.SubElement(case, "error", written).text = _xml(problem.message)
     ElementTree.SubElement(suite, "system-out").text = _xml(
         "\n".join(f"{r.spec.name}: {verdict_line(r)}" for r in results)
     )

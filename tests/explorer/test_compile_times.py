@@ -26,16 +26,16 @@ def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     meanwhile: dict[str, Any] = {"do": lambda: None}
     kept = code_cache.load
 
-    def compiled(door: entry_points.Door, name: str, arguments: tuple[Any, ...]) -> Any:
+    def compiled(entry_point: entry_points.EntryPoint, name: str, arguments: tuple[Any, ...]) -> Any:
         meanwhile["do"]()
-        return kept(name) or made(door, name, arguments)
+        return kept(name) or made(entry_point, name, arguments)
 
-    made = entry_points.Door._compile
+    made = entry_points.EntryPoint._compile
     for kernel in (entry_points.expand, entry_points.walk_on):
-        monkeypatch.setattr(kernel, "_opened", {})
+        monkeypatch.setattr(kernel, "_loaded", {})
     not_kept = ("expand.", "walks.")
     monkeypatch.setattr(code_cache, "load", lambda name: None if name.startswith(not_kept) else kept(name))
-    monkeypatch.setattr(entry_points.Door, "_compile", compiled)
+    monkeypatch.setattr(entry_points.EntryPoint, "_compile", compiled)
     yield meanwhile
 
 
