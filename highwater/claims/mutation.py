@@ -215,7 +215,7 @@ def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., R
     try:
         result = search(attrs.evolve(spec, protocol=protocol, definition=definition))
     except SpecError as error:
-        return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0])
+        return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0])
     outcome = result.outcome
     if (violation := result.violation) is not None:
         why = f"{violation.property} after {counted(violation.trace_length, 'step')}"
