@@ -40,6 +40,16 @@ CLAIMS = (
     "releases/retention_keeps_the_high_watermark_inside_the_log",
 )
 KNOWN = {
+    ("unfence", "broker standing"): (
+        "An abstraction of the model: it forgets that a broker which the controller has fenced was shutting down, and "
+        "may unfence it while it still runs. In Kafka it stays `inControlledShutdown` until it registers again "
+        "(`ReplicationControlManager#handleBrokerUnfenced`)."
+    ),
+    ("remove_replica", "ELR"): (
+        "A replica that a reassignment takes out of an ISR below min.insync.replicas is in Kafka's ELR, though it is "
+        "no longer assigned (`PartitionChangeBuilder#maybePopulateTargetElr`); the model leaves it out. Elections look "
+        "at assigned replicas only, so that it cannot lead."
+    ),
     ("send_fetch", "fetch"): (
         "An abstraction of the model: after an empty answer in a new leader epoch the thread of 3.5 and 3.6 forgets "
         "the last fetched epoch (`AbstractFetcherThread#processFetchRequest`), so that its next fetch names none. The "

@@ -27,10 +27,12 @@ final class Broker {
     /** A request to alter the partition that waits for the controller, and the future that Partition waits for. */
     static final class Proposal {
         final Object leaderAndIsr;
+        final long brokerEpoch;
         final CompletableFuture<Object> future = new CompletableFuture<>();
 
-        Proposal(Object leaderAndIsr) {
+        Proposal(Object leaderAndIsr, long brokerEpoch) {
             this.leaderAndIsr = leaderAndIsr;
+            this.brokerEpoch = brokerEpoch;
         }
     }
 
@@ -130,7 +132,7 @@ final class Broker {
         return found;
     }
 
-    private static String latest(Class<?> metadataVersion) {
+    static String latest(Class<?> metadataVersion) {
         for (Method each : metadataVersion.getMethods())
             if (each.getName().equals("latestProduction") && each.getParameterCount() == 0)
                 return "latestProduction";
@@ -244,7 +246,9 @@ final class Broker {
         follower.reset();
     }
 
-    void restart(long brokerEpoch) {
+    void restart(long brokerEpoch, boolean requestsForgotten) {
+        if (requestsForgotten)
+            proposals.clear();
         epoch = brokerEpoch;
         start();
     }
@@ -372,7 +376,7 @@ final class Broker {
     private Object submitted(Object leaderAndIsr) {
         if (serving || !proposals.isEmpty())
             return CompletableFuture.failedFuture(new OperationNotAttemptedException("another request waits"));
-        Proposal proposal = new Proposal(leaderAndIsr);
+        Proposal proposal = new Proposal(leaderAndIsr, epoch);
         proposals.add(proposal);
         return proposal.future;
     }
@@ -412,9 +416,9 @@ final class Broker {
         follower.stop();
         if (partition != null)
             Reflect.call(partition, "delete");
-        else if (anyLog() != null)
-            deleteLog();
         partition = null;
+        if (anyLog() != null)
+            deleteLog();
         checkpoint = 0;
     }
 

@@ -86,4 +86,6 @@ def test_mapped_steps_that_happen_call_something(claim: Claim) -> None:
         for move in run.moves:
             instance = system.actions[move.number]
             if not move.refused and instance.of.name in MAPPED:
-                assert operations_of(instance, paths.engine.layout.unpack(move.before), spec.protocol), instance
+                assert operations_of(instance, paths.engine.layout.unpack(move.before), spec.protocol, spec.bounds), (
+                    instance
+                )
