@@ -41,8 +41,6 @@ def view(partition: Partition, *, leader: int | None = None) -> list[list[Any]]:
 
 
 def _learn(partition: Partition, broker: int, epoch: int, told: Election) -> list[Operation]:
-    if broker not in told.assignment:
-        return [{"do": "delete", "broker": broker, "leader_epoch": epoch, "see": [broker]}]
     learn = {
         "do": "learn",
         "broker": broker,
@@ -209,8 +207,8 @@ def learn_isr(before: Partition, leader: int, protocol: Any) -> list[Operation] 
         return None
     known = replica.leadership
     repeats = known.partition_epoch == quorum.partition_epoch
-    if repeats and metadata_end_proposals(protocol) and not known.ahead_of_metadata:
-        return None  # the metadata log says it once
+    if repeats and metadata_end_proposals(protocol) and (known.pending is None or not known.ahead_of_metadata):
+        return None  # the metadata log says it once; the model reads it where it ends a proposal
     told = Election(quorum.leader, quorum.isr, quorum.assignment, quorum.partition_epoch)
     return _learn(before, leader, before.leader_epoch, told)
 

@@ -18,8 +18,7 @@ import numpy as np
 
 from explorer.compiler.permutations import Image, renamed
 from explorer.kernels import entry_points
-from explorer.search.breadth_first import reach
-from explorer.search.engine import Engine
+from explorer.search.breadth_first import reach_and_tell
 from explorer.system import Cut, System
 from explorer.verdict import Budget
 from model.language.declarations import Instance
@@ -67,16 +66,18 @@ class Paths:
         engine: all reachable states and all trees.
         reachable: by path of a mapped action, the action's name.
         mapped: the numbers of mapped actions.
-        complete: whether every reachable state was seen.
+        unseen: why not every reachable state was seen; empty if each was.
     """
 
     def __init__(
         self, system: System, mapped: Collection[str], refusable: Collection[str], budget: Budget, seed: int = 0
     ) -> None:
-        self.system = attrs.evolve(system, invariants=(), step_properties=(), prospects=())
-        self.engine: Engine = reach(self.system, budget)
+        self.system = attrs.evolve(system, invariants=(), step_properties=(), prospects=(), liveness=())
+        self.engine, outcome = reach_and_tell(self.system, budget)
+        self.unseen = outcome.reason
+        if self.unseen == "interrupted":
+            raise KeyboardInterrupt
         self.program = self.engine.actions
-        self.complete = budget.max_states is None or self.engine.store.count < budget.max_states
         self.mapped = {number for number, each in enumerate(system.actions) if each.of.name in mapped}
         self._refusable = [number for number, each in enumerate(system.actions) if each.of.name in refusable]
         self._states: dict[Words, tuple[list[Move], list[int]]] = {}

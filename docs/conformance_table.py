@@ -12,8 +12,9 @@ from pathlib import Path
 from conformance.distribution import find
 from conformance.operations import MAPPED
 from conformance.process import Harness
-from highwater.claims.conformance import Conformance, Session, Wanted, with_another_preset
-from highwater.claims.spec import load_spec
+from highwater.claims.conformance import Conformance, Said, Session, Wanted, with_another_preset
+from highwater.claims.mutation import changes_of
+from highwater.claims.spec import Spec, load_spec
 
 ROOT = Path(__file__).parents[1]
 RELEASES = (
@@ -39,6 +40,8 @@ CLAIMS = (
     "releases/a_controlled_shutdown_hands_leadership_over",
     "releases/retention_keeps_the_high_watermark_inside_the_log",
 )
+MUTATED = ("3.5.1", "3.9.1", "4.1.1", "4.3.1")
+OF_MUTATIONS = CLAIMS[:2] + CLAIMS[3:4] + CLAIMS[5:7]
 KNOWN = {
     ("unfence", "broker standing"): (
         "An abstraction of the model: it forgets that a broker which the controller has fenced was shutting down, and "
@@ -67,6 +70,11 @@ ends at its first divergence, so that paths behind one are not executed.
 TABLE = "| claim | Kafka | preset | paths executed | steps | verdict |\n|---|---|---|---|---|---|\n"
 
 
+def claimed(claim: str, preset: str) -> Spec:
+    """A claim under the preset of a release."""
+    return with_another_preset(load_spec(ROOT / "specs" / "partition" / f"{claim}.toml"), preset)
+
+
 def kinds(found: Conformance) -> list[tuple[str, str]]:
     """Each kind of divergence as action and first field, without broker names."""
     return sorted({(each.kind[0], sorted(each.kind[2])[0]) for each in found.divergences})
@@ -86,6 +94,47 @@ def row(claim: str, preset: str, found: Conformance) -> str:
         f"| [{name}](../specs/partition/{claim}.toml) | {found.kafka} | {preset} | {paths} | {found.findings.steps:,} "
         f"| {verdict} |\n"
     )
+
+
+def strongest(said: list[Said]) -> Said:
+    """What claims together say to a changed rule: one that contradicts it is enough."""
+    return next(each for each in (Said.CONTRADICTED, Said.AGREES, Said.NO_EFFECT, Said.NOT_EXPRESSIBLE) if each in said)
+
+
+def mutated(session: Session, specs: list[Spec]) -> dict[str, Said]:
+    """By changed rule, what running code says to it. A claim is not tried once an earlier one has contradicted."""
+    said: dict[str, list[Said]] = {change.key: [] for change in changes_of(specs[0])}
+    for spec in specs:
+        open_ones = [change for change in changes_of(spec) if Said.CONTRADICTED not in said[change.key]]
+        for each in session.mutations(spec, open_ones, Wanted()):
+            said[each.change.key].append(each.said)
+    return {key: strongest(each) for key, each in said.items()}
+
+
+def mutations(found: dict[str, dict[str, Said]]) -> str:
+    """Each release's conformance mutation score, and what it says to each changed rule that steps depend on."""
+    names = ", ".join(f"`{claim.rpartition('/')[2]}`" for claim in OF_MUTATIONS)
+    said_how = (
+        "Each rule of the release's preset is set to its other values in turn, as `highwater conform --mutate` does. A "
+        "changed rule counts as contradicted if one claim contradicts it, and as not contradicted if steps of a claim "
+        f"depend on it and all claims agree all the same. The claims are {names}. A dot is the release's own rule."
+    )
+    lines = ["", "## Which changed rules running code contradicts", "", textwrap.fill(said_how, 100), ""]
+    lines += [
+        "| Kafka | contradicted | of those that steps depend on | no effect | not expressible |",
+        "|---|---|---|---|---|",
+    ]
+    for release, said in found.items():
+        count = Counter(said.values())
+        mattering = count[Said.CONTRADICTED] + count[Said.AGREES]
+        others = f"{count[Said.NO_EFFECT]} | {count[Said.NOT_EXPRESSIBLE]}"
+        lines.append(f"| {release} | {count[Said.CONTRADICTED]} | {mattering} | {others} |")
+    lines += ["", f"| changed rule | {' | '.join(found)} |", f"|---|{'---|' * len(found)}"]
+    for key in sorted({key for said in found.values() for key in said}):
+        cells = [said.get(key) for said in found.values()]
+        if not {Said.CONTRADICTED, Said.AGREES}.isdisjoint(cells):
+            lines.append(f"| `{key}` | {' | '.join(cell.value if cell else '·' for cell in cells)} |")
+    return "\n".join([*lines, ""])
 
 
 def coverage(executed: Counter[str], reachable: Counter[str]) -> str:
@@ -111,18 +160,20 @@ def main() -> None:
     """Run all claims on all releases, and write the page."""
     text, met = HEAD + TABLE, set[tuple[str, str]]()
     executed, reachable = Counter[str](), Counter[str]()
+    scores: dict[str, dict[str, Said]] = {}
     for release, preset in RELEASES:
         with Harness(find(release)) as harness:
             session = Session(harness)
             for claim in CLAIMS:
-                spec = with_another_preset(load_spec(ROOT / "specs" / "partition" / f"{claim}.toml"), preset)
-                found = session.conform(spec, Wanted())
+                found = session.conform(claimed(claim, preset), Wanted())
                 met.update(kinds(found))
                 executed.update(found.executed)
                 reachable.update(found.reachable)
                 text += row(claim, preset, found)
                 print(text.splitlines()[-1], flush=True)
-    text += coverage(executed, reachable) + divergences(met)
+            if release in MUTATED:
+                scores[release] = mutated(session, [claimed(claim, preset) for claim in OF_MUTATIONS])
+    text += coverage(executed, reachable) + mutations(scores) + divergences(met)
     (ROOT / "docs" / "conformance.md").write_text(text, encoding="utf-8")
 
 

@@ -23,7 +23,15 @@ NAVIGATION = {
     "Start": ("README.md", "docs/tutorial.md", "docs/concepts.md"),
     "Findings": ("docs/questions.md", "specs/README.md", "docs/controller.md", "docs/conformance.md"),
     "Write": ("docs/specs.md", "docs/spec_reference.md", "docs/domains.md", "docs/liveness.md", "CONTRIBUTING.md"),
-    "Use": ("docs/cli.md", "docs/ci.md", "docs/library.md", "docs/traces.md", "docs/large.md", "docs/spark.md"),
+    "Use": (
+        "docs/cli.md",
+        "docs/explore.md",
+        "docs/ci.md",
+        "docs/library.md",
+        "docs/traces.md",
+        "docs/large.md",
+        "docs/spark.md",
+    ),
     "Reference": ("docs/models.md", "docs/properties.md", "docs/results.md", "docs/conform.md", "docs/kip.md"),
     "Trust": ("docs/testing.md", "docs/limits.md", "docs/performance.md", "docs/comparison.md", "CHANGELOG.md"),
 }

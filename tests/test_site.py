@@ -25,7 +25,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("mkdocs")
     folder = tmp_path_factory.mktemp("docs") / "site"
     command = [sys.executable, str(ROOT / "docs" / "site.py"), str(folder), "--claims", FOLDER]
-    subprocess.run(command, check=True, cwd=folder.parent, capture_output=True)
+    subprocess.run(command, check=True, cwd=folder.parent)
     return folder
 
 

@@ -1,9 +1,11 @@
 import java.io.File;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
 import java.lang.reflect.Constructor;
 import java.lang.reflect.Field;
 import java.lang.reflect.Method;
+import java.nio.file.Files;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -64,6 +66,7 @@ final class Broker {
     private Object quotas;
     private Object cache;
     private String image = "";
+    private Kafka.Change learned;
 
     private boolean serving;
     boolean up;
@@ -99,7 +102,7 @@ final class Broker {
             if (type == PRODUCER_CONFIG)
                 return Reflect.construct(PRODUCER_CONFIG, p -> p == int.class ? (Object) 86_400_000 : (Object) false);
             if (type.getSimpleName().equals("MetadataVersion"))
-                return Reflect.callStatic(type, latest(type));
+                return Kafka.metadataVersion();
             if (type.getSimpleName().equals("Scheduler"))
                 return scheduler(type);
             if (type == STATS)
@@ -122,6 +125,7 @@ final class Broker {
         image = "";
         replicaManager = makeReplicaManager();
         partition = null;
+        learned = null;
         up = true;
     }
 
@@ -130,13 +134,6 @@ final class Broker {
         for (Class<?> each : constructor.getParameterTypes())
             found += each == type ? 1 : 0;
         return found;
-    }
-
-    static String latest(Class<?> metadataVersion) {
-        for (Method each : metadataVersion.getMethods())
-            if (each.getName().equals("latestProduction") && each.getParameterCount() == 0)
-                return "latestProduction";
-        return "latest";
     }
 
     private static Object stats() {
@@ -179,10 +176,27 @@ final class Broker {
             deleteLog();
         else if (log != null)
             Reflect.call(log, "truncateTo", 0L);
-        partition = null;
+        forget();
         epoch = 0;
-        checkpoint = 0;
+        if (checkpoint != 0)
+            writeNoCheckpoint();
         proposals.clear();
+    }
+
+    /** Forget the partition, as if nothing had been learned since the start. */
+    private void forget() {
+        partition = null;
+        learned = null;
+        Reflect.call(Reflect.read(replicaManager, "allPartitions"), "remove", TOPIC_PARTITION);
+    }
+
+    private void writeNoCheckpoint() {
+        try {
+            Files.writeString(new File(folder, "replication-offset-checkpoint").toPath(), "0\n0\n");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+        checkpoint = 0;
     }
 
     private void deleteLog() {
@@ -190,11 +204,8 @@ final class Broker {
         for (Method each : LOG_MANAGER.getMethods())
             if (each.getName().equals("asyncDelete") && each.getParameterTypes()[0] == TopicPartition.class)
                 delete = each;
-        boolean[] checkpointing = {false};
-        Object log = Scala.unwrap(Reflect.invoke(logManager, delete,
-            Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) checkpointing[0] : TOPIC_PARTITION)));
-        if (log != null)
-            Reflect.call(log, "delete");
+        Reflect.invoke(logManager, delete, Reflect.supply(delete.getParameterTypes(), type -> type == boolean.class ? (Object) false : TOPIC_PARTITION));
+        deleteFiles();
     }
 
     /** The kill of the process; `kept`, unless negative, is how many records survive on the disk. */
@@ -253,11 +264,17 @@ final class Broker {
         start();
     }
 
-    /** ReplicaManager#checkpointHighWatermarks, which writes nothing for a directory without an open log. */
+    /** Write high watermarks, and read what is in the file then. */
     void checkpoint() {
-        Object log = log();
-        if (log != null)
-            checkpoint = (Long) Reflect.call(log, "highWatermark");
+        Reflect.call(replicaManager, "checkpointHighWatermarks");
+        try {
+            List<String> lines = Files.readAllLines(new File(folder, "replication-offset-checkpoint").toPath());
+            for (String line : lines)
+                if (line.startsWith("t 0 "))
+                    checkpoint = Long.parseLong(line.substring(4));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** The partition's log, if the broker has opened it. */
@@ -271,7 +288,7 @@ final class Broker {
         return log != null || !up ? log : Scala.unwrap(Reflect.call(logManager, "getLog", TOPIC_PARTITION, false));
     }
 
-    /** Kafka's ReplicaManager, which makes and keeps the Partition; neither its fetchers nor its threads are started. */
+    /** Kafka's ReplicaManager, which makes and keeps the Partition; its threads are not started. */
     private Object makeReplicaManager() {
         Constructor<?> longest = Reflect.longest(REPLICA_MANAGER);
         Class<?>[] types = longest.getParameterTypes();
@@ -359,11 +376,6 @@ final class Broker {
         return replicaManager;
     }
 
-    Object metadataVersion() {
-        Class<?> type = Reflect.type("org.apache.kafka.server.common.MetadataVersion");
-        return Reflect.callStatic(type, latest(type));
-    }
-
     private Object purgatory() {
         return Reflect.construct(PURGATORY, p -> p == String.class ? "none" : p == int.class ? (Object) 1 : p == boolean.class
             ? (Object) false : Reflect.proxy(p, (name, arguments) -> null));
@@ -381,45 +393,28 @@ final class Broker {
         return proposal.future;
     }
 
-    /** ReplicaManager's part of a leadership change is the choice between these two, and the fetcher. */
-    void learn(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas) {
-        if (partition == null)
-            partition = Reflect.call(replicaManager, "createPartition", TOPIC_PARTITION);
-        Method change = Reflect.byName(PARTITION, leader == id ? "makeLeader" : "makeFollower");
-        Class<?> stateType = change.getParameterTypes()[0];
-        Object state = Kafka.leadership(stateType, TOPIC_PARTITION, leader, leaderEpoch, partitionEpoch, isr, replicas);
-        boolean[] given = {false};
-        Object[] arguments = Reflect.supply(change.getParameterTypes(), type -> {
-            if (type == stateType)
-                return state;
-            if (type == boolean.class)
-                return false;
-            if (type.getSimpleName().equals("OffsetCheckpoints"))
-                return Reflect.proxy(type, (name, a) -> checkpointed(type));
-            Object id = given[0] ? null : TOPIC_ID;
-            given[0] = true;
-            return Scala.option(type, id);
-        });
-        boolean changed = (Boolean) Reflect.invoke(partition, change, arguments);
-        if (leader == id)
-            follower.stop();
-        else if (changed)
-            follower.follow(leader, leaderEpoch);
-    }
-
-    private Object checkpointed(Class<?> checkpoints) {
-        return Scala.option(Reflect.byName(checkpoints, "fetch").getReturnType(), checkpoint);
-    }
-
-    /** ReplicaManager#stopReplicas: the replica was taken from the assignment. */
-    void delete(int leaderEpoch) {
-        follower.stop();
-        if (partition != null)
-            Reflect.call(partition, "delete");
-        partition = null;
-        if (anyLog() != null)
+    /**
+     * Learn the partition's state from the metadata log: ReplicaManager#applyDelta, with all that it does to Partition, log and fetchers.
+     * After a start, the first that a broker learns may be that it has no replica; its log, if it has one, is a stray.
+     */
+    void learn(Kafka.State state, String key, List<Kafka.Registration> brokers) {
+        boolean stray = learned == null && !state.replicas.contains(id) && anyLog() != null;
+        Kafka.Change change = Kafka.change(learned, state, key, brokers);
+        learned = change;
+        follower.prepare(state.leader);
+        Reflect.call(replicaManager, "applyDelta", change.topics, change.image);
+        partition = Scala.unwrap(Reflect.call(replicaManager, "onlinePartition", TOPIC_PARTITION));
+        if (stray)
             deleteLog();
-        checkpoint = 0;
+        if (!state.replicas.contains(id))
+            deleteFiles();
+    }
+
+    /** What LogManager#deleteLogs does later, in a thread of its own. */
+    private void deleteFiles() {
+        java.util.Queue<?> later = (java.util.Queue<?>) Reflect.read(logManager, "logsToBeDeleted");
+        for (Object each = later.poll(); each != null; each = later.poll())
+            Reflect.call(Reflect.call(each, "_1"), "delete");
     }
 
     void append(int record, int acks) {

@@ -29,8 +29,12 @@ final class Follower {
     private static final Class<?> FETCH = Reflect.type("kafka.server.AbstractFetcherThread$ReplicaFetch", "org.apache.kafka.server.ReplicaFetch");
     private static final Class<?> RESULT = Reflect.type("kafka.server.AbstractFetcherThread$ResultWithPartitions", "org.apache.kafka.server.ResultWithPartitions");
     private static final Class<?> OFFSET_AND_EPOCH = Reflect.type("org.apache.kafka.server.common.OffsetAndEpoch");
+    private static final Class<?> BROKER_AND_FETCHER = Reflect.type("kafka.server.BrokerIdAndFetcherId");
+    private static final Class<?> FETCH_STATE = Reflect.type("kafka.server.PartitionFetchState", "org.apache.kafka.server.PartitionFetchState");
+    private static final Class<?> STATE = Reflect.type("kafka.server.ReplicaState", "org.apache.kafka.server.ReplicaState");
     private static final boolean JAVA_MAPS = Reflect.byName(END_POINT, "fetch").getReturnType() == Map.class;
     private static final int SECONDS = 600;
+    static final String HOST = "nowhere";
     private static final ExecutorService RUNNERS = Executors.newCachedThreadPool(task -> {
         Thread thread = new Thread(task);
         thread.setDaemon(true);
@@ -39,7 +43,7 @@ final class Follower {
 
     private final Broker broker;
     private final Map<Integer, Object> threads = new LinkedHashMap<>();
-    private int leader = -1;
+    private Object manager;
 
     /** What travels, as it is shown; the answer that goes with it, and who waits for it. */
     private Map<String, Object> fetch;
@@ -93,40 +97,49 @@ final class Follower {
         }
     }
 
-    /** The process is gone: forget all fetchers. */
+    /** The process is gone, and its fetchers with it. */
     void reset() {
         lose();
-        stop();
+        manager = null;
         threads.clear();
     }
 
-    /** ReplicaFetcherManager#removeFetcherForPartitions. */
+    /** Take the partition from all fetchers. */
     void stop() {
-        leader = -1;
-        for (Object thread : threads.values())
-            Reflect.call(thread, "removePartitions", Scala.set(Set.of(Broker.TOPIC_PARTITION)));
+        if (manager != null)
+            Reflect.call(manager, "removeFetcherForPartitions", Scala.set(Set.of(Broker.TOPIC_PARTITION)));
     }
 
-    /** ReplicaManager#applyLocalFollowersDelta: take the partition from all fetchers, and give it to the new leader's. */
-    void follow(int leader, int leaderEpoch) {
-        stop();
-        this.leader = leader;
-        if (leader < 0)
+    /**
+     * Let Kafka's ReplicaFetcherManager find a fetcher for a leader, which AbstractFetcherManager#addFetcherForPartitions takes instead of
+     * making and starting one of its own.
+     */
+    void prepare(int leader) {
+        if (manager == null)
+            manager = Reflect.call(broker.replicaManager(), "replicaFetcherManager");
+        if (leader < 0 || leader == broker.id || threads.containsKey(leader))
             return;
-        Object thread = threads.computeIfAbsent(leader, this::thread);
-        Object log = broker.log();
-        boolean hasEpoch = Scala.unwrap(Reflect.call(log, "latestEpoch")) != null;
-        long offset = (Long) Reflect.call(log, hasEpoch ? "logEndOffset" : "highWatermark");
-        Object state = Reflect.construct(Reflect.type("kafka.server.InitialFetchState", "org.apache.kafka.server.InitialFetchState"), type -> {
-            if (type == int.class)
-                return leaderEpoch;
-            return type == long.class ? (Object) offset : type == BROKER_END_POINT ? endPointOf(leader) : Scala.option(type, Broker.TOPIC_ID);
+        Object thread = thread(leader);
+        threads.put(leader, thread);
+        int fetcherId = (Integer) Reflect.call(manager, "getFetcherId", Broker.TOPIC_PARTITION);
+        Object key = Reflect.make(Reflect.constructor(BROKER_AND_FETCHER, int.class, int.class), leader, fetcherId);
+        Reflect.call(Reflect.read(manager, "fetcherThreadMap"), "put", key, thread);
+        anotherPartition(thread);
+    }
+
+    /** Each fetcher has another partition of the same leader, so that it goes on when this one is taken from it. */
+    private void anotherPartition(Object thread) {
+        Object fetching = STATE.isEnum() ? Reflect.enumOf(STATE, "FETCHING") : Reflect.constant(Reflect.type("kafka.server.Fetching$"), "MODULE$");
+        Object state = Reflect.construct(FETCH_STATE, type -> {
+            if (type == STATE)
+                return fetching;
+            return type == long.class ? (Object) 0L : type == int.class ? (Object) 0 : Scala.option(type, null);
         });
-        Reflect.call(thread, "addPartitions", CollectionConverters.asScala(Map.of(Broker.TOPIC_PARTITION, state)));
+        Reflect.call(Reflect.read(thread, "partitionStates"), "updateAndMoveToEnd", new TopicPartition("another", 0), state);
     }
 
     private static Object endPointOf(int leader) {
-        return Reflect.construct(BROKER_END_POINT, type -> type == String.class ? "nowhere" : leader);
+        return Reflect.construct(BROKER_END_POINT, type -> type == String.class ? HOST : leader);
     }
 
     private Object thread(int leader) {
@@ -145,7 +158,7 @@ final class Follower {
                 case "FailedPartitions":
                     return Reflect.construct(type, p -> null);
                 default:
-                    return (scala.Function0<Object>) broker::metadataVersion;
+                    return (scala.Function0<Object>) Kafka::metadataVersion;
             }
         });
     }
@@ -232,7 +245,7 @@ final class Follower {
     }
 
     private Object current() {
-        Object thread = threads.get(leader);
+        Object thread = manager == null ? null : Scala.unwrap(Reflect.call(manager, "getFetcher", Broker.TOPIC_PARTITION));
         if (thread == null)
             throw new IllegalStateException("the broker follows nobody");
         return thread;

@@ -103,10 +103,8 @@ public final class Harness {
             broker(o, "viewer", broker).see(o.get("view").toString(), registrations(o.get("view")));
         switch (name) {
             case "learn":
-                broker.learn(o.get("leader").asInt(), o.get("leader_epoch").asInt(), o.get("partition_epoch").asInt(), ids(o.get("isr")), ids(o.get("replicas")));
-                return null;
-            case "delete":
-                broker.delete(o.get("leader_epoch").asInt());
+                broker.learn(new Kafka.State(o.get("leader").asInt(), o.get("leader_epoch").asInt(), o.get("partition_epoch").asInt(), ids(o.get("isr")), ids(o.get("replicas"))),
+                    o.get("view").toString(), registrations(o.get("view")));
                 return null;
             case "append":
                 broker.append(o.get("record").asInt(), o.get("acks").asInt());

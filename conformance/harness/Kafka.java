@@ -3,19 +3,21 @@ import java.lang.reflect.Method;
 import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.replica.ClientMetadata;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 
-/** What releases of Kafka spell differently: metadata images, leadership changes, records, fetch parameters. */
+/** What releases of Kafka spell differently: metadata images, records, fetch parameters. */
 final class Kafka {
+    private static final int CHANGES_KEPT = 10_000;
     private static final Map<String, Object> IMAGES = new HashMap<>();
+    private static final Map<String, Change> CHANGES = new HashMap<>();
+    private static final Class<?> IMAGE = Reflect.type("org.apache.kafka.image.MetadataImage");
+    private static final Class<?> METADATA_VERSION = Reflect.type("org.apache.kafka.server.common.MetadataVersion");
     static final Class<?> RECORDS = Reflect.type("org.apache.kafka.common.record.MemoryRecords", "org.apache.kafka.common.record.internal.MemoryRecords");
     private static final Class<?> SIMPLE = Reflect.type("org.apache.kafka.common.record.SimpleRecord", "org.apache.kafka.common.record.internal.SimpleRecord");
 
@@ -40,73 +42,120 @@ final class Kafka {
         }
     }
 
+    /** The partition, as a record of the metadata log has it. */
+    static final class State {
+        final int leader;
+        final int leaderEpoch;
+        final int partitionEpoch;
+        final List<Integer> isr;
+        final List<Integer> replicas;
+
+        State(int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas) {
+            this.leader = leader;
+            this.leaderEpoch = leaderEpoch;
+            this.partitionEpoch = partitionEpoch;
+            this.isr = isr;
+            this.replicas = replicas;
+        }
+
+        @Override
+        public String toString() {
+            return leader + " " + leaderEpoch + " " + partitionEpoch + " " + isr + " " + replicas;
+        }
+    }
+
+    /** A metadata image with the partition, and what has changed since the image before. */
+    static final class Change {
+        final Object topics;
+        final Object image;
+        private final String content;
+
+        private Change(Object topics, Object image, String content) {
+            this.topics = topics;
+            this.image = image;
+            this.content = content;
+        }
+    }
+
     /** The metadata image with these registrations; `key` names them. */
     static Object image(String key, List<Registration> brokers) {
-        return IMAGES.computeIfAbsent(key, k -> {
-            Class<?> image = Reflect.type("org.apache.kafka.image.MetadataImage"), type = Reflect.type("org.apache.kafka.image.MetadataDelta");
-            Object empty = Reflect.constant(image, "EMPTY");
-            Object delta;
-            Constructor<?> plain = Reflect.constructor(type, image);
-            if (plain != null)
-                delta = Reflect.make(plain, empty);
-            else {
-                Object builder = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.image.MetadataDelta$Builder")));
-                Reflect.call(builder, "setImage", empty);
-                delta = Reflect.call(builder, "build");
+        return IMAGES.computeIfAbsent(key, k -> applied(deltaWith(Reflect.constant(IMAGE, "EMPTY"), brokers)));
+    }
+
+    /** The next image after `before`, or the first one if that is null. Images are made from the records that a snapshot would have. */
+    static Change change(Change before, State state, String key, List<Registration> brokers) {
+        String content = key + " " + state;
+        if (CHANGES.size() > CHANGES_KEPT)
+            CHANGES.clear();
+        return CHANGES.computeIfAbsent((before == null ? "" : before.content) + " > " + content, k -> {
+            Object delta = deltaWith(before == null ? Reflect.constant(IMAGE, "EMPTY") : before.image, brokers);
+            if (before == null) {
+                replay(delta, record("FeatureLevelRecord", "setName", "metadata.version", "setFeatureLevel", featureLevel()));
+                replay(delta, record("TopicRecord", "setName", Broker.TOPIC_PARTITION.topic(), "setTopicId", Broker.TOPIC_ID));
             }
-            for (Registration each : brokers) {
-                Object record = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.common.metadata.RegisterBrokerRecord")));
-                Reflect.call(record, "setBrokerId", each.id);
-                Reflect.call(record, "setBrokerEpoch", each.epoch);
-                Reflect.call(record, "setIncarnationId", new Uuid(1, each.id + 1));
-                Reflect.call(record, "setFenced", each.fenced);
-                Reflect.call(record, "setInControlledShutdown", each.shuttingDown);
-                Method replay = replay(type);
-                Reflect.invoke(delta, replay, record);
-            }
-            Class<?> provenance = Reflect.type("org.apache.kafka.image.MetadataProvenance");
-            return Reflect.call(delta, "apply", Reflect.construct(provenance, p -> p == boolean.class ? (Object) true : p == int.class ? (Object) 1 : (Object) 1L));
+            replay(delta, record("PartitionRecord", "setPartitionId", 0, "setTopicId", Broker.TOPIC_ID, "setReplicas", state.replicas,
+                "setIsr", state.isr, "setLeader", state.leader, "setLeaderEpoch", state.leaderEpoch, "setPartitionEpoch", state.partitionEpoch));
+            return new Change(Reflect.call(delta, "topicsDelta"), applied(delta), content);
         });
     }
 
-    private static Method replay(Class<?> delta) {
+    private static Object deltaWith(Object before, List<Registration> brokers) {
+        Class<?> type = Reflect.type("org.apache.kafka.image.MetadataDelta");
+        Object delta;
+        Constructor<?> plain = Reflect.constructor(type, IMAGE);
+        if (plain != null)
+            delta = Reflect.make(plain, before);
+        else {
+            Object builder = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.image.MetadataDelta$Builder")));
+            Reflect.call(builder, "setImage", before);
+            delta = Reflect.call(builder, "build");
+        }
+        for (Registration each : brokers) {
+            Object record = record("RegisterBrokerRecord", "setBrokerId", each.id, "setBrokerEpoch", each.epoch,
+                "setIncarnationId", new Uuid(1, each.id + 1), "setFenced", each.fenced, "setInControlledShutdown", each.shuttingDown);
+            Object endPoint = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.common.metadata.RegisterBrokerRecord$BrokerEndpoint")));
+            set(endPoint, "setName", "PLAINTEXT", "setHost", Follower.HOST, "setPort", each.id);
+            Reflect.call(Reflect.call(record, "endPoints"), "add", endPoint);
+            replay(delta, record);
+        }
+        return delta;
+    }
+
+    private static Object applied(Object delta) {
+        Class<?> provenance = Reflect.type("org.apache.kafka.image.MetadataProvenance");
+        return Reflect.call(delta, "apply", Reflect.construct(provenance, p -> p == boolean.class ? (Object) true : p == int.class ? (Object) 1 : (Object) 1L));
+    }
+
+    private static Object record(String name, Object... settersAndValues) {
+        Object record = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.common.metadata." + name)));
+        set(record, settersAndValues);
+        return record;
+    }
+
+    private static void set(Object target, Object... settersAndValues) {
+        for (int at = 0; at < settersAndValues.length; at += 2)
+            Reflect.call(target, (String) settersAndValues[at], settersAndValues[at + 1]);
+    }
+
+    private static void replay(Object delta, Object record) {
         try {
-            return delta.getMethod("replay", Reflect.type("org.apache.kafka.common.metadata.RegisterBrokerRecord"));
+            Reflect.invoke(delta, delta.getClass().getMethod("replay", record.getClass()), record);
         } catch (NoSuchMethodException e) {
-            throw new Reflect.Missing("no MetadataDelta#replay(RegisterBrokerRecord)");
+            throw new Reflect.Missing("no MetadataDelta#replay(" + record.getClass().getSimpleName() + ")");
         }
     }
 
-    /** What makeLeader and makeFollower take as the partition's new state. */
-    static Object leadership(Class<?> type, TopicPartition partition, int leader, int leaderEpoch, int partitionEpoch, List<Integer> isr, List<Integer> replicas) {
-        if (type.getSimpleName().equals("PartitionRegistration")) {
-            Object builder = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.metadata.PartitionRegistration$Builder")));
-            Reflect.call(builder, "setReplicas", (Object) ints(replicas));
-            Uuid[] directories = new Uuid[replicas.size()];
-            Arrays.fill(directories, Uuid.ZERO_UUID);
-            Reflect.call(builder, "setDirectories", (Object) directories);
-            Reflect.call(builder, "setIsr", (Object) ints(isr));
-            Reflect.call(builder, "setLeader", leader);
-            Reflect.call(builder, "setLeaderRecoveryState", Reflect.enumOf(Reflect.type("org.apache.kafka.metadata.LeaderRecoveryState"), "RECOVERED"));
-            Reflect.call(builder, "setLeaderEpoch", leaderEpoch);
-            Reflect.call(builder, "setPartitionEpoch", partitionEpoch);
-            return Reflect.call(builder, "build");
-        }
-        Object state = Reflect.make(Reflect.constructor(type));
-        Reflect.call(state, "setTopicName", partition.topic());
-        Reflect.call(state, "setPartitionIndex", partition.partition());
-        Reflect.call(state, "setControllerEpoch", 1);
-        Reflect.call(state, "setLeader", leader);
-        Reflect.call(state, "setLeaderEpoch", leaderEpoch);
-        Reflect.call(state, "setIsr", isr);
-        Reflect.call(state, "setPartitionEpoch", partitionEpoch);
-        Reflect.call(state, "setReplicas", replicas);
-        Reflect.call(state, "setIsNew", false);
-        return state;
+    /** The newest metadata version of a release. */
+    static Object metadataVersion() {
+        for (String name : new String[] {"latestProduction", "latest"})
+            for (Method each : METADATA_VERSION.getMethods())
+                if (each.getName().equals(name) && each.getParameterCount() == 0)
+                    return Reflect.invoke(null, each);
+        throw new Reflect.Missing("no latest in " + METADATA_VERSION.getName());
     }
 
-    private static int[] ints(List<Integer> values) {
-        return values.stream().mapToInt(Integer::intValue).toArray();
+    private static Object featureLevel() {
+        return Reflect.call(metadataVersion(), "featureLevel");
     }
 
     /** A batch of one record, whose value is the model's record id. */

@@ -66,7 +66,7 @@ final class Managers {
     /** The newest version for production, or one with ELR if that is wanted. */
     private Object metadataVersion() {
         Class<?> type = Reflect.type("org.apache.kafka.server.common.MetadataVersion");
-        Object newest = Reflect.callStatic(type, Broker.latest(type));
+        Object newest = Kafka.metadataVersion();
         boolean lacksElr = has(type, "isElrSupported") && !(Boolean) Reflect.call(newest, "isElrSupported");
         return elr && lacksElr && has(type, "latestTesting") ? Reflect.callStatic(type, "latestTesting") : newest;
     }

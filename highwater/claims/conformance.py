@@ -52,7 +52,7 @@ class Conformance:
         kafka: the release, as its jars say.
         reachable: by action, how many paths were learned on reachable states.
         executed: by action, how many of them were executed, both sides agreeing.
-        complete: whether all states of the spec were seen.
+        unseen: why not all states of the spec were seen; empty if they were.
         findings: steps, runs, divergences.
     """
 
@@ -60,7 +60,7 @@ class Conformance:
     kafka: str
     reachable: dict[str, int]
     executed: dict[str, int]
-    complete: bool
+    unseen: str
     findings: Findings
 
     @property
@@ -72,6 +72,10 @@ class Conformance:
         """The spec's actions that no call on the brokers stands for, and why."""
         names = dict.fromkeys(action.name for action in self.spec.definition.actions)
         return {name: UNMAPPED[name] for name in names if name in UNMAPPED}
+
+    @property
+    def complete(self) -> bool:
+        return not self.unseen
 
     @property
     def agrees(self) -> bool:
@@ -180,13 +184,13 @@ class Session:
         executed = Counter(paths.reachable[path] for path in lockstep.findings.executed if path in paths.reachable)
         reachable = Counter(paths.reachable.values())
         return Conformance(
-            spec, self._harness.distribution.release, dict(reachable), dict(executed), paths.complete, lockstep.findings
+            spec, self._harness.distribution.release, dict(reachable), dict(executed), paths.unseen, lockstep.findings
         )
 
     def replay(self, spec: Spec, system: System, run: Run) -> Conformance:
         """Execute one trace."""
         lockstep = LockStep(self._harness, system.actions, Layout(system.domain), spec.protocol, spec.bounds)
-        return Conformance(spec, self._harness.distribution.release, {}, {}, True, lockstep.execute([run]))
+        return Conformance(spec, self._harness.distribution.release, {}, {}, "", lockstep.execute([run]))
 
     def mutations(
         self,

@@ -40,14 +40,14 @@ def show(console: Console, found: Conformance) -> None:
             mark, "  ", (visible(spec.name), "bold"), f"  {spec.file.preset or 'own protocol'} and Kafka {found.kafka}"
         )
     )
-    if found.reachable:
+    if found.reachable or found.unseen:
         reachable, executed = sum(found.reachable.values()), sum(found.executed.values())
-        limit = "" if found.complete else "; not every state was explored: raise --max-states"
+        limit = f"; not every state was explored: gave up at {found.unseen}" if found.unseen else ""
         console.print(
             f"    paths   {executed:,} of {reachable:,} reachable paths of mapped actions were executed and "
             f"agree{limit}"
         )
-        width = max(map(len, found.reachable))
+        width = max(map(len, found.reachable), default=0)
         for name, count in sorted(found.reachable.items()):
             done = found.executed.get(name, 0)
             console.print(

@@ -35,6 +35,15 @@ def test_every_path_of_two_moves_of_leadership_agrees_with_the_newest_release(cl
     assert found.findings.refused > 0
 
 
+def test_a_replica_that_leaves_the_assignment_and_comes_back_is_deleted_and_made_anew(
+    claim: Claim, session: Session
+) -> None:
+    found = session.conform(claim(reassignments=1, leader_moves=1), Wanted())
+    assert found.agrees
+    assert found.executed == found.reachable
+    assert {"remove_replica", "add_replica"} <= found.unmapped.keys()
+
+
 def test_a_leader_that_forgets_offsets_in_each_epoch_is_not_what_kafka_is(claim: Claim, session: Session) -> None:
     found = session.conform(claim("repaired", leader_epoch_max=2, leader_moves=2), Wanted())
     assert kinds(found) == {"learn_leadership"}

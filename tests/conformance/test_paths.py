@@ -10,6 +10,7 @@ import pytest
 from conformance.lockstep import operations_of
 from conformance.operations import MAPPED, REFUSABLE, UNMAPPED
 from conformance.paths import Paths
+from explorer.search import breadth_first
 from explorer.system import successor
 from explorer.verdict import Budget
 from highwater.claims.spec import Spec
@@ -41,7 +42,7 @@ def test_the_planned_runs_take_every_reachable_path_in_steps_of_the_plain_model(
                 assert after == layout.unpack(move.after)
                 taken.add(move.path)
             at = move.after
-    assert paths.complete
+    assert not paths.unseen
     assert paths.reachable
     assert paths.reachable.keys() <= taken
 
@@ -86,6 +87,18 @@ def test_mapped_steps_that_happen_call_something(claim: Claim) -> None:
         for move in run.moves:
             instance = system.actions[move.number]
             if not move.refused and instance.of.name in MAPPED:
-                assert operations_of(instance, paths.engine.layout.unpack(move.before), spec.protocol, spec.bounds), (
-                    instance
-                )
+                before = paths.engine.layout.unpack(move.before)
+                assert operations_of(instance, before, spec.protocol, spec.bounds), instance
+
+
+def test_a_search_that_ends_early_says_so(claim: Claim) -> None:
+    assert Paths(claim(leader_moves=1).system(), MAPPED, REFUSABLE, Budget(max_states=3)).unseen == "max-states"
+
+
+def test_an_interrupt_is_not_taken_for_the_end_of_the_search(claim: Claim, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*arguments: object, **options: object) -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(breadth_first._Search, "_explore", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Paths(claim().system(), MAPPED, REFUSABLE, Budget())

@@ -114,7 +114,7 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
     text = kept.read_text(encoding="utf-8")
     assert "Traceback (most recent call last)" in text
     assert "of our own" in text
-    assert text.startswith("kafka-highwater ")
+    assert text.startswith("highwater ")
     assert kept.stat().st_mode & 0o077 == 0
 
 

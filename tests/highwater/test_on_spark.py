@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from explorer.system import ModelError
-from highwater.claims import on_spark, own
+from highwater.claims import on_spark
 
 pytest.importorskip("pyspark")
 ROOT = Path(__file__).parents[2]
@@ -151,9 +151,6 @@ def test_models_of_ones_own_are_explored_by_executors_too(
     highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any
 ) -> None:
     monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 40)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(own, "_FOLDERS", {})
-    monkeypatch.delitem(sys.modules, "lock_service", raising=False)
     assert highwater("init", tmp_path).exit_code == 0
     spec = tmp_path / "specs" / "fencing_keeps_late_writers_out.toml"
     result = highwater("check", spec, "--engine", "spark", "--model-path", tmp_path)

@@ -8,7 +8,7 @@ import functools
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -246,18 +246,6 @@ def check(folder: Path, *options: Any, **environment: str) -> subprocess.Complet
     return subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.fixture
-def forget(folder: Path) -> Iterator[None]:
-    """Forget the modules from there."""
-    path = list(sys.path)
-    yield
-    for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(str(folder)):
-            del sys.modules[name]
-    sys.path[:] = path
-
-
-@pytest.mark.usefixtures("forget")
 def test_every_module_beside_a_model_of_ones_own_is_part_of_its_search(folder: Path) -> None:
     """Also those that only other modules import, and those that only a function imports."""
     own.search([folder])

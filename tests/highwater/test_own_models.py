@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,17 +25,6 @@ from model.reference.state import brokers
 Run = Callable[..., Result]
 ROOT = Path(__file__).parents[2]
 QUICK = {"brokers": 2, "log_length_max": 1, "records_max": 1, "leader_epoch_max": 1}
-
-
-@pytest.fixture(autouse=True)
-def forget(tmp_path: Path) -> Iterator[None]:
-    """Folders that a test brought in, and the modules from there."""
-    path = list(sys.path)
-    yield
-    for name, module in list(sys.modules.items()):
-        if (getattr(module, "__file__", None) or "").startswith(str(tmp_path)):
-            del sys.modules[name]
-    sys.path[:] = path
 
 
 @pytest.fixture
@@ -219,7 +208,7 @@ def test_what_spark_submit_was_told_to_send_along_may_be_named(
     path = ["", str(sent), "/opt/spark/python/lib/pyspark.zip", "/opt/spark/python/lib/py4j-src.zip", str(tmp_path)]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(path))
     assert sent_along() == [sent]
-    monkeypatch.setattr(own, "_FOLDERS", {})
+    own._FOLDERS.clear()
     monkeypatch.syspath_prepend(str(sent))
     spec = lock / "specs" / "fencing_keeps_late_writers_out.toml"
     assert highwater("check", spec).exit_code == 2

@@ -12,6 +12,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -144,9 +145,19 @@ def report(violated: Session, tmp_path: Path) -> Path:
     return tmp_path / name
 
 
+@contextmanager
+def started(command: list[Any]) -> Iterator[subprocess.Popen[str]]:
+    """A process that ends with the test, whatever it waits for."""
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def test_the_command_serves_until_ctrl_c_and_leaves_nothing_behind(report: Path) -> None:
     command = [sys.executable, "-u", "-m", "highwater", "explore", report, "--step", "4"]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with started(command) as process:
         assert process.stdout.readline().startswith("explore kip_101_fails_on_two_brokers")
         address = process.stdout.readline().strip()
         assert address.startswith("http://127.0.0.1:")

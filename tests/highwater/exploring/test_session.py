@@ -136,7 +136,7 @@ def test_the_compiled_search_goes_on_where_plain_python_gives_up(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(searching, "IN_PLAIN_PYTHON", 5)
-    assert session.find("len(b1.log) == 2", from_here=True).says == "len(b1.log) == 2: 6 steps away"
+    assert session.find("len(b1.log) == 2", from_here=True).says == "len(b1.log) == 2: 4 steps away"
 
 
 def test_a_condition_that_cannot_be_judged_says_so(session: Session) -> None:
