@@ -23,7 +23,6 @@ RESTARTS = {"initial_isr": 1, "lossy_crashes": 1, "min_insync_replicas": 2}
 SHRINKS = {"isr_shrinks": 1, "min_insync_replicas": 2}
 ELECTIONS = {"initial_isr": 1, "spurious_fences": 1, "leader_epoch_max": 2}
 SHUTDOWNS = {"controlled_shutdowns": 1, "leader_moves": 1, "leader_epoch_max": 2}
-REASSIGNMENTS = {"reassignments": 1}
 
 SHOWN: dict[str, Any] = {
     "leader": 0, "leaderEpoch": 0, "partitionEpoch": 0, "replicas": [0, 1], "isr": [0, 1], "elr": [],
@@ -127,9 +126,8 @@ def test_the_controller_begins_with_the_settings_of_the_spec_whatever_rule_is_ch
         ({}, {**RESTARTS, "leader_epoch_max": 2}, {"fence", "unfence", "alter_partition", "elect_last_known_leader"}),
         ({"unclean_election": True}, ELECTIONS, {"fence", "elect", "elect_uncleanly"}),
         ({}, SHUTDOWNS, {"begin_controlled_shutdown", "move_leadership", "restart"}),
-        ({}, REASSIGNMENTS, {"remove_replica", "add_replica"}),
     ],
-    ids=["restarts", "elections", "shutdowns", "reassignments"],
+    ids=["restarts", "elections", "shutdowns"],
 )
 def test_kafkas_controller_takes_every_path_of_the_models(
     claim: Claim, session: Session, protocol: dict[str, Any], bounds: dict[str, int], steps: set[str]
