@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN
 from explorer.compiler.effects import FIRST_EFFECT, Effects
 from explorer.compiler.layout import Layout
-from explorer.compiler.programs import ActionProgram
+from explorer.compiler.meanings import ActionProgram
 from explorer.compiler.tracing import OutOfBounds
 from explorer.system import System
 from highwater.claims.resolving import build_system, resolve_model, variants

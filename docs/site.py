@@ -91,7 +91,10 @@ def list_of(claims: Path, folder: Path, counterexamples: Path) -> Iterator[str]:
         said = [line[1:].strip() for line in file.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
         name = file.relative_to(claims).with_suffix("").as_posix()
         page = f"{file.stem}.html"
-        trace = f" [Counterexample]({up}{COUNTEREXAMPLES}/{page})." if (counterexamples / page).exists() else ""
+        shown = counterexamples / page
+        found = shown.exists() and 'id="board"' in shown.read_text(encoding="utf-8")
+        label = "Counterexample" if found else "What was explored"
+        trace = f" [{label}]({up}{COUNTEREXAMPLES}/{page})." if shown.exists() else ""
         yield from (f"- [{name.replace('_', ' ')}]({name}.toml): {' '.join(said)}{trace}", "")
 
 

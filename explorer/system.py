@@ -185,15 +185,14 @@ def verdict_of(instance: Instance, value: Any) -> Any:
 def failed(instance: Instance, error: BaseException, state: Any, domain: Struct) -> ModelError:
     """The error that names the function, the line and the state at which a model function raised."""
     at = line_of(error) or where(instance)
-    return ModelError(f"{instance} raised {type(error).__name__}: {error}\n  {at}\n  in the state {domain.show(state)}")
+    return ModelError(f"{instance} raised {said_by(error)}; {at}; in the state {domain.show(state)}")
 
 
 def impure(instance: Instance) -> ModelError:
     """The error for a function that went on differently though all it had read was the same."""
     return ModelError(
-        f"{instance} is not a pure function of the state: it read equal values and went on differently\n  "
-        f"{where(instance)}\n"
-        "  look for randomness, time, globals, caches and iteration in an order that varies"
+        f"{instance} is not a pure function of the state: it read equal values and went on differently; "
+        f"{where(instance)}; look for randomness, time, globals, caches and iteration in an order that varies"
     )
 
 
@@ -217,7 +216,12 @@ def blaming_the_model() -> Iterator[None]:
     except RAISED as error:
         if (at := line_of(error)) is None:
             raise
-        raise ModelError(f"the model raised {type(error).__name__}: {error}\n  {at}") from error
+        raise ModelError(f"the model raised {said_by(error)}; {at}") from error
+
+
+def said_by(error: BaseException) -> str:
+    """What an exception of a model's says, on one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def line_of(error: BaseException) -> str | None:

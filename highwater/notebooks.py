@@ -9,9 +9,7 @@ result.trace.show()     # the page of the counterexample, in the notebook or in 
 from __future__ import annotations
 
 import html
-import itertools
 import json
-import math
 import sys
 import tempfile
 import webbrowser
@@ -23,12 +21,10 @@ from typing import Any
 import attrs
 
 from highwater.claims import checking, spec
-from highwater.claims.positions import in_repository
 from highwater.claims.tables import shown
 from highwater.files import write_text
 from highwater.reports.results import entry_of
 from highwater.reports.terminal import bounds_line, counts_line, plain_text, trace_rows, trace_text, verdict_line
-from highwater.visible import counted
 
 COLOURS = {checking.Status.MET: "#2a7d2e", checking.Status.UNMET: "#c0261c", checking.Status.UNDECIDED: "#8a6100"}
 
@@ -67,6 +63,7 @@ class Result(checking.Result):
         return f"{self.status.value}: {self.spec.name}\n{plain_text(self)}"
 
     def _repr_html_(self) -> str:
+        from highwater.viewer.explored import plots_of
         from highwater.viewer.pages import render
 
         outcome, violation = self.outcome, self.violation
@@ -76,9 +73,7 @@ class Result(checking.Result):
             mark=self.status.value,
             name=self.spec.name,
             lines=[verdict_line(self), *self.mismatches, bounds_line(self), counts_line(outcome)],
-            levels=outcome.levels,
-            totals=list(itertools.accumulate(outcome.levels)),
-            actions=sorted(outcome.enabled.items(), key=lambda each: -each[1]),
+            plots=plots_of(outcome.levels, outcome.enabled),
             steps=trace_rows(self.spec.system(), violation.trace, violation.back_to) if violation else [],
             property=violation.property if violation else "",
             witness=(violation.witness or "no reason given") if violation else "",
@@ -181,10 +176,9 @@ class Coverage:
         ]
 
     def _repr_html_(self) -> str:
-        from highwater.viewer.pages import render
+        from highwater.viewer.pages import source_of
 
-        files = [(str(in_repository(Path(file))), _shaded(file, lines)) for file, lines in sorted(self.lines.items())]
-        return render("coverage.html", files=files, counted=counted)
+        return source_of(self.lines)
 
     def to_html(self, path: str | PathLike[str] | None = None) -> str:
         """A page of the sources, each line the darker the more paths ran it, and red if none did.
@@ -194,25 +188,3 @@ class Coverage:
         """
         page = f'<!doctype html>\n<meta charset="utf-8">\n<title>Statements that ran</title>\n{self._repr_html_()}'
         return _written(path, page)
-
-
-def _shaded(file: str, lines: Mapping[int, int]) -> list[list[tuple[int, str, int | None, str]]]:
-    """The functions of a file, each as lines: number, text, paths, colour."""
-    texts = Path(file).read_text(encoding="utf-8").splitlines()
-    most = max(lines.values(), default=0)
-    blocks: list[list[int]] = []
-    for number in sorted(lines):  # lines that belong together have at most a few others between them
-        if blocks and number - blocks[-1][-1] <= 3:
-            blocks[-1].extend(range(blocks[-1][-1] + 1, number + 1))
-        else:
-            blocks.append([number])
-    return [[(n, texts[n - 1], lines.get(n), _shade(lines.get(n), most)) for n in block] for block in blocks]
-
-
-def _shade(paths: int | None, most: int) -> str:
-    """The colour of a line."""
-    if paths is None:
-        return "transparent"
-    if paths == 0:
-        return "rgba(228, 87, 86, .35)"
-    return f"rgba(76, 120, 168, {0.08 + 0.42 * math.log1p(paths) / math.log1p(most):.2f})"

@@ -36,7 +36,7 @@ def table_of(spec: Spec, max_states: int, symmetry: bool) -> Any:
         system = spec.system()
         if taken := [name for name in RESERVED if name in system.domain.fields]:
             raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
-        engine, outcome = breadth_first.reach_and_tell(system, Budget(max_states=max_states), symmetry=symmetry)
+        engine, outcome = breadth_first.reach_with_outcome(system, Budget(max_states=max_states), symmetry=symmetry)
     if outcome.reason:
         raise SpecError(
             f"{spec.name}: more than {max_states:,} states, or than memory holds ({outcome.reason}); lower the bounds, "

@@ -19,7 +19,7 @@ from explorer.analysis.outlook import outlook
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Presence
 from explorer.compiler.tracing import Recorder, Update
 from explorer.search.lassos import is_lasso
-from explorer.system import RAISED, ModelError, System, judge_end, where
+from explorer.system import RAISED, ModelError, System, judge_end, said_by, where
 from explorer.trace import element_path
 from explorer.verdict import Step
 from model.language.declarations import Instance, StepProperty, Transition
@@ -168,9 +168,7 @@ def _traced(layout: Layout, words: Any, instance: Instance, *, writes: bool) -> 
         result = instance.apply(recorder.root())
         return recorder, recorder.writes(result) if writes and result is not None else result
     except RAISED as error:
-        raise ModelError(
-            f"{instance} cannot be traced: {type(error).__name__}: {error}\n  {where(instance)}"
-        ) from error
+        raise ModelError(f"{instance} cannot be traced: {said_by(error)}; {where(instance)}") from error
     finally:
         recorder.close()
 

@@ -9,7 +9,6 @@ are the same for any number of threads.
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import not_widened
 from explorer.kernels import entry_points, walk_arrays
 from explorer.kernels.arrays import Trees
+from explorer.kernels.compile_times import Stopwatch
 from explorer.kernels.statuses import BROKEN_STEP, DEADLOCK, DONE, MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP
 from explorer.kernels.walk_arrays import Walker
 from explorer.search.compiled import Compiled, as_arrays
@@ -58,6 +58,7 @@ class Simulation:
         late_paths: how many of them only in the second half of the walks, if there were enough of them. Where they are
             many, more walks would see more.
         seconds: wall-clock time.
+        compile_seconds: how much of that went into compiling machine code, which is kept for later runs.
         interrupted: whether a KeyboardInterrupt ended it.
     """
 
@@ -78,7 +79,13 @@ class Simulation:
     compiled_paths: int
     late_paths: int | None
     seconds: float
+    compile_seconds: float
     interrupted: bool
+
+    @property
+    def walk_seconds(self) -> float:
+        """Wall-clock time without compiling machine code."""
+        return max(0.0, self.seconds - self.compile_seconds)
 
 
 def simulate(
@@ -109,8 +116,8 @@ def simulate(
         audit: how many paths of each function to compare with plain Python on a random state, too; on its own state
             every path is.
         coverage: find the statements that ran in no visited state.
-        on_progress: called now and then with the walks and steps made, and the time; a KeyboardInterrupt ends the
-            simulation early.
+        on_progress: called now and then with the walks and steps made, and the time without compiling; a
+            KeyboardInterrupt ends the simulation early.
 
     Raises:
         ModelError: a function of the model is not a pure function of the state, raised, or gave what lies outside its
@@ -133,7 +140,7 @@ class _Walks(Compiled):
         audit: int,
         coverage: bool,
     ) -> None:
-        self.started = time.perf_counter()
+        self.watch = Stopwatch()
         self.coverage = coverage
         self.interrupted = False
         super().__init__(system, Layout(system.domain), audit)
@@ -164,13 +171,13 @@ class _Walks(Compiled):
                         if status != DONE:
                             return self._simulation(done, paths_at)
                     paths_at.append((begin, self.paths))
-                    elapsed = time.perf_counter() - self.started
-                    on_progress(begin, sum(int(walker.place[walk_arrays.STEPS]) for walker, _ in done), elapsed)
+                    steps = sum(int(walker.place[walk_arrays.STEPS]) for walker, _ in done)
+                    on_progress(begin, steps, self.watch.search_seconds)
                     if begin >= 4 * filtered_at:
                         self.filter = filter_of(self.actions, done[-1][0].ends.tolist())
                         filtered_at = begin
                     done = [(_added(done), DONE)]
-                    if seconds is not None and elapsed >= seconds:
+                    if seconds is not None and self.watch.seconds >= seconds:
                         break
         except KeyboardInterrupt:
             self.interrupted = True
@@ -258,7 +265,8 @@ class _Walks(Compiled):
             else (),
             compiled_paths=self.paths,
             late_paths=self.paths - half if half and not violated else None,
-            seconds=time.perf_counter() - self.started,
+            seconds=self.watch.seconds,
+            compile_seconds=self.watch.compile_seconds,
             interrupted=self.interrupted,
         )
 

@@ -69,8 +69,8 @@ class Image:
         moves: for every leaf, the leaf where its image is, and the packed image of each packed value.
         origins: for every leaf, the packed value in a state for each packed value at the leaf's target in the state's
             image.
-        holders: for leaves of names that may be absent, the leaf that tells, and the most that it holds where they are.
-            What is absent is packed as 0, which is also a name; the image of the name is not that of nothing.
+        holders: for leaves of names that may be absent, the leaf that says so, and the most that it holds where they
+            are. What is absent is packed as 0, which is also a name; the image of the name is not that of nothing.
     """
 
     permutation: Permutation
@@ -161,7 +161,7 @@ def _moves(
 
 
 def holders(slot: Any, holder: tuple[Leaf, int] | None = None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
-    """The leaves that may be absent, each with the innermost leaf that tells; that one is 0 where it is absent
+    """The leaves that may be absent, each with the innermost leaf that says so; that one is 0 where it is absent
     itself.
     """
     match slot:

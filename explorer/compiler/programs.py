@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 
 from explorer.compiler.comparison import PlainStates
 from explorer.compiler.containers import NeededWhole
-from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, VIOLATED, DecisionTrees
-from explorer.compiler.effects import FIRST_EFFECT, Effects
+from explorer.compiler.decision_trees import NODE, PENDING, UNKNOWN, DecisionTrees
+from explorer.compiler.effects import Effects
 from explorer.compiler.equivariance import Equivariance
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.permutations import Image, families
 from explorer.compiler.tracing import Recorder
 from explorer.compiler.views import plain, tracing_errors
-from explorer.system import RAISED, Cut, ModelError, failed, judge, line_of, successor, verdict_of, where
+from explorer.system import RAISED, ModelError, line_of, said_by, where
 from model.language.declarations import Instance
 
 
@@ -75,9 +75,9 @@ class Program(DecisionTrees):
         It is the first of the instance's family that is run, and the family's other trees take images of its path.
 
         Raises:
-            ModelError: the function raised, returned what it must not, did what cannot be traced, tells interchangeable
-                names apart, or took a path that contradicts an earlier one, so that it is no pure function of the
-                state.
+            ModelError: the function raised, returned what it must not, did what cannot be traced, distinguishes
+                interchangeable names, or took a path that contradicts an earlier one, so that it is no pure function of
+                the state.
         """
         if self._end(number, words) not in (UNKNOWN, PENDING):
             return
@@ -208,9 +208,8 @@ class Program(DecisionTrees):
             instance = self.instances[number]
             raise ModelError(
                 f"{instance} depends on the order in which the members of a set come, which differs between equal "
-                "sets\n"
-                f"  {where(instance)}\n  in the state {self.layout.domain.show(self.layout.unpack(state))}\n"
-                "  take min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
+                f"sets; {where(instance)}; in the state {self.layout.domain.show(self.layout.unpack(state))}; take "
+                "min(), max() or sorted() of the set, or the one element of it: (one,) = the_set"
             )
 
     def _traced(self, instance: Instance, recorder: Recorder) -> Any:
@@ -238,9 +237,7 @@ class Program(DecisionTrees):
 
     @staticmethod
     def _cannot_be_compiled(instance: Instance, error: BaseException) -> ModelError:
-        return ModelError(
-            f"{instance} cannot be compiled: {type(error).__name__}: {error}\n  {line_of(error) or where(instance)}"
-        )
+        return ModelError(f"{instance} cannot be compiled: {said_by(error)}; {line_of(error) or where(instance)}")
 
     def _audit_family(self, first: int, words: Any, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
         """Hold a path of the first of a family against plain evaluation on a state that differs wherever it did not
@@ -258,10 +255,9 @@ class Program(DecisionTrees):
             raise self._cannot_be_compiled(instance, tracing_errors()[0])
         if result != self.meant(reference, words):
             raise ModelError(
-                f"{instance} does not mean the same when it is traced: plain Python gives another result\n  "
-                f"{where(instance)}\n"
-                f"  in the state {self.layout.domain.show(state)}\n"
-                "  look for tests of identity or type (`is`, `type(...) is`), and for anything outside the state"
+                f"{instance} does not mean the same when it is traced: plain Python gives another result; "
+                f"{where(instance)}; in the state {self.layout.domain.show(state)}; "
+                "look for tests of identity or type (`is`, `type(...) is`), and for anything outside the state"
             )
 
     def _state(self, words: Any) -> Any:
@@ -275,8 +271,7 @@ class Program(DecisionTrees):
         if self._plain_states.makes_rules and self.layout.pack(state) != tuple(words):
             raise ModelError(
                 "a record of the state changes what it is made of (in __attrs_post_init__ or a converter), and "
-                "changes it again when\n"
-                f"  it is made of its own fields\n  in the state {self.layout.domain.show(state)}"
+                f"changes it again when it is made of its own fields; in the state {self.layout.domain.show(state)}"
             )
         return state
 
@@ -297,64 +292,3 @@ class Program(DecisionTrees):
             return words, self._plain_states.unpacked(words)
         agrees = all(packed[leaf.word] >> leaf.shift & leaf.mask == raw for leaf, raw in path)
         return (packed, state) if agrees else (words, self._plain_states.unpacked(words))
-
-
-class ActionProgram(Program):
-    """The trees of action instances."""
-
-    def known_successors(self, words: Any) -> list[tuple[int, ...]]:
-        """The words of the states after a packed state, as far as paths are known."""
-        ends = (self._end(number, words) for number in range(len(self.instances)))
-        return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self.meant(end, words), tuple)]
-
-    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        result = instance.apply(recorder.root())
-        return None if result is None else recorder.writes(result)
-
-    def _reference(self, result: Any) -> int:
-        return NOTHING if result is None else self.effects.reference(result)
-
-    def image_of(self, reference: int, image: Image) -> int:
-        if reference == NOTHING:
-            return NOTHING
-        found = self._moved.get((reference, image))
-        if found is None:
-            result = image.of_result(self.effects.results[reference - FIRST_EFFECT])
-            found = self._moved[reference, image] = self.effects.reference(result)
-        return found
-
-    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        try:
-            after = instance.apply(state)
-        except RAISED as error:
-            raise failed(instance, error, state, self.layout.domain) from error
-        try:
-            return None if after is None else self._plain_states.packed(words, state, after)
-        except RAISED:
-            successor(instance, state, self.layout.domain)  # raises what says more
-            raise
-
-    def meant(self, reference: int, words: Any) -> Any:
-        if reference == NOTHING:
-            return None
-        row = reference - FIRST_EFFECT
-        effects = self.effects
-        if cut := int(effects.cut.array[row]):
-            return Cut(effects.bounds[cut - 1])
-        return effects.after(row, words)
-
-
-class InvariantProgram(Program):
-    """The trees of invariant instances."""
-
-    def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        return bool(verdict_of(instance, instance.apply(recorder.root())))
-
-    def _reference(self, result: Any) -> int:
-        return NOTHING if result else VIOLATED
-
-    def _plain(self, instance: Instance, state: Any, words: Any) -> Any:
-        return bool(judge(instance, state, self.layout.domain))
-
-    def meant(self, reference: int, words: Any) -> Any:
-        return reference == NOTHING

@@ -64,7 +64,7 @@ class Symmetry(NamedTuple):
     Attributes:
         chunks: per run of neighbouring bits, its word, lowest bit and mask.
         images: per permutation but the identity, run and value of the run, the bits of the image.
-        guards: per leaf that tells whether names are absent, its word, lowest bit and mask.
+        guards: per leaf that says whether names are absent, its word, lowest bit and mask.
         kept: per permutation but the identity, guard and value of the guard, the bits that the image keeps.
         key_words, key_masks: per piece of a key and name, the bits that the name's piece gathers.
         key_places: per piece, where it goes in the key.

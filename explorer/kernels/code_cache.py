@@ -24,8 +24,8 @@ from explorer.sources import INSTALLED, digest, files_of
 EXCEPTION, RESULTS, FIRST_ARGUMENT = 1, 2, 5
 
 Function = Callable[[int, int, int], int]
-"""A door: takes the addresses of what it returns, of what it says of exceptions, and of a block; gives 0 unless there
-was an exception.
+"""An entry point: takes the addresses of what it returns, of what it says of exceptions, and of a block; gives 0 unless
+there was an exception.
 """
 
 BESIDE_SOURCES = Path(__file__).parent / "__pycache__"
@@ -33,7 +33,7 @@ MOST_KEPT = 8  # of what code is kept for: sources, versions, processors
 
 
 def load(name: str) -> Function | None:
-    """The door of that name, if it is kept, and was kept by somebody who may have this process execute it."""
+    """The entry point of that name, if it is kept, and was kept by somebody who may have this process execute it."""
     for folder in folders():
         try:
             symbol, _, code = kept_files.read(folder / _made_of(), name, _owners(folder)).partition(b"\n")
@@ -44,7 +44,9 @@ def load(name: str) -> Function | None:
 
 
 def keep(name: str, symbol: str, code: bytes) -> None:
-    """Keep a door, in the first folder that can be written, if any can. Processes that do so at once write the same."""
+    """Keep an entry point, in the first folder that can be written, if any can. Processes that do so at once write the
+    same.
+    """
     for folder in folders():
         try:
             kept_files.make_folder(folder / _made_of(), "kernels", MOST_KEPT)
@@ -55,7 +57,9 @@ def keep(name: str, symbol: str, code: bytes) -> None:
 
 
 def in_turn(name: str) -> AbstractContextManager[None]:
-    """Let one process at a time compile a door: that takes seconds, and the others find it when their turn comes."""
+    """Let one process at a time compile an entry point: that takes seconds, and the others find it when their turn
+    comes.
+    """
     for folder in folders():
         with suppress(OSError):
             kept_files.make_folder(folder / _made_of(), "kernels", MOST_KEPT)
@@ -72,7 +76,7 @@ def _owners(folder: Path) -> set[int]:
 
 
 def linked(name: str, symbol: str, code: bytes) -> Function:
-    """A door of its object code.
+    """An entry point of its object code.
 
     Raises:
         RuntimeError: it needs a function that is not in it. It gets three, which LLVM makes of loops. Code of numba's

@@ -1,4 +1,4 @@
-"""How long compiling machine code takes, apart from what runs it, and who is told when it begins."""
+"""How long compiling machine code takes, apart from what runs it, and who hears when it begins."""
 
 from __future__ import annotations
 
@@ -42,3 +42,26 @@ class CompileTimes:
 
 
 TIMES = CompileTimes()
+
+
+class Stopwatch:
+    """Wall-clock time since it was made, compiling machine code apart."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._compiled_before = TIMES.seconds
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return time.perf_counter() - self._started
+
+    @property
+    def compile_seconds(self) -> float:
+        """What went into compiling."""
+        return TIMES.seconds - self._compiled_before
+
+    @property
+    def search_seconds(self) -> float:
+        """What went into anything else."""
+        return max(0.0, self.seconds - self.compile_seconds)

@@ -1,9 +1,9 @@
-"""Compiling kernels: what all of them are compiled with, and *doors* to them that plain C can call.
+"""Compiling kernels: what all of them are compiled with, and *entry points* to them that plain C can call.
 
-A door takes the address of a block of 64-bit cells: room for what numba returns, then for results, then the arguments
-one after the other, tuples opened up, an array as the address of the Python object and a number as itself. It reads
-where an array's elements are, and how many, from the object, as numpy's C interface lays it out. Its object code needs
-nothing of numba's, so it is loaded without importing numba.
+An entry point takes the address of a block of 64-bit cells: room for what numba returns, then for results, then the
+arguments one after the other, tuples opened up, an array as the address of the Python object and a number as itself. It
+reads where an array's elements are, and how many, from the object, as numpy's C interface lays it out. Its object code
+needs nothing of numba's, so it is loaded without importing numba.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _INSIDE = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Code that is optimized once it has become part of a door, and never runs by itself."""
+    """Code that is optimized once it has become part of an entry point, and never runs by itself."""
 
     def _optimize_final_module(self) -> None:
         pass
@@ -47,7 +47,9 @@ part = njit(**_INSIDE, forceinline=True, pipeline_class=_PartCompiler)
 """
 
 kernel = njit(**_INSIDE, inline="always")
-"""Decorates kernels, which are called from Python by `explorer.kernels.entry_points`, and become part of their door."""
+"""Decorates kernels, which are called from Python by `explorer.kernels.entry_points`, and become part of their entry
+point.
+"""
 
 
 def dispatcher(of: Any) -> Callable[..., Any]:
@@ -56,7 +58,7 @@ def dispatcher(of: Any) -> Callable[..., Any]:
 
 
 def object_code(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
-    """Relocatable object code of a kernel's door for arguments of such types, and the name of the door in it.
+    """Relocatable object code of a kernel's entry point for arguments of such types, and its name in there.
 
     Raises:
         Exception: numba has changed; this leans on how it calls functions inside, and how it keeps them for its own
@@ -66,7 +68,7 @@ def object_code(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
     # compiling makes no garbage to speak of, and much that the collector would look through again and again
     gc.disable()
     try:
-        (made,) = njit("int64(int64)", **_INSIDE)(_door(of, tuple(map(_type_of, arguments)))).overloads.values()
+        (made,) = njit("int64(int64)", **_INSIDE)(_entry_point(of, tuple(map(_type_of, arguments)))).overloads.values()
         return made.fndesc.llvm_func_name, made.library._get_compiled_object()
     finally:
         if collecting:
@@ -81,15 +83,17 @@ def _type_of(argument: Any) -> types.Type:
     return types.int64
 
 
-def _door(of: Any, kinds: tuple[types.Type, ...]) -> Callable[[int], int]:
-    """The door as numba compiles it. It is spelled out for as many arguments as there are, since a kernel is not
+def _entry_point(of: Any, kinds: tuple[types.Type, ...]) -> Callable[[int], int]:
+    """The entry point as numba compiles it. It is spelled out for as many arguments as there are, since a kernel is not
     inlined into f(*x).
     """
     names = ", ".join(f"argument_{number}" for number in range(len(kinds)))
-    source = f"def door(block):\n    {names}, = arguments(block)\n    results(block, kernel({names}))\n    return 0\n"
+    source = (
+        f"def entry_point(block):\n    {names}, = arguments(block)\n    results(block, kernel({names}))\n    return 0\n"
+    )
     made: dict[str, Any] = {"kernel": of, "arguments": _reading(types.Tuple(kinds)), "results": _results}
     exec(source, made)
-    return made["door"]
+    return made["entry_point"]
 
 
 _CELL = ir.IntType(64)

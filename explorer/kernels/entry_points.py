@@ -28,15 +28,15 @@ from explorer.kernels.compile_times import TIMES
 from explorer.memory import address_space, in_bytes
 
 _WORD = (1 << 64) - 1
-_opening = threading.Lock()
+_loading = threading.Lock()
 
 
-class Door:
-    """One kernel."""
+class EntryPoint:
+    """How one kernel is called."""
 
     def __init__(self, module: str, name: str) -> None:
         self._module, self._name = module, name
-        self._opened: dict[tuple[Any, ...], Function] = {}
+        self._loaded: dict[tuple[Any, ...], Function] = {}
         self._dispatcher: Callable[..., Any] | None = None
 
     def __call__(self, *arguments: Any) -> Any:
@@ -44,29 +44,29 @@ class Door:
             return self._dispatcher(*arguments)
         cells, kinds = [0] * FIRST_ARGUMENT, []
         _list(arguments, cells, kinds)
-        door = self._opened.get(tuple(kinds)) or self._open(tuple(kinds), arguments)
-        if door is None:
+        entry_point = self._loaded.get(tuple(kinds)) or self._load(tuple(kinds), arguments)
+        if entry_point is None:
             return self(*arguments)
         block = array("Q", cells)
         address, _ = block.buffer_info()
-        if door(address, address + 8 * EXCEPTION, address):
+        if entry_point(address, address + 8 * EXCEPTION, address):
             raise ValueError(f"{self._module}.{self._name} takes arrays that are contiguous only")
         if block[RESULTS] == 1:
             return _signed(block[RESULTS + 1])
         return tuple(map(_signed, block[RESULTS + 1 : RESULTS + 1 + block[RESULTS]])) or None
 
-    def _open(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Function | None:
-        """The door for arguments of such types; None if numba has to be asked each time."""
-        with _opening:
+    def _load(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Function | None:
+        """The entry point for arguments of such types; None if numba has to be asked each time."""
+        with _loading:
             spelled = " ".join(each.__name__ if isinstance(each, type) else str(each) for each in kinds)
             name = f"{self._module}.{self._name}-{sha256(spelled.encode()).hexdigest()[:16]}"
-            door = self._opened.get(kinds) or code_cache.load(name)
-            if door is None:
+            entry_point = self._loaded.get(kinds) or code_cache.load(name)
+            if entry_point is None:
                 with code_cache.in_turn(name), TIMES.compiling():
-                    door = code_cache.load(name) or self._compile(name, arguments)
-            if door is not None:
-                self._opened[kinds] = door
-            return door
+                    entry_point = code_cache.load(name) or self._compile(name, arguments)
+            if entry_point is not None:
+                self._loaded[kinds] = entry_point
+            return entry_point
 
     def _compile(self, name: str, arguments: tuple[Any, ...]) -> Function | None:
         left = address_space()  # where it is limited, LLVM ends the process in which it finds no memory
@@ -74,9 +74,9 @@ class Door:
         made = _compiled_elsewhere(self._module, self._name, arguments) if apart else None
         if made is not None:
             with suppress(RuntimeError):
-                door = code_cache.linked(name, *made)
+                entry_point = code_cache.linked(name, *made)
                 code_cache.keep(name, *made)
-                return door
+                return entry_point
         if left is not None:
             raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(left)} of address space")
         from explorer.kernels import compiling  # imports numba
@@ -84,14 +84,14 @@ class Door:
         kernel = getattr(importlib.import_module(f"explorer.kernels.{self._module}"), self._name)
         try:
             symbol, code = compiling.object_code(kernel, arguments)
-            door = code_cache.linked(name, symbol, code)
+            entry_point = code_cache.linked(name, symbol, code)
         except Exception as error:
             why = f"{type(error).__name__}: {error}"[:200]
             warnings.warn(f"{self._name} is compiled anew by every process: {why}", RuntimeWarning, stacklevel=4)
             self._dispatcher = compiling.dispatcher(kernel)
             return None
         code_cache.keep(name, symbol, code)
-        return door
+        return entry_point
 
 
 elsewhere = False
@@ -109,8 +109,8 @@ sys.stdout.buffer.write(pickle.dumps(made))
 
 
 def _compiled_elsewhere(module: str, name: str, arguments: tuple[Any, ...]) -> tuple[str, bytes] | None:
-    """The object code of a kernel for arguments of such types, and the name of the door in it; None if that process
-    failed.
+    """The object code of a kernel for arguments of such types, and the name of the entry point in it; None if that
+    process failed.
     """
     # the arguments are read once the path is known
     asked = pickle.dumps(([*sys.path], module, name, pickle.dumps(_empty(arguments))))
@@ -129,7 +129,7 @@ def _empty(argument: Any) -> Any:
 
 
 def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:
-    """List arguments one after the other as a door reads them, and their types."""
+    """List arguments one after the other as an entry point reads them, and their types."""
     for each in arguments:
         if isinstance(each, ndarray):
             cells.append(id(each))
@@ -148,20 +148,20 @@ def _signed(cell: int) -> int:
     return cell - (cell >> 63 << 64)
 
 
-check, mark_violating = (Door("check", name) for name in ("check", "mark_violating"))
-expand = Door("expand", "expand")
-enter_rows, find, move_row = (Door("rows", name) for name in ("enter_rows", "find", "move_row"))
-orbit_sizes, representative = (Door("canonical", name) for name in ("orbit_sizes", "representative"))
+check, mark_violating = (EntryPoint("check", name) for name in ("check", "mark_violating"))
+expand = EntryPoint("expand", "expand")
+enter_rows, find, move_row = (EntryPoint("rows", name) for name in ("enter_rows", "find", "move_row"))
+orbit_sizes, representative = (EntryPoint("canonical", name) for name in ("orbit_sizes", "representative"))
 mark_at_rest, mark_breaking, mark_predecessors, mark_reaching, note_parents = (
-    Door("reach", name)
+    EntryPoint("reach", name)
     for name in ("mark_at_rest", "mark_breaking", "mark_predecessors", "mark_reaching", "note_parents")
 )
-list_edges = Door("graph", "list_edges")
+list_edges = EntryPoint("graph", "list_edges")
 judge_components, mark_held_back, mark_ways, measure = (
-    Door("components", name) for name in ("judge_components", "mark_held_back", "mark_ways", "measure")
+    EntryPoint("components", name) for name in ("judge_components", "mark_held_back", "mark_ways", "measure")
 )
 admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, successors = (
-    Door("partitions", name)
+    EntryPoint("partitions", name)
     for name in (
         "admit",
         "enter",
@@ -173,4 +173,4 @@ admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, suc
         "successors",
     )
 )
-walk_on = Door("walks", "walk_on")
+walk_on = EntryPoint("walks", "walk_on")

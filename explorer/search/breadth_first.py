@@ -16,7 +16,7 @@ from explorer.kernels.compile_times import TIMES
 from explorer.search.checkpoint import Snapshot
 from explorer.search.counterexamples import broken_steps_in, deadlock_in, violations_in
 from explorer.search.counts import by_bound, by_bound_alone
-from explorer.search.coverage import unreached
+from explorer.search.coverage import lines_run, unreached
 from explorer.search.engine import Engine
 from explorer.search.expansion import Expansion
 from explorer.search.kept_trees import KeptTrees
@@ -99,10 +99,10 @@ def reach(system: System, budget: Budget = Budget(), workers: int | None = None)
     Raises:
         ModelError: as `explore` says.
     """
-    return reach_and_tell(system, budget, workers)[0]
+    return reach_with_outcome(system, budget, workers)[0]
 
 
-def reach_and_tell(
+def reach_with_outcome(
     system: System,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     workers: int | None = None,
@@ -273,6 +273,7 @@ class _Search:
     def _outcome(self, reason: str) -> Outcome:
         engine = self.engine
         verdict = Verdict.after(bool(self.violations), reason)
+        looks = verdict is Verdict.HOLDS and self.saw_everything
         enabled: Counter[str] = Counter()
         cut_steps = (self.snapshots or engine).cut_steps()
         for number, instance in enumerate(engine.system.actions):
@@ -290,12 +291,13 @@ class _Search:
             stopped_at_bound=engine.total(arrays.STOPPED_AT_BOUND),
             stored_states=self.store.count,
             compiled_paths=engine.paths,
-            seconds=self.pace.seconds,
-            compile_seconds=self.pace.compile_seconds,
+            seconds=self.pace.watch.seconds,
+            compile_seconds=self.pace.watch.compile_seconds,
             memory=self.store.bytes_taken,
             bits=engine.layout.bits,
             held_back=self.held_back,
-            unreached=self._unreached() if verdict is Verdict.HOLDS and self.saw_everything else (),
+            unreached=self._unreached() if looks else (),
+            lines=lines_run([engine.actions, engine.invariants, engine.steps]) if looks and self.coverage else {},
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
         )
 

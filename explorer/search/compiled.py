@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
+from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
-from explorer.compiler.programs import ActionProgram, InvariantProgram, Program
+from explorer.compiler.programs import Program
 from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
+from explorer.kernels.compile_times import TIMES
 from explorer.system import System
 
 
@@ -43,6 +45,7 @@ class Compiled:
         """
         every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects)
         refuse_exact_type_tests(every, system.domain)
+        TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
         self.system = system
         self.layout = layout
         self.effects = Effects(layout.words)

@@ -17,7 +17,6 @@ from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import Widened, not_widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, STOP, Trees
-from explorer.kernels.compile_times import TIMES
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.store import Rows, Store, make_work, spread
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
@@ -45,7 +44,6 @@ class Engine(Compiled):
     ) -> None:
         """An engine whose store keeps all states within a budget; without one, rows come from outside."""
         layout = Layout(system.domain)
-        TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
         self.permutations = permutations_of(system, layout) if symmetry else []
         super().__init__(system, layout, audit, self.permutations, families)
         self.symmetry = tabulate(layout, self.images) if len(self.permutations) > 1 else no_symmetry(layout)

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.programs import InvariantProgram
+from explorer.compiler.meanings import InvariantProgram
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import FAIR, OPEN, OUT, TALLIED, Components, Fairness
 from explorer.memory import reserve

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from explorer.kernels.compile_times import TIMES
+from explorer.kernels.compile_times import Stopwatch
 from explorer.search.engine import Engine
 from explorer.verdict import Progress
 
@@ -18,7 +18,7 @@ class Pace:
     """What is reported while a search goes on.
 
     Attributes:
-        seconds: since the search began.
+        watch: has run since the search began.
         rows_between_reports: how many rows are expanded between two reports within a level.
         restored: how many of the rows come from a snapshot.
         more: what else there is to say.
@@ -27,20 +27,11 @@ class Pace:
     def __init__(self, engine: Engine, on_progress: Callable[[Progress], None]) -> None:
         self._engine = engine
         self._on_progress = on_progress
-        self._started = self._reported_at = time.perf_counter()
-        self._compiled_before = TIMES.seconds
+        self.watch = Stopwatch()
+        self._reported_at = time.perf_counter()
         self.rows_between_reports = ROWS_BETWEEN_REPORTS
         self.restored = 0
         self.more = ""
-
-    @property
-    def seconds(self) -> float:
-        return time.perf_counter() - self._started
-
-    @property
-    def compile_seconds(self) -> float:
-        """Of these, for compiling machine code."""
-        return TIMES.seconds - self._compiled_before
 
     def adapt(self) -> None:
         """Let threads pause less often the faster they are: each time all wait for the last one, and then
@@ -62,7 +53,7 @@ class Pace:
                 stored_states=store.count,
                 generated=engine.generated,
                 compiled_paths=engine.paths,
-                seconds=self.seconds - self.compile_seconds,
+                seconds=self.watch.search_seconds,
                 memory=store.bytes_taken,
                 level_ended=level_ended,
                 more=self.more,

@@ -101,7 +101,7 @@ def advise(
     return Advice(
         growths=tuple(growths),
         estimates=(min(least, estimates[0]), between, estimates[-1]) if estimates else None,
-        seconds=between / max(probes.pace, outcome.distinct_states / max(outcome.seconds, 1e-9), 1e-9),
+        seconds=between / max(probes.pace, outcome.distinct_states / max(outcome.search_seconds, 1e-9), 1e-9),
         memory=memory,
         symmetry=_images(spec) if not symmetry else 1,
         fits=memory < machine_memory() * 4 / 5,
@@ -161,5 +161,5 @@ class _Probes:
             return None
         if outcome.reason == "interrupted":
             raise KeyboardInterrupt
-        self.pace = max(self.pace, outcome.distinct_states / max(outcome.seconds, 1e-9))
+        self.pace = max(self.pace, outcome.distinct_states / max(outcome.search_seconds, 1e-9))
         return outcome.distinct_states if outcome.verdict is Verdict.HOLDS else None

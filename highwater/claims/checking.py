@@ -196,8 +196,8 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
         expected = getattr(expect, key)
         if expected is not None and expected != value:
             mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
-    untold = not own_end and any(getattr(expect, key) is not None for key, _ in counts)
-    status = Status.UNMET if mismatches else Status.UNDECIDED if untold else Status.MET
+    uncounted = not own_end and any(getattr(expect, key) is not None for key, _ in counts)
+    status = Status.UNMET if mismatches else Status.UNDECIDED if uncounted else Status.MET
     return Result(spec, outcome, status, tuple(mismatches), comparable)
 
 

@@ -215,7 +215,7 @@ def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., R
     try:
         result = search(attrs.evolve(spec, protocol=protocol, definition=definition))
     except SpecError as error:
-        return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0])
+        return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0])
     outcome = result.outcome
     if (violation := result.violation) is not None:
         why = f"{violation.property} after {counted(violation.trace_length, 'step')}"
@@ -236,7 +236,7 @@ def _other(ours: Definition, theirs: Definition) -> str:
 
 
 def _same(base: Outcome, outcome: Outcome) -> bool:
-    def told(of: Outcome) -> tuple[Any, ...]:
+    def sizes(of: Outcome) -> tuple[Any, ...]:
         return of.levels, of.generated, of.bounds_cut, of.deadlocks, of.stopped_at_bound
 
-    return told(base) == told(outcome)
+    return sizes(base) == sizes(outcome)

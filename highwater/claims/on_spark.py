@@ -173,7 +173,7 @@ def located(uri: str) -> str:
 
 
 @contextmanager
-def told_in_one_line(what: str) -> Iterator[None]:
+def reported_on_one_line(what: str) -> Iterator[None]:
     """Turn what Spark says of a query that is wrong, in many lines, into one error.
 
     Raises:

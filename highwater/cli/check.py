@@ -71,7 +71,11 @@ from highwater.limits import MOST_WORKERS
 @click.option(
     "--update-locks", is_flag=True, help="Write the counts that came out into the specs, and show what that changes."
 )
-@click.option("--coverage", is_flag=True, help="Name the statements of actions, too, that ran on no reached state.")
+@click.option(
+    "--coverage",
+    is_flag=True,
+    help="Name the statements of actions, too, that ran on no reached state. Pages show the source with what ran.",
+)
 @click.option(
     "--trace/--no-trace",
     default=None,
@@ -89,7 +93,7 @@ from highwater.limits import MOST_WORKERS
     "html_path",
     type=PATH,
     metavar="DIR",
-    help="Write a page per counterexample and one of all verdicts into DIR.",
+    help="Write a page per claim and one of all verdicts into DIR.",
 )
 @model_path
 @click.option("--watch", is_flag=True, help="Check again what changes, specs and models of your own, until Ctrl-C.")

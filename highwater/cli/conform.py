@@ -89,8 +89,8 @@ def conform(
         traced = run_of_trace(trace_path) if trace_path is not None else None
         with Live(errors, spec.name) as live, Harness(find(where)) as harness:
             session = Session(harness)
-            found = session.replay(*traced) if traced is not None else session.conform(spec, wanted, live.tell)
-            scores = list(session.mutations(spec, changes_of(spec), wanted, live.tell)) if mutate else []
+            found = session.replay(*traced) if traced is not None else session.conform(spec, wanted, live.show)
+            scores = list(session.mutations(spec, changes_of(spec), wanted, live.show)) if mutate else []
         show(console, found)
         if mutate:
             show_mutations(console, scores)

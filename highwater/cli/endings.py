@@ -184,11 +184,13 @@ def explained(error: BaseException) -> str:
     The traceback of a defect is kept in a file.
     """
     if at := _line_in_a_model(error):
-        return f"the model raised {type(error).__name__}: {error}\n  {at}"
+        from explorer.system import said_by
+
+        return f"the model raised {said_by(error)}; {at}"
     innermost = traceback.extract_tb(error.__traceback__)[-1:]
     at = "".join(f" at {Path(frame.filename).name}:{frame.lineno}" for frame in innermost)
     message = " ".join(str(error).split())
-    told = f"internal error: {type(error).__name__}{f': {message[:200]}' if message else ''}{at}"
+    words = f"internal error: {type(error).__name__}{f': {message[:200]}' if message else ''}{at}"
     text = f"{_versions()}\ncommand: {sys.argv}\n\n{''.join(traceback.format_exception(error))}"
     try:
         number, path = tempfile.mkstemp(prefix="highwater-defect-", suffix=".txt")
@@ -198,7 +200,7 @@ def explained(error: BaseException) -> str:
     except OSError:
         _say(text)
         kept = "the traceback above"
-    return f"{told}: this is a defect of Highwater, not of your model or spec; please open an issue with {kept}"
+    return f"{words}: this is a defect of Highwater, not of your model or spec; please open an issue with {kept}"
 
 
 def _versions() -> str:

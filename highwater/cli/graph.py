@@ -34,11 +34,11 @@ def graph(path: Path, dot: Path | None, graphml: Path | None, json_path: Path | 
         try_out({"dot": dot, "graphml": graphml, "json": json_path}, [path])
         with Live(make_console(stderr=True), spec.name) as live, blaming_the_model():
 
-            def tell(states: int, waiting: int) -> None:
-                live.tell(f"{states:,} states, {waiting:,} to go on from")
+            def progressed(states: int, waiting: int) -> None:
+                live.show(f"{states:,} states, {waiting:,} to go on from")
 
-            found = _visible(reachable_graph(spec.system(), max_states, tell))
-            live.tell(f"{len(found):,} states: measuring the graph")
+            found = _visible(reachable_graph(spec.system(), max_states, progressed))
+            live.show(f"{len(found):,} states: measuring the graph")
             measured = shape(found)
         show_shape(make_console(), spec, measured)
         for target, text in (

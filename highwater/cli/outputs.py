@@ -96,7 +96,7 @@ class Outputs:
         paths = self._paths
         data = report(results, problems, incomplete) if {"json", FOLDER} & paths.keys() else {}
         if self._to_github:
-            yield lambda: self._tell_github(results, problems, incomplete)
+            yield lambda: self._report_to_github(results, problems, incomplete)
         if "json" in paths:
             yield lambda: write_json(paths["json"], data)
         if "junit" in paths:
@@ -112,7 +112,7 @@ class Outputs:
 
             yield lambda: write_pages(paths[FOLDER], data["results"], incomplete)
 
-    def _tell_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
+    def _report_to_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
         from highwater.reports import github
 
         for line in github.annotations(results):

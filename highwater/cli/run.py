@@ -155,7 +155,9 @@ class Run:
             return self._checked_with(spec, on_progress, wanted.workers, wanted.budget)
 
         live = LiveClaims(self._errors, len(specs))
-        with SideBySide(specs, jobs, check, check_alone, lambda spec, told: live(spec.name, told)) as side_by_side:
+        with SideBySide(
+            specs, jobs, check, check_alone, lambda spec, progress: live(spec.name, progress)
+        ) as side_by_side:
             answers = iter(side_by_side)
             while True:
                 with live:  # and not while something is shown
@@ -204,7 +206,7 @@ class Run:
     def _checked(self, spec: Spec) -> Result:
         with Live(self._errors, spec.name) as live:
             if self._wanted.engine is Engine.SPARK:
-                live.tell("waiting for Spark")
+                live.show("waiting for Spark")
             return self._checked_with(spec, live, self._wanted.workers, self._wanted.budget)
 
     def _checked_with(

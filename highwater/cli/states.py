@@ -66,7 +66,7 @@ def states(
         loaded = load_spec(spec)
         with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
             with Live(errors, loaded.name) as live:
-                live.tell("waiting for Spark")
+                live.show("waiting for Spark")
                 session = on_spark.session(master)
                 if checkpoint is None:
                     checkpoint = on_spark.explore_into(folder, loaded, session, symmetry, live)
@@ -76,7 +76,7 @@ def states(
             table = on_spark.states(loaded, checkpoint, session)
             if note := on_spark.extent(checkpoint):
                 errors.print(f"note: {note}", markup=False)
-            with on_spark.told_in_one_line("--sql" if parquet is None else "--parquet"):
+            with on_spark.reported_on_one_line("--sql" if parquet is None else "--parquet"):
                 table.createOrReplaceTempView("states")
                 result = table if sql is None else session.sql(sql)
                 if columns or (sql is None and parquet is None):

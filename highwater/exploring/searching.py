@@ -6,11 +6,13 @@ found there, the compiled engine looks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import attrs
 
+from explorer.kernels.compile_times import TIMES
 from explorer.search import plain_python
 from explorer.system import Cut, ModelError, System, successor
 from explorer.verdict import Budget, Outcome, Progress, Step, Verdict
@@ -52,10 +54,27 @@ class Cancelled:
         """A search begins."""
         self._asked = False
 
-    def __call__(self, progress: Progress) -> None:
-        """Called by the search now and then."""
+    def __call__(self, progress: Progress | None = None) -> None:
+        """Called by the search now and then, and before a kernel is compiled."""
         if self._asked:
             raise KeyboardInterrupt
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        """While a search runs: several kernels may be compiled before it says for the first time how far it is."""
+        self.begin()
+        TIMES.listeners.append(self)
+        try:
+            yield
+        finally:
+            TIMES.listeners.remove(self)
+
+    @property
+    def says(self) -> str:
+        """When the search will have stopped."""
+        if self not in TIMES.listeners:
+            return "no search is running"
+        return "stopping once a kernel is compiled, which takes some 10 s" if TIMES.running else "stopping"
 
 
 @attrs.frozen
@@ -117,13 +136,13 @@ def way_to(asked: Question, system: System, start: tuple[Any, ...], cancelled: C
         ExpressionError: a condition cannot be judged in a state, such as one that compares None with a number.
     """
     searched = _searched_for(asked, system, start)
-    cancelled.begin()
     try:
-        outcome = plain_python.explore(searched, Budget(max_states=IN_PLAIN_PYTHON), on_progress=cancelled)
-        if outcome.verdict is Verdict.UNKNOWN and outcome.reason == "max-states":
-            outcome = _compiled(searched, cancelled) or outcome
+        with cancelled.heard():
+            outcome = plain_python.explore(searched, Budget(max_states=IN_PLAIN_PYTHON), on_progress=cancelled)
+            if outcome.verdict is Verdict.UNKNOWN and outcome.reason == "max-states":
+                outcome = _compiled(searched, cancelled) or outcome
     except ModelError as error:
-        raise ExpressionError(str(error).partition("\n")[0].replace("is_not_so()", "the condition")) from None
+        raise ExpressionError(str(error).partition("; ")[0].replace("is_not_so()", "the condition")) from None
     if outcome.violations:
         return _found(asked, system, outcome)
     states = f"{outcome.distinct_states:,} state{'' if outcome.distinct_states == 1 else 's'}"

@@ -79,7 +79,7 @@ class Site:
         self._refuse_strangers(request)
         if (request.method, request.path) == ("POST", "/stop"):
             self.session.cancelled.ask()
-            return Response("", status=204)
+            return Response(self.session.cancelled.says, mimetype="text/plain")
         with self._lock:
             match request.method, request.path:
                 case "GET", "/":

@@ -112,7 +112,7 @@ class Explorer(App[None]):
         order = [(self.session.at.depth + by) % len(texts) for by in range(1, len(texts) + 1)]
         found = next((number for number in order if self._wanted and self._wanted in texts[number]), None)
         if found is None:
-            self._tell(f"no step has {self._wanted!r}" if self._wanted else "press / to search")
+            self._say(f"no step has {self._wanted!r}" if self._wanted else "press / to search")
         else:
             self.query_one("#steps", Steps).move_cursor(row=found)
 
@@ -123,7 +123,7 @@ class Explorer(App[None]):
         choices = [each for each in self.session.choices() if each.enabled]
         if not choices:
             cut = sorted({bound for each in self.session.choices() for bound in each.bounds})
-            return self._tell(
+            return self._say(
                 "nothing is enabled here" + (f" within the bounds; {', '.join(cut)} cut what is" if cut else "")
             )
         names = [f"{each.action.actor}: {each.action}{'   (tried)' if each.tried else ''}" for each in choices]
@@ -151,7 +151,7 @@ class Explorer(App[None]):
 
         def search(text: str | None) -> None:
             if text:
-                self._tell("searching; escape stops")
+                self._say("searching; escape stops")
                 self._find(text, from_here)
 
         self.push_screen(Ask(f"shortest way from {start} to where: a condition, an action, or a property"), search)
@@ -166,11 +166,12 @@ class Explorer(App[None]):
 
     def _found(self, found: Way | Exception) -> None:
         self._says = str(found) if isinstance(found, Exception) else found.says
-        self._tell(self._says)
+        self._say(self._says)
         self._show()
 
     def action_stop(self) -> None:
         self.session.cancelled.ask()
+        self._say(self.session.cancelled.says)
 
     def action_replay(self) -> None:
         """Replay the steps under another rule or release, and go on under it if asked to."""
@@ -203,7 +204,7 @@ class Explorer(App[None]):
             if Path(name).exists():
                 raise SessionError(f"{name} is there already; name the branch")
             write_text(Path(name), text)
-            self._tell(f"wrote {name}")
+            self._say(f"wrote {name}")
 
         kinds = list(FORMATS)
         self._pick("save the branch as", kinds, save)
@@ -214,10 +215,10 @@ class Explorer(App[None]):
         try:
             verb()
         except REFUSALS as error:
-            self._tell(str(error))
+            self._say(str(error))
         self._show()
 
-    def _tell(self, text: str) -> None:
+    def _say(self, text: str) -> None:
         self.notify(visible(text), markup=False)
 
     def _pick(self, title: str, names: Sequence[str], then: Callable[[int], Any], would: Sequence[str] = ()) -> None:

@@ -19,7 +19,7 @@ from highwater.claims.raising import Raised, is_size
 from highwater.claims.simulation import Simulated
 from highwater.claims.spec import Spec
 from highwater.reports.progress import Live, duration, short
-from highwater.reports.terminal import show_trace, show_unreached, show_witness
+from highwater.reports.terminal import machine_code, show_trace, show_unreached, show_witness
 from highwater.visible import counted, visible
 from model.language.graph_properties import GraphProperty
 
@@ -31,11 +31,11 @@ class LiveWalks(Live):
     """Progress of a simulation."""
 
     def __call__(self, walks: int, steps: int, seconds: float) -> None:  # type: ignore[override]
-        self.tell(f"{walks:,} walks  {steps:,} steps  {short(steps / max(seconds, 1e-9))} steps/s")
+        self.show(f"{walks:,} walks  {steps:,} steps  {short(steps / max(seconds, 1e-9))} steps/s")
 
     def shrinking(self, length: int) -> None:
         """Show how short the violating walk is by now."""
-        self.tell(f"violated; made as short as {counted(length, 'step')} so far")
+        self.show(f"violated; made as short as {counted(length, 'step')} so far")
 
 
 def show_first_to_raise(console: Console, result: Result, bounds: Sequence[str]) -> None:
@@ -72,11 +72,11 @@ def show_raised(console: Console, raised: Raised) -> None:
 def show_advice(console: Console, advice: Advice) -> None:
     """What probes of smaller bounds say about the full ones, and what they say it from."""
 
-    def tell(words: str) -> None:
+    def line(words: str) -> None:
         console.print(Text(f"            {words}"))
 
     if advice.estimates is None:
-        tell(f"{advice.probes} probes of smaller bounds did not end either: lower several bounds at once, or simulate")
+        line(f"{advice.probes} probes of smaller bounds did not end either: lower several bounds at once, or simulate")
         return
     low, between, high = advice.estimates
     if high > low * 1.05:
@@ -85,16 +85,16 @@ def show_advice(console: Console, advice: Advice) -> None:
             [duration(advice.seconds * end) for end in ends],
             [in_bytes(round(advice.memory * end)) for end in ends],
         )
-        tell(
+        line(
             f"between {short(low)} and {short(high)} states in all: {times[0]} to {times[1]}, {sizes[0]} to "
             f"{sizes[1]} here"
         )
     else:
-        tell(
+        line(
             f"some {short(between)} states in all: about {duration(advice.seconds)} and "
             f"{in_bytes(round(advice.memory))} here"
         )
-    tell(
+    line(
         f"by {advice.probes} probes; each further step is taken to grow like the last measured one, too much if "
         "growth slows:"
     )
@@ -102,11 +102,11 @@ def show_advice(console: Console, advice: Advice) -> None:
     for growth in advice.growths:
         measured = f"{growth.states_low:,} states with {growth.low}, {growth.states_high:,} with {growth.high}"
         asked = f"{growth.full} asked for"
-        tell(f"{growth.bound.ljust(width)}  x{growth.factor:.1f} by one more: {measured}; {asked}")
+        line(f"{growth.bound.ljust(width)}  x{growth.factor:.1f} by one more: {measured}; {asked}")
     if advice.symmetry > 1:
-        tell(f"symmetry would keep up to {advice.symmetry} times fewer states: leave --no-symmetry out")
+        line(f"symmetry would keep up to {advice.symmetry} times fewer states: leave --no-symmetry out")
     if not advice.fits:
-        tell(
+        line(
             "that is more than this machine has: lower the first of these bounds, use Spark, or walk at random with "
             "simulate"
         )
@@ -160,9 +160,10 @@ def show_simulation(console: Console, found: Simulated, *, with_coverage: bool) 
         (made.unweighted, "with weight 0 for all that is enabled"),
     )
     ends = ", ".join(f"{count:,} {how}" for count, how in ended if count)
-    rate = short(made.steps / max(made.seconds, 1e-9))
+    rate = short(made.steps / max(made.walk_seconds, 1e-9))
     walks = f"{made.walks:,} from seed {made.seed}, {made.steps:,} steps, ended: {ends or 'none'}"
-    console.print(Text(f"    walks   {walks}; {made.seconds:.2f} s, {rate} steps/s", "dim"))
+    took = f"{made.walk_seconds:.2f} s, {rate} steps/s{machine_code(made.compile_seconds)}"
+    console.print(Text(f"    walks   {walks}; {took}", "dim"))
     late = (
         f", {made.late_paths:,} of them in the second half of the walks: more walks would see more"
         if made.late_paths
@@ -237,13 +238,13 @@ class Mutations:
         self.base_holds = base.verdict in (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)
         if self.base_holds:
             names = ", ".join(of.name for of in base.spec.properties)
-            told = f": as it is {outcome.distinct_states:,} states, and all hold: {names}"
+            words = f": as it is {outcome.distinct_states:,} states, and all hold: {names}"
         else:
-            told = (
+            words = (
                 f": ran out of {outcome.reason} after {outcome.distinct_states:,} states as it is; "
                 "no rule was switched off"
             )
-        self._console.print(Text.assemble((visible(base.spec.name), "bold"), told))
+        self._console.print(Text.assemble((visible(base.spec.name), "bold"), words))
 
     def add(self, mutation: Mutation) -> None:
         """Tell of one mutation."""
@@ -291,14 +292,14 @@ class Mutations:
         self._console.print("; ".join(parts))
         for each in self._wrong:
             if each.declared:
-                told = (
+                words = (
                     f'"{each.key}" is declared undefended, but is {each.fate.value}: remove it from mutate.undefended'
                 )
-                self._console.print(Text(f"    {told}"))
+                self._console.print(Text(f"    {words}"))
         if undefended := [f'"{each.key}"' for each in self._wrong if not each.declared]:
-            told = "    add properties to check that notice these, or declare them in the spec:"
+            words = "    add properties to check that notice these, or declare them in the spec:"
             lines = ["    [mutate]", "    undefended = [", *(f"        {key}," for key in undefended), "    ]"]
-            self._console.print(Text("\n".join([told, *lines])))
+            self._console.print(Text("\n".join([words, *lines])))
 
 
 def _arrow(change: Change | Mutation) -> str:

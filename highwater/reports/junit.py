@@ -66,7 +66,9 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
             "time": _seconds(results),
         },
     )
-    ElementTree.SubElement(suite, "properties")
+    properties = ElementTree.SubElement(suite, "properties")
+    compiling = f"{sum(result.outcome.compile_seconds for result in results):.3f}"
+    ElementTree.SubElement(properties, "property", {"name": "compile_seconds", "value": compiling})
     for result in results:
         case = ElementTree.SubElement(
             suite, "testcase", {"name": _xml(readable(result.spec.name)), "classname": name, "time": _seconds([result])}
@@ -83,8 +85,8 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
         case = ElementTree.SubElement(
             suite, "testcase", {"name": _xml(readable(problem.path.stem)), "classname": name, "time": "0.000"}
         )
-        told = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
-        ElementTree.SubElement(case, "error", told).text = _xml(problem.message)
+        written = {"message": _xml(problem.message.partition("\n")[0]), "type": "not checked"}
+        ElementTree.SubElement(case, "error", written).text = _xml(problem.message)
     ElementTree.SubElement(suite, "system-out").text = _xml(
         "\n".join(f"{r.spec.name}: {verdict_line(r)}" for r in results)
     )
@@ -92,7 +94,8 @@ def _add_suite(suites: ElementTree.Element, number: int, folder: str, cases: lis
 
 
 def _seconds(results: Iterable[Result]) -> str:
-    return f"{sum(result.outcome.seconds for result in results):.3f}"
+    """Without compiling machine code, which only the first run on a machine does."""
+    return f"{sum(result.outcome.search_seconds for result in results):.3f}"
 
 
 def _xml(text: str) -> str:

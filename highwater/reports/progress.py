@@ -61,7 +61,7 @@ class Live:
         return self
 
     def _compiles(self) -> None:
-        self.tell(f"compiling machine code for {TIMES.about or 'this search'}, once on this machine: some 10 s")
+        self.show(f"compiling machine code for {TIMES.about or 'this search'}, once on this machine: some 10 s")
 
     def __exit__(self, *exception: Any) -> None:
         TIMES.listeners.remove(self._compiles)
@@ -70,9 +70,9 @@ class Live:
     def __call__(self, progress: Progress) -> None:
         self._sizes[progress.depth] = progress.frontier
         first, *rest = progress_lines(progress)
-        self.tell(f"{first}{time_left(list(self._sizes.values()), progress)}", *rest)
+        self.show(f"{first}{time_left(list(self._sizes.values()), progress)}", *rest)
 
-    def tell(self, *lines: str) -> None:
+    def show(self, *lines: str) -> None:
         """Show how far it is, if it is time to."""
         title = [Text(self._name, "bold")] if self._name else []
         if self._status:
@@ -108,7 +108,7 @@ class LiveClaims:
         else:
             self._lines[name] = progress_lines(progress)[0]
         lines = [f"{visible(name)}: {line}" for name, line in self._lines.items()]
-        self._live.tell(f"{self._done} of {self._claims} claims checked", *lines)
+        self._live.show(f"{self._done} of {self._claims} claims checked", *lines)
 
 
 def progress_lines(progress: Progress) -> list[str]:

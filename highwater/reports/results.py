@@ -120,6 +120,7 @@ def entry_of(result: Result) -> dict[str, Any]:
         "actions": outcome.enabled,
         "never_enabled": [name for name, count in outcome.enabled.items() if not count],
         "unreached": [attrs.asdict(missed) for missed in outcome.unreached],
+        "lines": {file: {str(line): paths for line, paths in of.items()} for file, of in outcome.lines.items()},
         "stored_states": outcome.stored_states,
         "restored_states": outcome.restored,
         "warnings": list(outcome.warnings),
@@ -207,6 +208,7 @@ def simulation_report(found: Simulated) -> dict[str, Any]:
         "unreached": [attrs.asdict(missed) for missed in made.unreached],
         "compiled_paths": made.compiled_paths,
         "seconds": round(made.seconds, 6),
+        "compile_seconds": round(made.compile_seconds, 6),
         **about_violation(spec.system(), found.violation),
     }
     return {"format": SIMULATION, "version": VERSION, "results": [entry]}

@@ -17,12 +17,12 @@ def page(found: Conformance) -> str:
     return render(
         "conform.html",
         found=found,
-        divergences=[_told(found, system, each) for each in found.divergences],
+        divergences=[_shown(found, system, each) for each in found.divergences],
         not_shown=NOT_SHOWN,
     )
 
 
-def _told(found: Conformance, system: Any, each: Divergence) -> dict[str, Any]:
+def _shown(found: Conformance, system: Any, each: Divergence) -> dict[str, Any]:
     spec = found.spec
     state = each.expected
     sides = both_sides(state, each.executed.seen, spec.protocol, spec.bounds)

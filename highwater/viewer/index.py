@@ -1,4 +1,4 @@
-"""Pages on disk: one per counterexample, and one of all verdicts."""
+"""Pages on disk: one per claim, and one of all verdicts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from highwater.files import ReportError, write_text
 from highwater.reports.replaying import replay, subject_of
-from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
+from highwater.viewer.pages import IndexRow, index_page, page_name, search_page, trace_page
 from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample
 
@@ -24,7 +24,7 @@ def counterexample_in(entry: Mapping[str, Any]) -> Counterexample:
 
 
 def write_pages(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: str = "") -> None:
-    """Write a page per counterexample and `index.html`, the page of all verdicts.
+    """Write a page per claim, with the counterexample if it has one, and `index.html`, the page of all verdicts.
 
     Args:
         incomplete: why there are no more entries, if the run has not ended.
@@ -38,9 +38,11 @@ def write_pages(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: 
         raise ReportError(f"{folder}: cannot be made a folder for pages: {error.strerror}") from None
     rows: list[IndexRow] = []
     for entry in entries:
-        page = ""
+        page = page_name(entry["name"], [row.page for row in rows])
         if entry.get("trace"):
-            page = page_name(entry["name"], [row.page for row in rows])
-            write_text(folder / page, trace_page(counterexample_in(entry), "index.html", page))
+            text = trace_page(counterexample_in(entry), "index.html", page)
+        else:
+            text = search_page(entry, "index.html")
+        write_text(folder / page, text)
         rows.append(IndexRow(entry, page))
     write_text(folder / "index.html", index_page(rows, incomplete))

@@ -82,10 +82,10 @@ def show_lanes(console: Console, trace: Counterexample, last: int | None = None)
 
 def legend(shown: str, *, coloured: bool) -> list[str]:
     """What the marks in a text mean, in lines that fit."""
-    told = [meaning for mark, meaning in MARKS if re.search(mark, shown)] + (
+    meanings = [meaning for mark, meaning in MARKS if re.search(mark, shown)] + (
         [] if coloured else ["+ new", "- gone", "! untrue"]
     )
-    joined = "; ".join(meaning.replace(" ", HARD_SPACE) for meaning in told)
+    joined = "; ".join(meaning.replace(" ", HARD_SPACE) for meaning in meanings)
     return (
         textwrap.fill(joined, WIDTH, break_long_words=False, break_on_hyphens=False)
         .replace(HARD_SPACE, " ")

@@ -19,7 +19,9 @@ from markupsafe import Markup, escape
 from highwater.claims import own
 from highwater.claims.positions import in_repository
 from highwater.viewer.comparison import Comparison
+from highwater.viewer.explored import plots_of, shaded
 from highwater.viewer.shown import Counterexample, Delivery, ShownLog, ShownStep, ShownTrace
+from highwater.viewer.wording import in_words
 from highwater.visible import counted, visible
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -54,9 +56,34 @@ def trace_page(trace: Counterexample, index: str = "", page: str = "") -> str:
         steady=steady,
         needed=_needed(trace.steps),
         repeats=[step.number for step in trace.steps if trace.repeats(step)],
+        plots=plots_of(trace.entry.get("levels"), trace.entry.get("actions")),
         explore={"page": page, "command": " ".join(["highwater explore", page, *_model_path(trace.entry["model"])])},
         data=data,
     )
+
+
+def search_page(entry: Mapping[str, Any], index: str = "") -> str:
+    """The page of a claim without a counterexample: what was explored.
+
+    Args:
+        entry: the report's.
+        index: the address of the page of all verdicts, relative to this one; none if empty.
+    """
+    return render(
+        "search.html",
+        entry=entry,
+        index=index,
+        protocol=in_words(entry["protocol"]),
+        bounds=in_words(entry["bounds"]),
+        plots=plots_of(entry["levels"], entry["actions"]),
+        files=shaded({file: {int(line): n for line, n in of.items()} for file, of in entry["lines"].items()}),
+    )
+
+
+def source_of(lines: Mapping[str, Mapping[int, int]]) -> str:
+    """The lines of sources, each with the paths that ran it, as a part of a page."""
+    explored: Any = _environment().get_template("explored.html").module
+    return str(explored.source(shaded(lines)))
 
 
 def _model_path(model: str) -> list[str]:
@@ -108,7 +135,7 @@ def compare_page(comparison: Comparison) -> str:
 
 @attrs.frozen
 class IndexRow:
-    """A report's entry, and the address of the page of its counterexample, if it has one."""
+    """A report's entry, and the address of its page, if it has one."""
 
     entry: Mapping[str, Any]
     page: str = ""
@@ -170,6 +197,10 @@ def _linked(text: Any) -> Markup:
     )
 
 
+def _place(file: str, line: int) -> str:
+    return f"{in_repository(Path(file))}:{line}"
+
+
 @functools.cache
 def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
@@ -186,7 +217,8 @@ def _environment() -> jinja2.Environment:
         "counted": counted,
         "linked": _linked,
         "described": described,
-        "place": lambda choice: f"{in_repository(Path(choice.refused.file))}:{choice.refused.line}",
+        "place": lambda choice: _place(choice.refused.file, choice.refused.line),
+        "place_of": lambda missed: _place(missed["file"], missed["line"]),
         "words": lambda name: name.replace("_", " "),
     }
     scripts = {name: (TEMPLATES / f"{name}.js").read_text(encoding="utf-8") for name in ("script", "explore")}

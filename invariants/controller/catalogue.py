@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invariants.controller import clients, fencing, in_sync_replicas, records, recovery, state_machines
+from invariants.controller import clients, fencing, in_sync_replicas, liveness, records, recovery, state_machines
 from model.language.definition import Property
 
 CONTROLLER: tuple[Property, ...] = (
@@ -46,4 +46,13 @@ CONTROLLER: tuple[Property, ...] = (
     recovery.a_controller_can_act,
     recovery.isr_changes_can_be_settled,
     recovery.added_partitions_can_be_settled_without_returns,
+    liveness.a_leader_acts,
+    liveness.assigned_brokers_take_their_role,
+    liveness.unassigned_brokers_drop_their_replica,
+    liveness.reassignments_complete,
+    liveness.reassignments_complete_without_returns,
+    liveness.deletions_complete,
+    liveness.metadata_converges,
+    liveness.a_controller_acts,
+    liveness.isr_changes_are_settled,
 )

@@ -6,8 +6,8 @@ broker comes back* means: along the former alone.
 
 from __future__ import annotations
 
+from invariants.controller import goals
 from invariants.controller.terms import is_going_away
-from model.controller.brokers import Role
 from model.controller.definition import HEALING, RETURNS
 from model.controller.protocol import ControllerProtocol
 from model.controller.registrations import exit_broker
@@ -25,14 +25,7 @@ def a_leader_can_act(cluster: Cluster) -> bool | Witness:
     When lost: no client can write or read until an operator repairs the partition.
     Source: L1; KIP-380, KAFKA-14808.
     """
-    leadership = cluster.zk.leadership
-    if is_going_away(cluster):
-        return True
-    if leadership is not None and leadership.leader is not None:
-        broker = cluster.brokers[leadership.leader]
-        if broker.leads and broker.leader_epoch == leadership.leader_epoch:
-            return True
-    return Witness("whatever the cluster does by itself, the partition gets no leader")
+    return goals.a_leader_acts(cluster) or Witness("whatever the cluster does by itself, the partition gets no leader")
 
 
 @prospect(along=HEALING + RETURNS, broker=brokers)
@@ -43,16 +36,9 @@ def assigned_brokers_can_take_their_role(cluster: Cluster, broker: int) -> bool 
     When lost: the replica stays idle until the next election or restart.
     Source: L2, L8; KIP-380, KAFKA-9769.
     """
-    ours, leadership = cluster.brokers[broker], cluster.zk.leadership
-    if is_going_away(cluster) or broker not in cluster.zk.assignment:
-        return True
-    if (
-        leadership is not None
-        and ours.role in (Role.LEADER, Role.FOLLOWER)
-        and ours.leader_epoch == leadership.leader_epoch
-    ):
-        return True
-    return Witness("whatever the cluster does by itself, b{broker} takes up no role", broker=broker)
+    return goals.has_its_role(cluster, broker) or Witness(
+        "whatever the cluster does by itself, b{broker} takes up no role", broker=broker
+    )
 
 
 @prospect(along=tuple(step for step in HEALING if step is not exit_broker), broker=brokers)
@@ -109,19 +95,15 @@ def unassigned_brokers_can_drop_their_replica(cluster: Cluster, broker: int) -> 
     When lost: a stray replica uses disk space for ever, and a later topic of the same name may find it.
     Source: L6; KAFKA-13972.
     """
-    if broker in cluster.zk.assignment or cluster.brokers[broker].log is None:
-        return True
-    return Witness(
+    return goals.has_no_stray_replica(cluster, broker) or Witness(
         "whatever the cluster does by itself, b{broker} keeps a replica that is not assigned to it", broker=broker
     )
 
 
 def _is_reassigned(cluster: Cluster) -> bool | Witness:
-    zk, target = cluster.zk, cluster.history.target
-    if is_going_away(cluster) or not target or (zk.reassignment is None and frozenset(zk.assignment) == target):
-        return True
-    return Witness(
-        "whatever the cluster does by itself, the reassignment to {target} does not complete", target=sorted(target)
+    return goals.is_reassigned(cluster) or Witness(
+        "whatever the cluster does by itself, the reassignment to {target} does not complete",
+        target=sorted(cluster.history.target),
     )
 
 
@@ -145,12 +127,7 @@ def reassignment_can_complete_without_returns(cluster: Cluster) -> bool | Witnes
     When lost: it hangs until a dead broker is back, which may be the one that it replaces.
     Source: L6; KAFKA-19975.
     """
-    reassignment, leadership = cluster.zk.reassignment, cluster.zk.leadership
-    if reassignment is not None and not all(cluster.brokers[replica].running for replica in reassignment.adding):
-        return True
-    if leadership is None or not any(cluster.brokers[member].running for member in leadership.isr):
-        return True
-    return _is_reassigned(cluster)
+    return goals.lacks_what_a_reassignment_needs(cluster) or _is_reassigned(cluster)
 
 
 def _is_deleted(cluster: Cluster) -> bool | Witness:
@@ -205,12 +182,9 @@ def metadata_can_converge_without_returns(
 
 
 def _has_current_leadership(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> bool | Witness:
-    leadership, known = cluster.zk.leadership, cluster.brokers[broker].metadata
-    if not protocol.update_metadata or is_going_away(cluster) or leadership is None:
-        return True
-    if known is not None and known.leader == leadership.leader and known.leader_epoch == leadership.leader_epoch:
-        return True
-    return Witness("whatever the cluster does by itself, b{broker} serves outdated metadata", broker=broker)
+    return goals.has_current_metadata(cluster, broker, protocol) or Witness(
+        "whatever the cluster does by itself, b{broker} serves outdated metadata", broker=broker
+    )
 
 
 @prospect(along=HEALING + RETURNS)
@@ -221,14 +195,7 @@ def a_controller_can_act(cluster: Cluster) -> bool | Witness:
     When lost: a broker owns /controller, and no controller is active.
     Source: L9; KAFKA-1387, KAFKA-13407.
     """
-    owner = cluster.zk.controller
-    if (
-        owner is not None
-        and cluster.controllers[owner].active
-        and cluster.controllers[owner].epoch == cluster.zk.controller_epoch
-    ):
-        return True
-    return Witness("whatever the cluster does by itself, no controller is active")
+    return goals.a_controller_acts(cluster) or Witness("whatever the cluster does by itself, no controller is active")
 
 
 @prospect(along=HEALING + RETURNS, leader=brokers)

@@ -144,7 +144,7 @@ def define(protocol: KraftProtocol) -> Definition:
     """The transition system of one specification."""
     actions = (*COMMON, *SHUTDOWNS[protocol.variant])
     return Definition(
-        bounds_of(protocol), Cluster, initial_states, actions, properties="invariants.kraft_reference:KRAFT"
+        bounds_of(protocol), Cluster, initial_states, actions, properties="invariants.kraft_reference.catalogue:KRAFT"
     )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from explorer.analysis import simulate
 from explorer.kernels import code_cache, entry_points
 from explorer.kernels.compile_times import TIMES
 from explorer.search import breadth_first
@@ -21,18 +22,20 @@ from tests.small_models import tiny_system
 
 @pytest.fixture
 def uncompiled(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
-    """One kernel seems to be compiled: what is done meanwhile is what a test puts there."""
+    """Two kernels seem to be compiled: what is done meanwhile is what a test puts there."""
     meanwhile: dict[str, Any] = {"do": lambda: None}
     kept = code_cache.load
 
-    def compiled(door: entry_points.Door, name: str, arguments: tuple[Any, ...]) -> Any:
+    def compiled(entry_point: entry_points.EntryPoint, name: str, arguments: tuple[Any, ...]) -> Any:
         meanwhile["do"]()
-        return kept(name) or made(door, name, arguments)
+        return kept(name) or made(entry_point, name, arguments)
 
-    made = entry_points.Door._compile
-    monkeypatch.setattr(entry_points.expand, "_opened", {})
-    monkeypatch.setattr(code_cache, "load", lambda name: None if name.startswith("expand.") else kept(name))
-    monkeypatch.setattr(entry_points.Door, "_compile", compiled)
+    made = entry_points.EntryPoint._compile
+    for kernel in (entry_points.expand, entry_points.walk_on):
+        monkeypatch.setattr(kernel, "_loaded", {})
+    not_kept = ("expand.", "walks.")
+    monkeypatch.setattr(code_cache, "load", lambda name: None if name.startswith(not_kept) else kept(name))
+    monkeypatch.setattr(entry_points.EntryPoint, "_compile", compiled)
     yield meanwhile
 
 
@@ -51,6 +54,15 @@ def test_compiling_is_timed_apart_and_told(uncompiled: dict[str, Any], monkeypat
     said = f"; before that {outcome.compile_seconds:.1f} s of compiling machine code, once on this machine"
     assert counts_line(outcome).endswith(said)
     assert not TIMES.listeners
+
+
+def test_walks_time_it_apart_as_well(uncompiled: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = itertools.count()
+    stub = SimpleNamespace(perf_counter=lambda: 100.0 * next(clock))
+    monkeypatch.setattr("explorer.kernels.compile_times.time", stub)
+    made = simulate.simulate(tiny_system("reference", "kip-101"), walks=10, depth=5, seed=0, workers=1)
+    assert made.compile_seconds >= 100.0
+    assert made.walk_seconds == made.seconds - made.compile_seconds
 
 
 def test_a_search_that_compiles_nothing_says_nothing_of_it() -> None:

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from explorer.kernels import code_cache, compiling, entry_points
 from explorer.kernels.compiling import kernel
-from explorer.kernels.entry_points import Door
+from explorer.kernels.entry_points import EntryPoint
 
 ROOT = Path(__file__).parents[2]
 SPEC = """
@@ -109,7 +109,7 @@ def numbers(low: int, high: int, most: int = 5) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(low, high), max_size=most)
 
 
-probe = Door("probes", "weighed")
+probe = EntryPoint("probes", "weighed")
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -124,7 +124,7 @@ probe = Door("probes", "weighed")
 def test_a_kernel_gets_its_arguments_and_gives_its_results(
     number: int, rows: list[int], shapes: tuple[int, ...], marks: list[bool], flag: bool, seed: int
 ) -> None:
-    """What the door of a kernel does is what its function does in plain Python."""
+    """What the entry point of a kernel does is what its function does in plain Python."""
     random = np.random.default_rng(seed)
 
     def results(function: Callable[..., Any], tables: np.ndarray) -> list[Any]:
@@ -140,42 +140,44 @@ def test_a_kernel_gets_its_arguments_and_gives_its_results(
 
 def test_a_kernel_may_give_nothing_or_one_number() -> None:
     sums = np.array([1, 2, -3])
-    assert (Door("probes", "nothing")(sums), sums[0]) == (None, 7)
-    assert Door("probes", "last")(sums) == -3
+    assert (EntryPoint("probes", "nothing")(sums), sums[0]) == (None, 7)
+    assert EntryPoint("probes", "last")(sums) == -3
 
 
-def test_arguments_of_other_types_have_a_door_of_their_own(folder: Path, compiled: list[str]) -> None:
-    door = Door("probes", "last")
-    assert [door(np.array([1, 2], kind)) for kind in (np.int64, np.uint8, np.int64)] == [2, 2, 2]
+def test_arguments_of_other_types_have_an_entry_point_of_their_own(folder: Path, compiled: list[str]) -> None:
+    entry_point = EntryPoint("probes", "last")
+    assert [entry_point(np.array([1, 2], kind)) for kind in (np.int64, np.uint8, np.int64)] == [2, 2, 2]
     assert (len(compiled), len(list(folder.glob("*/*")))) == (2, 2)
 
 
 def test_an_array_may_be_a_file_or_read_only(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(range(16)))
-    door, expected = Door("probes", "last"), int.from_bytes(range(8, 16), "little")
-    assert door(np.memmap(tmp_path / "file", np.int64)) == expected
-    assert door(np.frombuffer((tmp_path / "file").read_bytes(), np.int64)) == expected
+    entry_point, expected = EntryPoint("probes", "last"), int.from_bytes(range(8, 16), "little")
+    assert entry_point(np.memmap(tmp_path / "file", np.int64)) == expected
+    assert entry_point(np.frombuffer((tmp_path / "file").read_bytes(), np.int64)) == expected
     with pytest.raises(ValueError, match="contiguous"):
-        door(np.frombuffer(bytes(17), np.int64, 2, 1)), "as it is not aligned"
+        entry_point(np.frombuffer(bytes(17), np.int64, 2, 1)), "as it is not aligned"
 
 
 def test_an_array_with_gaps_is_refused() -> None:
     with pytest.raises(ValueError, match=r"probes\.last takes arrays that are contiguous only"):
-        Door("probes", "last")(np.arange(9)[::2])
+        EntryPoint("probes", "last")(np.arange(9)[::2])
 
 
 # --- kept on disk
 
 
 def test_what_was_compiled_is_loaded_the_next_time(folder: Path, compiled: list[str]) -> None:
-    assert [Door("probes", "last")(np.arange(9)) for _ in range(3)] == [8, 8, 8]
+    assert [EntryPoint("probes", "last")(np.arange(9)) for _ in range(3)] == [8, 8, 8]
     assert compiled == ["last"]
     assert len(list(folder.glob("*/*"))) == 1
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\xfe not ascii\n", b"0 door\n\x7fELF", "cut short", "one bit"])
+@pytest.mark.parametrize(
+    "content", [b"", b"\n", b"\xff\xfe not ascii\n", b"0 entry_point\n\x7fELF", "cut short", "one bit"]
+)
 def test_a_damaged_file_is_made_again(folder: Path, compiled: list[str], content: bytes | str) -> None:
-    Door("probes", "last")(np.arange(9))
+    EntryPoint("probes", "last")(np.arange(9))
     (file,) = folder.glob("*/*")
     whole = file.read_bytes()
     if content == "cut short":
@@ -183,9 +185,9 @@ def test_a_damaged_file_is_made_again(folder: Path, compiled: list[str], content
     elif content == "one bit":
         content = whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:]
     file.write_bytes(content)
-    assert Door("probes", "last")(np.arange(9)) == 8
+    assert EntryPoint("probes", "last")(np.arange(9)) == 8
     assert compiled == ["last", "last"]
-    assert Door("probes", "last")(np.arange(9)) == 8
+    assert EntryPoint("probes", "last")(np.arange(9)) == 8
     assert len(compiled) == 2, "what was made again is kept"
 
 
@@ -204,9 +206,9 @@ def foreign(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_others_may_have_put_there_is_not_executed(
     folder: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, harm: str
 ) -> None:
-    Door("probes", "last")(np.arange(9))
+    EntryPoint("probes", "last")(np.arange(9))
     (file,) = folder.glob("*/*")
-    assert Door("probes", "last")(np.arange(9)) == 8
+    assert EntryPoint("probes", "last")(np.arange(9)) == 8
     assert compiled == ["last"]
     match harm:
         case "foreign file":
@@ -224,26 +226,26 @@ def test_what_others_may_have_put_there_is_not_executed(
         case "linked folder":
             file.parent.symlink_to(file.parent.rename(tmp_path / "elsewhere"))
     before = sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file())
-    assert Door("probes", "last")(np.arange(9)) == 8
+    assert EntryPoint("probes", "last")(np.arange(9)) == 8
     assert compiled == ["last", "last"], "it was loaded"
     if "folder" in harm:
         assert sorted(path.stat().st_mtime_ns for path in tmp_path.rglob("*") if path.is_file()) == before, (
             "it was written to"
         )
     elif not (harm == "foreign file" and os.geteuid()):
-        Door("probes", "last")(np.arange(9))
+        EntryPoint("probes", "last")(np.arange(9))
         assert len(compiled) == 2, "what was made again is kept"
 
 
 def test_a_generous_umask_gives_others_nothing(folder: Path, compiled: list[str]) -> None:
     before = os.umask(0)
     try:
-        Door("probes", "last")(np.arange(9))
+        EntryPoint("probes", "last")(np.arange(9))
     finally:
         os.umask(before)
     (file,) = folder.glob("*/*")
     assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o644, 0o755)
-    Door("probes", "last")(np.arange(9))
+    EntryPoint("probes", "last")(np.arange(9))
     assert compiled == ["last"]
 
 
@@ -253,7 +255,7 @@ def test_beside_the_sources_their_owner_may_keep_code_too(
     source = Path(code_cache.__file__)
     if os.geteuid() != 0 or source.stat().st_uid not in (0, 4242):
         pytest.skip("only root can give files away")
-    Door("probes", "last")(np.arange(9))
+    EntryPoint("probes", "last")(np.arange(9))
     (file,) = folder.glob("*/*")
     for path in (file, file.parent):
         os.chown(path, 4242, 4242)
@@ -266,7 +268,7 @@ def test_beside_the_sources_their_owner_may_keep_code_too(
             os.stat_result((*real(path)[:4], 4242, *real(path)[5:])) if path == str(source) else real(path, **more)
         ),
     )
-    Door("probes", "last")(np.arange(9))
+    EntryPoint("probes", "last")(np.arange(9))
     assert compiled == ["last"]
 
 
@@ -276,7 +278,7 @@ def test_where_one_folder_cannot_be_written_the_next_one_is(
     in_the_way, own = tmp_path / "file", tmp_path / "own"
     in_the_way.touch()
     monkeypatch.setattr(code_cache, "folders", lambda: [in_the_way, own])
-    assert [Door("probes", "last")(np.arange(9)) for _ in range(2)] == [8, 8]
+    assert [EntryPoint("probes", "last")(np.arange(9)) for _ in range(2)] == [8, 8]
     assert (len(compiled), len(list(own.glob("*/*")))) == (1, 1)
 
 
@@ -285,7 +287,7 @@ def test_where_nothing_can_be_written_kernels_run_all_the_same(
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr(code_cache, "folders", lambda: [tmp_path / "file"])
-    assert [Door("probes", "last")(np.arange(9)) for _ in range(2)] == [8, 8]
+    assert [EntryPoint("probes", "last")(np.arange(9)) for _ in range(2)] == [8, 8]
     assert len(compiled) == 2
 
 
@@ -298,13 +300,13 @@ def test_code_of_other_sources_is_not_loaded_and_goes_in_time(
         for change in range(code_cache.MOST_KEPT + 3):
             source.write_text(f"NOTHING = {change}", encoding="utf-8")
             code_cache._made_of.cache_clear()
-            code_cache.keep("probe", "door", b"code")
+            code_cache.keep("probe", "entry_point", b"code")
         assert len(list(folder.iterdir())) == code_cache.MOST_KEPT
         for _ in range(2):
-            Door("probes", "last")(np.arange(9))
+            EntryPoint("probes", "last")(np.arange(9))
         source.write_text("NOTHING = 'again'", encoding="utf-8")
         code_cache._made_of.cache_clear()
-        Door("probes", "last")(np.arange(9))
+        EntryPoint("probes", "last")(np.arange(9))
         assert compiled == ["last", "last"]
     finally:
         code_cache._made_of.cache_clear()
@@ -375,18 +377,18 @@ def test_where_no_object_code_is_to_be_had_numba_is_asked_each_time(
         raise AttributeError("numba has changed")
 
     monkeypatch.setattr(compiling, "object_code", changed)
-    door, sums = Door("probes", "nothing"), np.zeros(2, np.int64)
+    entry_point, sums = EntryPoint("probes", "nothing"), np.zeros(2, np.int64)
     with pytest.warns(RuntimeWarning, match="nothing is compiled anew by every process: AttributeError"):
-        assert door(sums) is None
+        assert entry_point(sums) is None
     assert sums[0] == 7
-    assert door(np.zeros(2, np.int32)) is None, "and says so once"
+    assert entry_point(np.zeros(2, np.int32)) is None, "and says so once"
     assert not list(folder.glob("*/*"))
 
 
 def test_loops_may_become_functions_of_the_c_library() -> None:
     """Where LLVM makes `memset` and `memcpy` of these; unless they are to be had, a warning is an error here."""
     numbers, others = np.ones(1000, np.uint8), np.ones(1000, np.uint8)
-    Door("probes", "clears")(numbers, others)
+    EntryPoint("probes", "clears")(numbers, others)
     assert not numbers.any()
     assert not others.any()
 
@@ -395,18 +397,18 @@ def test_code_that_needs_python_is_not_linked_but_left_to_numba(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.warns(RuntimeWarning, match="shows is compiled anew by every process: RuntimeError"):
-        Door("probes", "shows")(np.array([42]))
+        EntryPoint("probes", "shows")(np.array([42]))
     assert capfd.readouterr().out == "42\n"
     assert not list(folder.glob("*/*"))
 
 
-def test_every_door_leads_to_a_kernel() -> None:
+def test_every_entry_point_leads_to_a_kernel() -> None:
     import importlib
 
-    for name, door in vars(entry_points).items():
-        if isinstance(door, Door):
-            assert door._name == name
-            found = getattr(importlib.import_module(f"explorer.kernels.{door._module}"), name)
+    for name, entry_point in vars(entry_points).items():
+        if isinstance(entry_point, EntryPoint):
+            assert entry_point._name == name
+            found = getattr(importlib.import_module(f"explorer.kernels.{entry_point._module}"), name)
             assert found.targetoptions["inline"] == "always", f"{name} is no kernel"
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from explorer.compiler.decision_trees import NODE, NOTHING
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
+from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image, permuted
 from explorer.compiler.prefilter import GATHER_FIELD, Filter, filter_of
-from explorer.compiler.programs import ActionProgram, InvariantProgram
 from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE

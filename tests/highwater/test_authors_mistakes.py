@@ -105,6 +105,16 @@ MISTAKES = {
     "a field without a domain": ({"field": "y: int = 0"}, 16, "declare it with within(...)"),
     "a decorator without parentheses": ({"declared": "@action"}, 21, '@action(actor="...")'),
     "an action without an actor": ({"declared": "@action()"}, 21, "an action names who acts"),
+    "a domain that raises": (
+        {"field": "y: int = within(lambda b: Integers(0, b.nothing))"},
+        16,
+        "the model raised AttributeError: ",
+    ),
+    "initial states that raise": (
+        {"initial": "[State(0) for _ in range(bounds.nothing)]"},
+        19,
+        "the model raised AttributeError: ",
+    ),
 }
 
 

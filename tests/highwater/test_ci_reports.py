@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import attrs
 import jsonschema
 import pytest
 import xmlschema
@@ -125,6 +126,16 @@ def test_a_junit_report_counts_failures_and_errors_and_tells_the_trace(
     assert "leader_in_isr is false: there is no leader" in (violated.text or "")
     error = next(suites.iter("error"))
     assert error.get("type") == "max-states"
+
+
+def test_a_junit_report_times_compiling_apart(tmp_path: Path, write_spec: Write) -> None:
+    result = check_spec(load_spec(write_spec(check=["leader_in_isr"])))
+    slow = attrs.evolve(result, outcome=attrs.evolve(result.outcome, seconds=12.5, compile_seconds=10.25))
+    junit.write_junit(tmp_path / "junit.xml", [slow, slow])
+    (suite,) = ElementTree.parse(tmp_path / "junit.xml").getroot()
+    assert [each.attrib for each in suite.iter("property")] == [{"name": "compile_seconds", "value": "20.500"}]
+    assert suite.get("time") == "4.500"
+    assert [case.get("time") for case in suite.iter("testcase")] == ["2.250", "2.250"]
 
 
 def test_what_xml_cannot_hold_is_replaced(tmp_path: Path, write_spec: Write) -> None:

@@ -299,8 +299,9 @@ def test_whatever_a_model_raises_is_told_with_its_line_by_every_command(highwate
     for command in (("check",), ("check", "--engine", "python"), ("simulate",), ("graph",), ("mutate",)):
         result = highwater(command[0], spec, *command[1:], "--model-path", lock)
         assert (result.exit_code, result.stdout) == (2, ""), command
-        assert words in result.stderr
-        assert f"at {source}:" in result.stderr
+        (said,) = result.stderr.splitlines()
+        assert words in said
+        assert f"at {source}:" in said
 
 
 def test_a_field_that_the_constructor_does_not_take_is_refused(highwater: Run, lock: Path) -> None:

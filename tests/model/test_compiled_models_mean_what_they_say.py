@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from explorer.compiler.effects import Effects
 from explorer.compiler.layout import Layout
+from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image
-from explorer.compiler.programs import ActionProgram, InvariantProgram
 from explorer.search.symmetry import permutations_of
 from explorer.system import Cut, System, judge, successor
 from highwater.claims.resolving import build_system

@@ -137,8 +137,8 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
     if this.log is not None:
         facts.append(Fact("log", f"of t{this.log}, {'complete' if this.complete else 'incomplete'}"))
     if this.metadata is not None:
-        told = "nobody" if this.metadata.leader is None else f"b{this.metadata.leader}"
-        facts.append(Fact("metadata", f"{told} leads e{this.metadata.leader_epoch}"))
+        leader = "nobody" if this.metadata.leader is None else f"b{this.metadata.leader}"
+        facts.append(Fact("metadata", f"{leader} leads e{this.metadata.leader_epoch}"))
     if this.epoch:
         facts.append(Fact("broker epoch", str(this.epoch)))
     return Lane(tuple(badges), name_sets=name_sets, facts=tuple(facts))

@@ -126,9 +126,9 @@ def known_of_followers(replica: Replica, broker: int) -> list[Fact]:
 
 def messages(partition: Partition) -> Iterable[Message]:
     """What is on its way: elections to be learned, fetches and their responses, ISR changes and their answers."""
-    for epoch, told in enumerate(partition.elections[1:], 1):
-        leader = "none" if told.leader is None else f"b{told.leader}"
-        text = f"leader {leader} ISR {{{' '.join(names(told.isr))}}}"
+    for epoch, election in enumerate(partition.elections[1:], 1):
+        leader = "none" if election.leader is None else f"b{election.leader}"
+        text = f"leader {leader} ISR {{{' '.join(names(election.isr))}}}"
         yield Message(("election", epoch), "LeaderAndIsr", text, CONTROLLER, epoch=epoch)
     for broker, replica in enumerate(partition.replicas):
         if replica.fetch is not None and replica.fetch.stage is not Stage.TRUNCATE:

@@ -90,11 +90,11 @@ def draw_agreement(domain: Struct, state: Agreement) -> Picture:
         Message(("request", request), "AlterIsr", str(request), f"b{LEADER}", CONTROLLER)
         for request in sorted(state.requests, key=lambda request: (request.version, sorted(request.isr)))
     ]
-    told = [
+    answers = [
         Message(("update", version), "update", f"v{version} ISR {{{' '.join(names(isr))}}}", CONTROLLER, f"b{LEADER}")
         for version, isr in enumerate(state.updates, 1)
     ]
-    return Picture(lanes, (*asked, *told), leader=f"b{LEADER}")
+    return Picture(lanes, (*asked, *answers), leader=f"b{LEADER}")
 
 
 def agreement_read(action: Instance, before: Agreement) -> Iterable[tuple[Hashable, str]]:

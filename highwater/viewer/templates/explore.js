@@ -23,7 +23,7 @@
 
   const send = async (verb, fields, { focus = true } = {}) => {
     const mine = ++asked;
-    const waiting = setTimeout(() => { $("busy").hidden = false; }, 400);
+    const waiting = setTimeout(() => { $("doing").textContent = "working"; $("busy").hidden = false; }, 400);
     try {
       const answer = await fetch(address("/do"), { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ verb, ...fields }) });
       const text = await answer.text();
@@ -49,7 +49,7 @@
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-verb]");
-    if (event.target.id === "stop") fetch(address("/stop"), { method: "POST" });
+    if (event.target.id === "stop") fetch(address("/stop"), { method: "POST" }).then((answer) => answer.text()).then((text) => { $("doing").textContent = text; });
     if (!button) return;
     const { verb, action, node, rule } = button.dataset;
     send(verb, { ...(action && { action: Number(action) }), ...(node && { node: Number(node) }), ...(rule && { rule }) });

@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from click.testing import Result
 
 import highwater as front_door
+from explorer.kernels.compile_times import TIMES
 from explorer.search.plain_python import explore
 from explorer.system import Cut, successor
 from explorer.verdict import Budget
@@ -129,6 +131,28 @@ def test_a_search_ends_when_it_is_asked_to(session: Session, monkeypatch: pytest
     found = session.find("len(b1.log) > 2", from_here=True)
     assert found.steps is None
     assert found.says.startswith("stopped after ")
+
+
+def test_a_search_ends_before_the_next_kernel_is_compiled(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled, compiled = session.cancelled, []
+
+    def searched(*arguments: Any, **options: Any) -> Any:
+        for kernel in ("first", "second"):
+            try:
+                with TIMES.compiling():
+                    compiled.append(kernel)
+                    cancelled.ask()
+                    assert cancelled.says == "stopping once a kernel is compiled, which takes some 10 s"
+            except KeyboardInterrupt:
+                return attrs.evolve(unknown, reason="interrupted")
+        raise AssertionError("it was not stopped")
+
+    unknown = explore(session.system, Budget(max_states=1))
+    monkeypatch.setattr(searching, "IN_PLAIN_PYTHON", 5)
+    monkeypatch.setattr("explorer.search.breadth_first.explore", searched)
+    assert session.find("len(b1.log) > 2", from_here=True).says.startswith("stopped after ")
+    assert compiled == ["first"]
+    assert cancelled not in TIMES.listeners
 
 
 @pytest.mark.slow  # it may compile machine code

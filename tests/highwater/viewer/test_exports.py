@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import inspect
 import io
 import json
 import re
@@ -231,7 +232,22 @@ def test_a_trace_without_steps_is_exported(make_spec: Callable[..., Any], kind: 
 
 
 @pytest.mark.parametrize("kind", EXPORTS)
-def test_every_export_has_a_test_of_its_own(kind: str) -> None:
-    assert any(kind in name.split("_") for name in globals() if name.startswith("test_")), (
-        f"no test in this file is named after {kind}"
-    )
+def test_every_export_has_a_test_that_notices_if_it_writes_nothing(
+    kind: str, kip_101: Counterexample, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [name for name, value in globals().items() if value is EXPORTS[kind]]
+    assert names, f"no test in this file can call {kind}: it is not imported"
+    monkeypatch.setitem(globals(), names[0], lambda trace: "")
+    tests = [test for name, test in globals().items() if name.startswith("test_") and kind in name.split("_")]
+    assert any(_fails(test, kip_101) for test in tests), f"no test in this file named after {kind} fails without it"
+
+
+def _fails(test: Callable[..., None], trace: Counterexample) -> bool:
+    """Whether a test of one trace fails for this one."""
+    if len(inspect.signature(test).parameters) != 1:
+        return False
+    try:
+        test(trace)
+    except (AssertionError, ValueError):
+        return True
+    return False

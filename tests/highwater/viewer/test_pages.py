@@ -22,7 +22,7 @@ from highwater.claims.checking import check_spec
 from highwater.files import ReportError
 from highwater.reports.results import entry_of
 from highwater.viewer.index import counterexample_in, write_pages
-from highwater.viewer.pages import IndexRow, index_page, page_name, trace_page
+from highwater.viewer.pages import IndexRow, index_page, page_name, search_page, trace_page
 from highwater.viewer.picture import Block, Fact, Lane, Log, Message, Picture
 from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample
@@ -235,13 +235,41 @@ def test_a_gallery_has_a_page_per_counterexample_and_all_verdicts(
     results = [check_spec(make_spec("holds.toml")), check_spec(make_spec("fails.toml", check=["leader_in_isr"]))]
     write_pages(tmp_path / "deep" / "pages", [entry_of(result) for result in results])
     folder = tmp_path / "deep" / "pages"
-    assert sorted(path.name for path in folder.iterdir()) == ["fails.html", "index.html"]
+    assert sorted(path.name for path in folder.iterdir()) == ["fails.html", "holds.html", "index.html"]
     index = Reader((folder / "index.html").read_text(encoding="utf-8"))
-    assert {a["href"] for a in index.all("a")} == {"fails.html"}
+    assert {a["href"] for a in index.all("a")} == {"fails.html", "holds.html"}
     assert "2 claims: 1 met, 1 unmet." in index.words
     assert "expected the verdict holds, but leader_in_isr is violated after 0 steps" in index.words
     page = Reader((folder / "fails.html").read_text(encoding="utf-8"))
     assert {"index.html"} < {a["href"] for a in page.all("a")}
+
+
+def test_the_page_of_a_claim_that_holds_shows_what_was_explored(make_spec: Callable[..., Any]) -> None:
+    result = check_spec(make_spec("holds.toml"), coverage=True)
+    entry = json.loads(json.dumps(entry_of(result)))
+    text = search_page(entry, "index.html")
+    page = Reader(text)
+    assert len(page.all("rect")) == len(result.outcome.levels)
+    for action, count in result.outcome.enabled.items():
+        assert f"{action} {f'{count:,}' if count else 'never enabled'}" in page.words
+    shown = {a["title"] for a in page.all("tr") if a.get("title")}
+    known = {paths for of in result.outcome.lines.values() for paths in of.values()}
+    assert 0 in known
+    for paths in known:
+        assert (
+            f"{paths:,} path{'' if paths == 1 else 's'} through here" if paths else "ran on no reached state"
+        ) in shown
+    bare = search_page({**entry, "lines": {}})
+    assert "highwater check --coverage" in bare
+    hostile = dict.fromkeys(("name", "source", "file", "reason", "model"), HOSTILE[0])
+    assert Reader(search_page({**entry, **hostile})).scripts == page.scripts
+
+
+def test_the_page_of_a_counterexample_shows_what_was_explored(make_spec: Callable[..., Any]) -> None:
+    result = check_spec(make_spec(check=["weak_isr"], protocol={"variant": "truncate-to-high-watermark"}))
+    assert result.violation is not None
+    page = Reader(trace_page(counterexample_in(entry_of(result))))
+    assert len(page.all("rect")) == len(result.outcome.levels) > 1
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

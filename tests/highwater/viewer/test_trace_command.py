@@ -244,13 +244,13 @@ def test_a_file_of_several_traces_asks_which_one_to_export(
 # --- check --html
 
 
-def test_check_writes_a_page_per_counterexample_and_an_index(
+def test_check_writes_a_page_per_claim_and_an_index(
     highwater: Run, tmp_path: Path, write_spec: Callable[..., Path]
 ) -> None:
     folder = tmp_path / "pages"
     result = highwater("check", VIOLATED, write_spec("holds.toml"), "--html", folder)
     assert result.exit_code == 0
-    assert sorted(path.name for path in folder.iterdir()) == ["index.html", f"{VIOLATED.stem}.html"]
+    assert sorted(path.name for path in folder.iterdir()) == ["holds.html", "index.html", f"{VIOLATED.stem}.html"]
 
 
 def test_check_learns_first_that_pages_cannot_be_written(highwater: Run, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The properties of the public specifications of replication under KRaft, each with its name in the public modules."""
+"""The invariants of the public specifications of replication under KRaft, each with its name in the public modules."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from model.kraft_reference.bounds import KraftBounds, brokers, values
 from model.kraft_reference.protocol import KraftProtocol
 from model.kraft_reference.state import Cluster, Role, Status
 from model.language.declarations import Witness, invariant
+
+Truth = bool | Witness
 
 
 def leads_in_newest_epoch(cluster: Cluster, broker: int) -> bool:
@@ -16,7 +18,7 @@ def leads_in_newest_epoch(cluster: Cluster, broker: int) -> bool:
 
 
 @invariant(broker=brokers)
-def valid_broker_state(cluster: Cluster, broker: int) -> bool | Witness:
+def valid_broker_state(cluster: Cluster, broker: int) -> Truth:
     """A running broker has a broker epoch.
 
     Kind: state.
@@ -32,7 +34,7 @@ def valid_broker_state(cluster: Cluster, broker: int) -> bool | Witness:
 
 
 @invariant(broker=brokers)
-def valid_replica_state(cluster: Cluster, broker: int) -> bool | Witness:
+def valid_replica_state(cluster: Cluster, broker: int) -> Truth:
     """A leader knows that it is the leader.
 
     Kind: state.
@@ -45,7 +47,7 @@ def valid_replica_state(cluster: Cluster, broker: int) -> bool | Witness:
 
 
 @invariant(broker=brokers)
-def valid_fetcher_state(cluster: Cluster, broker: int) -> bool | Witness:
+def valid_fetcher_state(cluster: Cluster, broker: int) -> Truth:
     """A leader fetches from no broker, and a follower from another one.
 
     Kind: state.
@@ -61,7 +63,7 @@ def valid_fetcher_state(cluster: Cluster, broker: int) -> bool | Witness:
 
 
 @invariant()
-def valid_controller_state(cluster: Cluster, bounds: KraftBounds) -> bool | Witness:
+def valid_controller_state(cluster: Cluster, bounds: KraftBounds) -> Truth:
     """No fenced broker is in the ISR, except for the last member in v3.5, where the ISR is never empty.
 
     Kind: state.
@@ -78,7 +80,7 @@ def valid_controller_state(cluster: Cluster, bounds: KraftBounds) -> bool | Witn
 
 
 @invariant()
-def valid_controller_isr_and_elr(cluster: Cluster, bounds: KraftBounds) -> bool | Witness:
+def valid_controller_isr_and_elr(cluster: Cluster, bounds: KraftBounds) -> Truth:
     """ISR and ELR are disjoint sets of replicas, and the ELR is empty if the ISR is large enough.
 
     Kind: state.
@@ -98,7 +100,7 @@ def valid_controller_isr_and_elr(cluster: Cluster, bounds: KraftBounds) -> bool 
 
 
 @invariant(broker=brokers)
-def replication_quorum_superset_property(cluster: Cluster, broker: int, bounds: KraftBounds) -> bool | Witness:
+def replication_quorum_superset_property(cluster: Cluster, broker: int, bounds: KraftBounds) -> Truth:
     """A leader of the newest epoch waits for all members of the controller's ISR before it commits; under KIP-966 also
     for the ELR.
 
@@ -118,7 +120,7 @@ def replication_quorum_superset_property(cluster: Cluster, broker: int, bounds: 
 
 
 @invariant(broker=brokers)
-def leader_candidate_completeness_property(cluster: Cluster, broker: int) -> bool | Witness:
+def leader_candidate_completeness_property(cluster: Cluster, broker: int) -> Truth:
     """A running member of ISR or ELR has all committed records.
 
     Kind: state.
@@ -134,7 +136,7 @@ def leader_candidate_completeness_property(cluster: Cluster, broker: int) -> boo
 
 
 @invariant()
-def leader_completeness_property(cluster: Cluster) -> bool | Witness:
+def leader_completeness_property(cluster: Cluster) -> Truth:
     """The controller's leader, if it runs, has all committed records, and all values that were acknowledged.
 
     Kind: state.
@@ -156,7 +158,7 @@ def leader_completeness_property(cluster: Cluster) -> bool | Witness:
 
 
 @invariant(some=brokers, other=brokers)
-def log_matching_property(cluster: Cluster, some: int, other: int) -> bool | Witness:
+def log_matching_property(cluster: Cluster, some: int, other: int) -> Truth:
     """Below both high watermarks, two logs hold the same values.
 
     Kind: state.
@@ -171,7 +173,7 @@ def log_matching_property(cluster: Cluster, some: int, other: int) -> bool | Wit
 
 
 @invariant(broker=brokers)
-def metadata_log_matching_property(cluster: Cluster, broker: int) -> bool | Witness:
+def metadata_log_matching_property(cluster: Cluster, broker: int) -> Truth:
     """A broker's metadata log is no longer than the controller's.
 
     Kind: state.
@@ -184,7 +186,7 @@ def metadata_log_matching_property(cluster: Cluster, broker: int) -> bool | Witn
 
 
 @invariant(value=values)
-def no_committed_record_lost_globally(cluster: Cluster, value: int) -> bool | Witness:
+def no_committed_record_lost_globally(cluster: Cluster, value: int) -> Truth:
     """Every acknowledged value is in some broker's log.
 
     Kind: state.
@@ -199,7 +201,7 @@ def no_committed_record_lost_globally(cluster: Cluster, value: int) -> bool | Wi
 
 
 @invariant(broker=brokers)
-def consistent_read_property(cluster: Cluster, broker: int) -> bool | Witness:
+def consistent_read_property(cluster: Cluster, broker: int) -> Truth:
     """A leader of the newest epoch has every record that was ever consumed, at the same offset.
 
     Kind: state.
@@ -218,7 +220,7 @@ def consistent_read_property(cluster: Cluster, broker: int) -> bool | Witness:
 
 
 @invariant()
-def min_isr_recovery_quorum(cluster: Cluster, bounds: KraftBounds, protocol: KraftProtocol) -> bool | Witness:
+def min_isr_recovery_quorum(cluster: Cluster, bounds: KraftBounds, protocol: KraftProtocol) -> Truth:
     """Once ISR and ELR are empty, the last known ELR has min.insync.replicas members.
 
     Kind: state.
@@ -230,20 +232,3 @@ def min_isr_recovery_quorum(cluster: Cluster, bounds: KraftBounds, protocol: Kra
         return True
     size = len(partition.last_known_elr)
     return size == bounds.min_isr or Witness("the last known ELR has {size} members", size=size)
-
-
-KRAFT = (
-    leader_completeness_property,
-    leader_candidate_completeness_property,
-    replication_quorum_superset_property,
-    log_matching_property,
-    metadata_log_matching_property,
-    consistent_read_property,
-    no_committed_record_lost_globally,
-    valid_broker_state,
-    valid_replica_state,
-    valid_fetcher_state,
-    valid_controller_state,
-    valid_controller_isr_and_elr,
-    min_isr_recovery_quorum,
-)

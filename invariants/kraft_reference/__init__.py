@@ -1,0 +1,1 @@
+"""What must hold of the public specifications of replication under KRaft."""
