@@ -9,15 +9,15 @@ from typing import Any
 
 import attrs
 
-from model.language.records import evolve
+from conformance import controller_side
 from model.partition.messages import Answer, Fetch, IsrChange, Stage
 from model.partition.protocol import HighWatermarkCheckpoint
-from model.partition.state import Leadership, Partition, Process, Record, Replica
+from model.partition.state import Leadership, Partition, Replica
 
 NOT_SHOWN: Mapping[str, str] = {
     "clients": "what producers and consumers saw: no broker remembers it",
-    "quorum": "the controller's record, which the model keeps for both sides",
-    "elections": "what the controller published, as above",
+    "quorum.registrations.since": "what a broker may not have heard yet: its metadata are as old as the model says",
+    "elections": "what the controller published before: each was compared when it was new",
     "used": "budgets of the bounds",
     "next_record_id": "names records only",
     "replicas.truncating": "no release with KRaft asks where to truncate before it fetches",
@@ -35,7 +35,7 @@ NOT_SHOWN: Mapping[str, str] = {
 
 @attrs.frozen
 class Difference:
-    """One field of one broker that the two sides do not agree on."""
+    """One field of a broker or of the controller that the two sides do not agree on."""
 
     field: str
     model: str
@@ -43,69 +43,34 @@ class Difference:
 
 
 def differences(partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any) -> list[Difference]:
-    """Where a state of the model and what was seen of some brokers differ."""
+    """Where a state of the model and what was seen of some brokers and of the controller differ."""
     found = []
-    for broker, real in seen.items():
-        for field, model, kafka in _compared(partition.replicas[int(broker)], int(broker), real, protocol, bounds):
+    for name, fields in _fields(partition, seen, protocol, bounds):
+        for field, model, kafka in fields:
             if model != kafka:
-                found.append(Difference(f"b{broker}.{field}", _shown(model), _shown(kafka)))
+                found.append(Difference(f"{name}.{field}", _shown(model), _shown(kafka)))
     return found
 
 
 def both_sides(
     partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any
 ) -> dict[str, list[Difference]]:
-    """All fields of some brokers as the two sides have them, by broker."""
+    """All fields of some brokers, and of the controller, as the two sides have them, by name."""
     return {
-        f"b{broker}": [
-            Difference(field, _shown(model), _shown(kafka))
-            for field, model, kafka in _compared(partition.replicas[int(broker)], int(broker), real, protocol, bounds)
-        ]
-        for broker, real in seen.items()
+        name: [Difference(field, _shown(model), _shown(kafka)) for field, model, kafka in fields]
+        for name, fields in _fields(partition, seen, protocol, bounds)
     }
 
 
-def as_seen(partition: Partition, seen: Mapping[str, Any]) -> Partition:
-    """A state of the model in which some brokers are as Kafka's objects show them. What these do not show stays as the
-    model has it.
-    """
-    for broker, real in seen.items():
-        replica = _replica_as_seen(partition.replicas[int(broker)], int(broker), real)
-        partition = partition.with_replica(int(broker), replica)
-    return partition
-
-
-def _replica_as_seen(replica: Replica, broker: int, real: Mapping[str, Any]) -> Replica:
-    if real["up"] != replica.is_up:
-        replica = evolve(replica, process=Process.UP if real["up"] else Process.DOWN)
-    if not real["up"]:
-        return replica
-    records = {offset: Record(*rest) for offset, *rest in real.get("log", ())}
-    below = (*replica.log, *[Record(0, 0)] * real.get("leo", 0))  # the log start hides them
-    log = tuple(records.get(offset, below[offset]) for offset in range(real.get("leo", 0)))
-    replica = evolve(replica, log=log, log_start=real.get("start", 0), leadership=None, checkpoint=real["checkpoint"])
-    if "leader" not in real:
-        return evolve(replica, leader=None)
-    leader = None if real["leader"] in (None, -1) else real["leader"]
-    replica = evolve(replica, leader=leader, leader_epoch=real["leaderEpoch"], high_watermark=real["hw"] or 0)
-    if "isr" not in real:
-        return replica
-    leadership = Leadership(
-        isr=frozenset(real["isr"]),
-        assignment=frozenset(real["replicas"]),
-        pending=None if real["proposed"] is None else frozenset(real["proposed"]),
-        partition_epoch=real["partitionEpoch"],
-        ahead_of_metadata=False,
-        start_offset=real["epochStart"] or 0,
-        waiting_from=0,
-        candidate=None,
-    )
-    known = list(replica.followers)
-    for follower, (end, _, epoch) in real["followers"].items():
-        known[int(follower)] = evolve(
-            known[int(follower)], log_end_offset=None if end < 0 else end, broker_epoch=int(epoch)
-        )
-    return evolve(replica, leadership=leadership, followers=tuple(known))
+def _fields(
+    partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any
+) -> Iterator[tuple[str, Iterator[tuple[str, Any, Any]]]]:
+    for name, real in seen.items():
+        if name == controller_side.NAME:
+            yield name, controller_side.compared(partition, real, protocol)
+        else:
+            replica = partition.replicas[int(name)]
+            yield f"b{name}", _compared(replica, int(name), real, protocol, bounds)
 
 
 def _shown(value: Any) -> str:

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
-from conformance.abstraction import NOT_SHOWN, Difference, as_seen, both_sides
-from conformance.lockstep import Divergence
-from conformance.operations import MAPPED, REAL
+from conformance.abstraction import NOT_SHOWN, Difference, both_sides
+from conformance.controller_side import NAME
+from conformance.lockstep import Divergence, operations_of
+from conformance.seen import as_seen
 from explorer.system import System
 from explorer.verdict import Step
 from highwater.claims.conformance import Conformance
+from highwater.claims.spec import Spec
 from highwater.viewer.cells import cell_of, pictures_alike
 from highwater.viewer.drawings import drawing_of
 from highwater.viewer.pages import render
 from highwater.viewer.showing import shown_trace
 from highwater.viewer.shown import Cell, ShownStep, ShownTrace
+
+REAL: Mapping[str, str] = {
+    "learn": "ReplicaManager#applyDelta",
+    "append": "Partition#appendRecordsToLeader",
+    "fetch": "ReplicaFetcherThread#doWork",
+    "ask": "ReplicaFetcherThread#doWork up to the answer of Partition#fetchRecords",
+    "send": "ReplicaFetcherThread#doWork up to the request",
+    "serve": "Partition#fetchRecords",
+    "receive": "ReplicaFetcherThread#doWork from the answer on",
+    "lose": "ReplicaFetcherThread#doWork with a broken connection",
+    "out_of_range": "ReplicaFetcherThread#doWork with OFFSET_OUT_OF_RANGE",
+    "expand": "Partition#maybeExpandIsr",
+    "shrink": "Partition#maybeShrinkIsr",
+    "outlast": "the clock",
+    "granted": "the answer to AlterPartition",
+    "refused": "the answer to AlterPartition",
+    "trim": "Partition#deleteRecordsOnLeader",
+    "consume": "Partition#fetchRecords",
+    "crash": "the files are closed",
+    "shut_down": "LogManager#shutdown",
+    "restart": "LogManager#startup",
+    "checkpoint": "ReplicaManager#checkpointHighWatermarks",
+}
+OF_THE_CONTROLLER = "ReplicationControlManager and ClusterControlManager"
 
 
 @attrs.frozen
@@ -54,17 +80,17 @@ class Shown:
         found: the divergence.
         times: how often its kind was met.
         trace: the model's steps, the one that diverges last.
-        brokers: the lanes that Kafka has, too.
+        lanes: those that Kafka has, too.
         rows: the steps on both sides.
         calls: the real calls of the last one.
-        elsewhere: what differs and is no field of a broker.
-        fields: by broker, all fields on both sides.
+        elsewhere: what differs and is no field of a lane.
+        fields: by lane, all fields on both sides.
     """
 
     found: Divergence
     times: int
     trace: ShownTrace
-    brokers: tuple[str, ...]
+    lanes: tuple[str, ...]
     rows: tuple[Sides, ...]
     calls: tuple[Call, ...]
     elsewhere: tuple[Difference, ...]
@@ -87,10 +113,14 @@ def _shown(found: Conformance, system: System, each: Divergence) -> Shown:
         found=each,
         times=found.findings.counts[each.kind],
         trace=trace,
-        brokers=tuple(name for name in trace.lanes if name[1:].isdigit()),
-        rows=tuple(_rows(system, trace, each, {name: sides for name, sides in apart.items() if sides})),
+        lanes=tuple(name for name in trace.lanes if name == NAME or name[1:].isdigit()),
+        rows=tuple(_rows(spec, system, trace, each, {name: sides for name, sides in apart.items() if sides})),
         calls=tuple(
-            Call(call["do"], {key: value for key, value in call.items() if key != "do"}, REAL[call["do"]])
+            Call(
+                call["do"],
+                {key: value for key, value in call.items() if key != "do"},
+                REAL.get(call["do"], OF_THE_CONTROLLER),
+            )
             for call in each.executed.operations
         ),
         elsewhere=tuple(side for side in each.differences if "." not in side.field),
@@ -98,11 +128,22 @@ def _shown(found: Conformance, system: System, each: Divergence) -> Shown:
     )
 
 
-def _rows(system: System, trace: ShownTrace, each: Divergence, apart: dict[str, list[Difference]]) -> Iterator[Sides]:
-    for step in trace.steps[:-1]:
+def _rows(
+    spec: Spec, system: System, trace: ShownTrace, each: Divergence, apart: dict[str, list[Difference]]
+) -> Iterator[Sides]:
+    for step, before, after in zip(trace.steps, (None, *each.trace), each.trace, strict=False):
+        compared = set()
+        if before is not None and after.action is not None:
+            operations = operations_of(after.action, before.state, spec.protocol, spec.bounds)
+            compared = {_lane(name) for operation in operations for name in operation["see"]}
         changed = {name for name, cell in step.cells.items() if cell.changed}
-        yield Sides(step, {}, frozenset(changed if step.name in MAPPED else ()), {})
+        yield Sides(step, {}, frozenset(changed & compared), {})
     states = each.trace[-1].state, as_seen(each.expected, each.executed.seen)
     before, after = pictures_alike([trace.drawing.draw(system.domain, state) for state in states])
-    theirs = {f"b{broker}": cell_of(f"b{broker}", before, after, False, frozenset()) for broker in each.executed.seen}
+    theirs = {name: cell_of(name, before, after, False, frozenset()) for name in map(_lane, each.executed.seen)}
     yield Sides(trace.steps[-1], theirs, frozenset(theirs.keys() - apart.keys()), apart)
+
+
+def _lane(name: int | str) -> str:
+    """The lane of what the harness shows by this name."""
+    return NAME if name == NAME else f"b{name}"

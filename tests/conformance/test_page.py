@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from conformance import operations
-from conformance.abstraction import as_seen, differences
+from conformance.abstraction import differences
 from conformance.lockstep import Divergence, Executed, Findings, operations_of
+from conformance.seen import as_seen
 from explorer.system import successor
 from explorer.verdict import Step
 from highwater.claims.conformance import Conformance
 from highwater.claims.spec import Spec
-from highwater.viewer.conformance import page
+from highwater.viewer.conformance import REAL, page
 from tests.conformance.test_abstraction import FOLLOWER, LEADER
 
 Claim = Callable[..., Spec]
@@ -32,7 +33,7 @@ def diverging(spec: Spec, errors: tuple[str, ...] = (), refused: bool = False, *
     real = {"0": copy.deepcopy(LEADER) | {"leo": 1, "log": [[0, 0, 0]]} | seen}
     parted = tuple(differences(after, real, spec.protocol, spec.bounds))
     assert parted
-    calls = tuple(operations_of(produce, before, spec.protocol))
+    calls = tuple(operations_of(produce, before, spec.protocol, spec.bounds))
     executed = Executed(tuple({"do": call["do"], "broker": 0} for call in calls), errors, real)
     found = Divergence((Step(None, before),), produce, after, refused, parted, executed)
     findings = Findings(steps=1, runs=1, divergences=[found])
@@ -47,7 +48,7 @@ def cells(html: str) -> list[str]:
 
 def test_the_last_step_has_a_lane_of_both_sides_and_the_fields_that_differ(claim: Claim) -> None:
     html = page(diverging(claim(), hw=1, isr=[0]))
-    controller, clients, model, _, kafka, _ = cells(html)
+    controller, clients, model, _, _, kafka, _ = cells(html)
     assert "apart" not in controller + clients
     for lane, high_watermark, isr in ((model, "0", "[0, 1]"), (kafka, "1", "[0]")):
         assert "apart" in lane
@@ -68,14 +69,14 @@ def test_what_the_real_call_threw_is_its_result(claim: Claim) -> None:
 def test_a_step_that_only_kafka_takes_is_named_as_refused(claim: Claim) -> None:
     html = page(diverging(claim(), refused=True))
     assert "which the model refuses" in html
-    model, kafka = cells(html)[2], cells(html)[4]
+    model, kafka = cells(html)[2], cells(html)[5]
     assert "r0" not in model
     assert "r0" in kafka
 
 
 @pytest.mark.parametrize(("key", "value"), [("up", False), ("leader", 1), ("isr", []), ("hw", None)])
 def test_what_was_seen_is_drawn_whatever_it_is(claim: Claim, key: str, value: Any) -> None:
-    kafka = cells(page(diverging(claim(), **{key: value})))[4]
+    kafka = cells(page(diverging(claim(), **{key: value})))[5]
     assert "apart" in kafka
     assert "badge" in kafka
 
@@ -87,4 +88,4 @@ def test_an_initial_state_seen_is_the_initial_state(claim: Claim) -> None:
 
 def test_every_operation_says_what_it_calls() -> None:
     used = re.findall(r'(?:"do": |_fetching\()"(\w+)"', Path(operations.__file__).read_text())
-    assert set(used) - {"reset"} == operations.REAL.keys()
+    assert set(used) - {"reset"} == REAL.keys()
