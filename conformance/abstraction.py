@@ -9,14 +9,15 @@ from typing import Any
 
 import attrs
 
+from conformance import controller_side
 from model.partition.messages import Answer, Fetch, IsrChange, Stage
 from model.partition.protocol import HighWatermarkCheckpoint
 from model.partition.state import Leadership, Partition, Replica
 
 NOT_SHOWN: Mapping[str, str] = {
     "clients": "what producers and consumers saw: no broker remembers it",
-    "quorum": "the controller's record, which the model keeps for both sides",
-    "elections": "what the controller published, as above",
+    "quorum.registrations.since": "what a broker may not have heard yet: its metadata are as old as the model says",
+    "elections": "what the controller published before: each was compared when it was new",
     "used": "budgets of the bounds",
     "next_record_id": "names records only",
     "replicas.truncating": "no release with KRaft asks where to truncate before it fetches",
@@ -34,7 +35,7 @@ NOT_SHOWN: Mapping[str, str] = {
 
 @attrs.frozen
 class Difference:
-    """One field of one broker that the two sides do not agree on."""
+    """One field of a broker or of the controller that the two sides do not agree on."""
 
     field: str
     model: str
@@ -42,26 +43,34 @@ class Difference:
 
 
 def differences(partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any) -> list[Difference]:
-    """Where a state of the model and what was seen of some brokers differ."""
+    """Where a state of the model and what was seen of some brokers and of the controller differ."""
     found = []
-    for broker, real in seen.items():
-        for field, model, kafka in _compared(partition.replicas[int(broker)], int(broker), real, protocol, bounds):
+    for name, fields in _fields(partition, seen, protocol, bounds):
+        for field, model, kafka in fields:
             if model != kafka:
-                found.append(Difference(f"b{broker}.{field}", _shown(model), _shown(kafka)))
+                found.append(Difference(f"{name}.{field}", _shown(model), _shown(kafka)))
     return found
 
 
 def both_sides(
     partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any
 ) -> dict[str, list[Difference]]:
-    """All fields of some brokers as the two sides have them, by broker."""
+    """All fields of some brokers, and of the controller, as the two sides have them, by name."""
     return {
-        f"b{broker}": [
-            Difference(field, _shown(model), _shown(kafka))
-            for field, model, kafka in _compared(partition.replicas[int(broker)], int(broker), real, protocol, bounds)
-        ]
-        for broker, real in seen.items()
+        name: [Difference(field, _shown(model), _shown(kafka)) for field, model, kafka in fields]
+        for name, fields in _fields(partition, seen, protocol, bounds)
     }
+
+
+def _fields(
+    partition: Partition, seen: Mapping[str, Any], protocol: Any, bounds: Any
+) -> Iterator[tuple[str, Iterator[tuple[str, Any, Any]]]]:
+    for name, real in seen.items():
+        if name == controller_side.NAME:
+            yield name, controller_side.compared(partition, real, protocol)
+        else:
+            replica = partition.replicas[int(name)]
+            yield f"b{name}", _compared(replica, int(name), real, protocol, bounds)
 
 
 def _shown(value: Any) -> str:

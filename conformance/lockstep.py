@@ -105,12 +105,19 @@ class LockStep:
     """Executes runs of a system on a harness and compares after each step."""
 
     def __init__(
-        self, harness: Harness, actions: Sequence[Instance], layout: Layout, protocol: Any, bounds: Any
+        self,
+        harness: Harness,
+        actions: Sequence[Instance],
+        layout: Layout,
+        protocol: Any,
+        bounds: Any,
+        configured: Any = None,
     ) -> None:
         self._harness = harness
         self._actions = actions
         self._layout = layout
         self._protocol, self._bounds = protocol, bounds
+        self._configured = configured or protocol
         self._states: dict[Words, Any] = {}
         self.findings = Findings()
 
@@ -152,12 +159,12 @@ class LockStep:
         return self._states[words]
 
     def _planned(self, run: Run) -> _Planned:
-        operations = beginning(self._state(run.start), self._bounds)
+        operations = beginning(self._state(run.start), self._bounds, self._configured)
         opening, sizes = len(operations), []
         for move in run.moves:
             before = self._state(move.before)
             idle = move.refused and between_looks(before)
-            called = [] if idle else operations_of(self._actions[move.number], before, self._protocol)
+            called = [] if idle else operations_of(self._actions[move.number], before, self._protocol, self._bounds)
             sizes.append(len(called))
             operations += called
         return _Planned(run, tuple(sizes), tuple(operations), opening)
@@ -186,8 +193,7 @@ class LockStep:
     def _compare_step(self, move: Move, answers: Sequence[dict[str, Any]]) -> list[Difference]:
         if not answers:
             return []
-        seen = answers[-1]["brokers"]
-        found = differences(self._state(move.after), seen, self._protocol, self._bounds)
+        found = differences(self._state(move.after), _seen(answers), self._protocol, self._bounds)
         errors = [each["error"] for each in answers if "error" in each]
         if errors and not move.refused:
             found.insert(0, Difference("result", "the step is taken", errors[0]))
@@ -217,7 +223,7 @@ class LockStep:
         ]
         calls = tuple({key: value for key, value in each.items() if key not in ("see", "view")} for each in operations)
         errors = tuple(each["error"] for each in answers if "error" in each)
-        executed = Executed(calls, errors, answers[-1]["brokers"] if answers else {})
+        executed = Executed(calls, errors, _seen(answers))
         divergence = Divergence(
             tuple(steps), self._actions[move.number], self._state(move.after), move.refused, tuple(found), executed
         )
@@ -226,12 +232,16 @@ class LockStep:
             self.findings.divergences.append(divergence)
 
 
-def operations_of(instance: Instance, before: Any, protocol: Any) -> list[Operation]:
-    """The calls that stand for a step; none if it is the controller's alone, or if the state lacks what would be
-    called.
-    """
+def _seen(answers: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the calls of one step have shown: each shows what no later one touches."""
+    return {name: state for each in answers for name, state in each["brokers"].items()}
+
+
+def operations_of(instance: Instance, before: Any, protocol: Any, bounds: Any) -> list[Operation]:
+    """The calls that stand for a step; none if no call does, or if the state lacks what would be called."""
     step = MAPPED.get(instance.of.name)
     if step is None:
         return []
-    context = {"protocol": protocol} if "protocol" in step.__code__.co_varnames[: step.__code__.co_argcount] else {}
+    takes = step.__code__.co_varnames[: step.__code__.co_argcount]
+    context = {name: value for name, value in (("protocol", protocol), ("bounds", bounds)) if name in takes}
     return step(before, **instance.arguments, **context) or []

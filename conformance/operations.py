@@ -1,7 +1,7 @@
 """What each action of the partition model is on Kafka's real objects: a list of operations of the harness.
 
-Where an action is the controller's alone, nothing is called: the brokers must stay as they are. What the harness can
-see of the brokers that an operation touches comes back with its result.
+The controller's actions are in `controller_side`. What the harness can see of the brokers or of the controller that an
+operation touches comes back with its result.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from conformance import controller_side
 from conformance.process import Operation
 from model.partition.leadership import learned
 from model.partition.membership import metadata_end_proposals
@@ -54,8 +55,12 @@ def _learn(partition: Partition, broker: int, epoch: int, told: Election) -> lis
     return [learn]
 
 
-def beginning(partition: Partition, bounds: Any) -> list[Operation]:
-    """From nothing to an initial state: an empty partition that every broker learns of."""
+def beginning(partition: Partition, bounds: Any, configured: Any) -> list[Operation]:
+    """From nothing to an initial state: an empty partition that every broker learns of.
+
+    Args:
+        configured: the protocol whose settings of a cluster apply.
+    """
     first = {
         "do": "reset",
         "brokers": len(partition.replicas),
@@ -63,7 +68,12 @@ def beginning(partition: Partition, bounds: Any) -> list[Operation]:
         "clock_stands_still": bool(bounds.caught_up_times),
     }
     told = partition.elections[0]
-    return [first, *(each for broker in range(len(partition.replicas)) for each in _learn(partition, broker, 0, told))]
+    controller = controller_side.begin(partition, bounds, configured)
+    return [
+        first,
+        controller,
+        *(each for broker in range(len(partition.replicas)) for each in _learn(partition, broker, 0, told)),
+    ]
 
 
 def produce(before: Partition, leader: int, protocol: Any) -> list[Operation]:
@@ -136,6 +146,8 @@ def propose_expansion(before: Partition, leader: int, follower: int, protocol: A
         return None
     if not protocol.leader_snapshot_atomic and before.replicas[leader].leadership.candidate != follower:
         return None  # the model refuses the second of two looks; one call of Kafka does both
+    if not before.replicas[leader].followers[follower].since_change:
+        return None  # Kafka asks when a fetch arrives
     seen = view(before, leader=leader)
     return [{"do": "expand", "broker": leader, "follower": follower, "view": seen, "see": [leader]}]
 
@@ -215,7 +227,9 @@ def end_controlled_shutdown(before: Partition, broker: int) -> list[Operation]:
 
 def restart(before: Partition, broker: int) -> list[Operation]:
     epoch = before.quorum.registrations[broker].broker_epoch + 1
-    return [{"do": "restart", "broker": broker, "epoch": epoch, "see": [broker]}]
+    forgotten = before.quorum.registrations[broker].standing is not Standing.FENCED
+    start = {"do": "restart", "broker": broker, "epoch": epoch, "requests_forgotten": forgotten, "see": [broker]}
+    return [controller_side.register(before, broker), start]
 
 
 def checkpoint_high_watermark(before: Partition, broker: int) -> list[Operation]:
@@ -238,6 +252,7 @@ def between_looks(partition: Partition) -> bool:
 
 
 MAPPED: Mapping[str, Step] = {
+    **controller_side.STEPS,
     **{step.__name__: step for step in (
         produce, send_fetch, receive_fetch, lose_fetch, handle_out_of_range, propose_expansion, propose_shrink,
         outlast_lag_time, receive_isr_answer, lose_isr_answer, learn_leadership, learn_isr, crash, crash_with_loss,
@@ -248,23 +263,16 @@ MAPPED: Mapping[str, Step] = {
     "serve_fetch": _fetching("serve"),
 }  # fmt: skip
 
-REFUSABLE = ("produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch", "learn_isr")
+REFUSABLE = (
+    "produce", "propose_expansion", "propose_shrink", "fetch_at_once", "fetch", "learn_isr",
+    *controller_side.REFUSABLE,
+)  # fmt: skip
 """Actions that are tried on the real objects also where the model refuses them: what they need is there, and a guard
 may be wrong.
 """
 
 UNMAPPED: Mapping[str, str] = {
-    "fence": "the controller's",
-    "unfence": "the controller's",
-    "elect": "the controller's",
-    "elect_last_known_leader": "the controller's",
-    "elect_uncleanly": "the controller's",
-    "move_leadership": "the controller's",
-    "begin_controlled_shutdown": "the controller's",
-    "remove_replica": "the controller's",
-    "add_replica": "the controller's",
-    "alter_partition": "the controller's; the request that it answers is compared",
-    "ask_deposed_controller": "the controller's",
+    "ask_deposed_controller": "one controller runs, which is the active one",
     "give_up": "a producer's timeout, which no broker remembers",
     "ask_end_offset": "asks, and changes nothing",
     "find_in_sync": "a moment in the middle of Partition#maybeExpandIsr",
@@ -273,4 +281,4 @@ UNMAPPED: Mapping[str, str] = {
     "shrink_isr": "gone with ZooKeeper",
     "lose_written_isr": "gone with ZooKeeper",
 }
-"""Actions that no call on the brokers stands for, and why."""
+"""Actions that no call stands for, and why."""

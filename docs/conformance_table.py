@@ -43,6 +43,16 @@ CLAIMS = (
 MUTATED = ("3.5.1", "3.9.1", "4.1.1", "4.3.1")
 OF_MUTATIONS = CLAIMS[:2] + CLAIMS[3:4] + CLAIMS[5:7]
 KNOWN = {
+    ("unfence", "broker standing"): (
+        "An abstraction of the model: it forgets that a broker which the controller has fenced was shutting down, and "
+        "may unfence it while it still runs. In Kafka it stays `inControlledShutdown` until it registers again "
+        "(`ReplicationControlManager#handleBrokerUnfenced`)."
+    ),
+    ("remove_replica", "ELR"): (
+        "A replica that a reassignment takes out of an ISR below min.insync.replicas is in Kafka's ELR, though it is "
+        "no longer assigned (`PartitionChangeBuilder#maybePopulateTargetElr`); the model leaves it out. Elections look "
+        "at assigned replicas only, so that it cannot lead."
+    ),
     ("send_fetch", "fetch"): (
         "An abstraction of the model: after an empty answer in a new leader epoch the thread of 3.5 and 3.6 forgets "
         "the last fetched epoch (`AbstractFetcherThread#processFetchRequest`), so that its next fetch names none. The "

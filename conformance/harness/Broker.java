@@ -29,10 +29,12 @@ final class Broker {
     /** A request to alter the partition that waits for the controller, and the future that Partition waits for. */
     static final class Proposal {
         final Object leaderAndIsr;
+        final long brokerEpoch;
         final CompletableFuture<Object> future = new CompletableFuture<>();
 
-        Proposal(Object leaderAndIsr) {
+        Proposal(Object leaderAndIsr, long brokerEpoch) {
             this.leaderAndIsr = leaderAndIsr;
+            this.brokerEpoch = brokerEpoch;
         }
     }
 
@@ -255,7 +257,9 @@ final class Broker {
         follower.reset();
     }
 
-    void restart(long brokerEpoch) {
+    void restart(long brokerEpoch, boolean requestsForgotten) {
+        if (requestsForgotten)
+            proposals.clear();
         epoch = brokerEpoch;
         start();
     }
@@ -384,7 +388,7 @@ final class Broker {
     private Object submitted(Object leaderAndIsr) {
         if (serving || !proposals.isEmpty())
             return CompletableFuture.failedFuture(new OperationNotAttemptedException("another request waits"));
-        Proposal proposal = new Proposal(leaderAndIsr);
+        Proposal proposal = new Proposal(leaderAndIsr, epoch);
         proposals.add(proposal);
         return proposal.future;
     }

@@ -12,7 +12,7 @@ import java.util.Map;
 import java.util.Properties;
 
 /**
- * Real Partitions of Kafka, one per broker, in one JVM, driven by lines of JSON: one array of operations in, one array of results out.
+ * Real Partitions of Kafka, one per broker, and a real controller, in one JVM, driven by lines of JSON: one array of operations in, one array of results out.
  *
  * A result has "error" where Kafka threw, and "brokers": what is then seen of the brokers that the operation names in "see". The line
  * {"missing": ...} says that this Kafka lacks a class or method that the harness calls.
@@ -23,6 +23,7 @@ public final class Harness {
     private final Clock clock = new Clock();
     private final Properties topicConfig = new Properties();
     private final List<Broker> brokers = new ArrayList<>();
+    private final Controller controller = new Controller(clock);
     private boolean clockStandsStill;
 
     private Harness(File folder) {
@@ -84,7 +85,7 @@ public final class Harness {
         }
         Map<String, Object> seen = new LinkedHashMap<>();
         for (JsonNode each : operation.path("see"))
-            seen.put(each.asText(), brokers.get(each.asInt()).state());
+            seen.put(each.asText(), each.isTextual() ? controller.state() : brokers.get(each.asInt()).state());
         result.put("brokers", seen);
         return result;
     }
@@ -93,6 +94,8 @@ public final class Harness {
         String name = o.get("do").asText();
         if (name.equals("reset"))
             return reset(o);
+        if (name.startsWith("controller "))
+            return controller.apply(name.substring("controller ".length()), o, brokers);
         if (!clockStandsStill)
             clock.advance(2 * Clock.LAG_MAX_MS);
         Broker broker = brokers.get(o.get("broker").asInt());
@@ -155,7 +158,7 @@ public final class Harness {
                 broker.shutDown();
                 return null;
             case "restart":
-                broker.restart(o.get("epoch").asLong());
+                broker.restart(o.get("epoch").asLong(), o.get("requests_forgotten").asBoolean());
                 return null;
             case "checkpoint":
                 broker.checkpoint();

@@ -52,6 +52,15 @@ final class Reflect {
         throw new Missing("no class " + String.join(" or ", names));
     }
 
+    static boolean exists(String name) {
+        try {
+            Class.forName(name);
+            return true;
+        } catch (ClassNotFoundException e) {
+            return false;
+        }
+    }
+
     /** Call a method by its name and its number of arguments; an exception that it throws is passed on as it is. */
     static Object call(Object target, String name, Object... arguments) {
         return invoke(target, method(target.getClass(), name, arguments.length), arguments);

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from conformance.controller_side import without_delayed_elections
 from conformance.lockstep import Divergence, Findings, LockStep
 from conformance.operations import MAPPED, REFUSABLE, UNMAPPED, between_looks
 from conformance.paths import Paths, Run, first_difference
@@ -164,8 +165,11 @@ class Session:
         on_progress("exploring")
         return self._execute(spec, _paths(spec, wanted), wanted, on_progress)
 
-    def _execute(self, spec: Spec, paths: Paths, wanted: Wanted, on_progress: Callable[[str], None]) -> Conformance:
-        lockstep = LockStep(self._harness, paths.system.actions, paths.engine.layout, spec.protocol, spec.bounds)
+    def _execute(
+        self, spec: Spec, paths: Paths, wanted: Wanted, on_progress: Callable[[str], None], configured: Any = None
+    ) -> Conformance:
+        actions, layout = paths.system.actions, paths.engine.layout
+        lockstep = LockStep(self._harness, actions, layout, spec.protocol, spec.bounds, configured)
 
         def tell(found: Findings) -> None:
             done = len(found.executed & paths.reachable.keys())
@@ -211,21 +215,21 @@ class Session:
             except (Wrong, SpecError):
                 yield Contradiction(change, Said.NOT_EXPRESSIBLE, None)
                 continue
-            if first_difference(ours, theirs, _of_brokers) is None:
+            if first_difference(ours, theirs, _executed_part) is None:
                 yield Contradiction(change, Said.NO_EFFECT, None)
                 continue
-            found = self._execute(changed, theirs, wanted, lambda line: None)
+            found = self._execute(changed, theirs, wanted, lambda line: None, spec.protocol)
             yield Contradiction(change, Said.AGREES if found.agrees else Said.CONTRADICTED, found)
 
 
-def _of_brokers(state: Any) -> Any:
-    return state.replicas if isinstance(state, Partition) else state
+def _executed_part(state: Any) -> Any:
+    return (state.replicas, state.quorum, state.elections) if isinstance(state, Partition) else state
 
 
 def _paths(spec: Spec, wanted: Wanted) -> Paths:
     refuse_unless_mapped(spec)
     try:
-        system = without_interleavings(spec.system())
+        system = without_delayed_elections(without_interleavings(spec.system()), spec.protocol)
         return Paths(system, MAPPED, REFUSABLE, Budget(max_states=wanted.max_states), wanted.seed)
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from error

@@ -100,6 +100,17 @@ def elected(quorum: Quorum, leader: int | None, protocol: PartitionProtocol, bou
     return evolve(quorum, leader=leader, last_known_leader=None)
 
 
+def elects_without(quorum: Quorum, broker: int) -> bool:
+    """Whether an election follows if a broker leaves: it leads, or it is in the ISR of a leader that is fenced.
+
+    A leader that has registered again before it was fenced leads on. But every change of the ISR asks whether the
+    leader may lead. Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection (3.5.1 to 3.9.1).
+    """
+    if quorum.leader is None or quorum.leader == broker:
+        return quorum.leader == broker
+    return broker in quorum.isr and quorum.registrations[quorum.leader].standing is Standing.FENCED
+
+
 def without(
     partition: Partition,
     broker: int,
@@ -121,7 +132,7 @@ def without(
     if not isr and not protocol.isr_may_be_empty:
         isr = quorum.isr
     changed = with_elr(quorum, isr, frozenset(), protocol, bounds)
-    if quorum.leader == broker:
+    if elects_without(quorum, broker):
         if successor is None:
             if any(may_lead(changed, each) for each in range(bounds.brokers)):
                 return None
@@ -162,8 +173,9 @@ def fence(
     """The controller fences a broker, because its session or its heartbeats have ended.
 
     Actor: the controller.
-    Enabled: the broker is not fenced; it is down, or the budget of spurious fences allows it. If it leads, the
-        successor is one that a clean election may choose, or none if there is none.
+    Enabled: the broker is not fenced; it is down, or the budget of spurious fences allows it. If it leads, or is in
+        the ISR of a leader that is fenced, the successor is one that a clean election may choose, or none if there is
+        none.
     Effect: the broker is fenced and leaves the ISR, unless it is the last member. The controller publishes a new leader
         epoch if leadership has changed or, depending on the protocol, the ISR.
     Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced (3.5),

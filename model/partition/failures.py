@@ -86,11 +86,13 @@ def restart(
     Enabled: it is down. It is fenced, unless the protocol lets a broker register again without leaving the ISR.
     Effect: the broker runs with a new broker epoch, and is fenced until it has caught up with the metadata. It has its
         log, the leader epochs of the records there, and the high watermark of its checkpoint. If it registers before it
-        was fenced, it stays in the ISR, and leads if it led. Under some protocols a broker whose shutdown was unclean
+        was fenced, it stays in the ISR, and leads if it led; the controller refuses what the incarnation before has
+        asked for. Under some protocols a broker whose shutdown was unclean
         leaves ISR and ELR, because it may have lost data.
     Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2); kafka.log.Log,
         whose loading cuts the epoch cache at the log end offset (0.11 to 2.8), kafka.log.LogLoader#load (3.0 to 3.8);
-        org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), ReplicationControlManager
+        org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), #checkBrokerEpoch (2.8.0 to
+        3.8), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
     replica, quorum = partition.replicas[broker], partition.quorum
@@ -100,6 +102,7 @@ def restart(
     if registration.standing is not Standing.FENCED:
         if protocol.registering_again_fences:
             return None
+        replica = evolve(replica, changes=())
         registration = evolve(registration, standing=Standing.FENCED, since=quorum.partition_epoch + 1)
     registration = evolve(registration, broker_epoch=registration.broker_epoch + 1)
     changed = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))

@@ -87,7 +87,8 @@ def test_mapped_steps_that_happen_call_something(claim: Claim) -> None:
         for move in run.moves:
             instance = system.actions[move.number]
             if not move.refused and instance.of.name in MAPPED:
-                assert operations_of(instance, paths.engine.layout.unpack(move.before), spec.protocol), instance
+                before = paths.engine.layout.unpack(move.before)
+                assert operations_of(instance, before, spec.protocol, spec.bounds), instance
 
 
 def test_a_search_that_ends_early_says_so(claim: Claim) -> None:

@@ -111,7 +111,7 @@ def test_a_rule_of_another_release_is_contradicted(claim: Claim, release: str, p
             assert (wrong.action, wrong.field) in contradicted(session, spec, [wrong])[str(wrong)], wrong
 
 
-def test_a_rule_of_the_controller_has_no_effect_on_brokers(claim: Claim, session: Session) -> None:
+def test_a_rule_of_clients_has_no_effect_on_mapped_steps(claim: Claim, session: Session) -> None:
     spec = claim(**SHRINKS)
-    change = next(each for each in changes_of(spec) if each.rule == "controller_rejects_ineligible")
+    change = next(each for each in changes_of(spec) if each.rule == "list_offsets_guard")
     assert [each.said for each in session.mutations(spec, [change], Wanted())] == [Said.NO_EFFECT]

@@ -1,0 +1,218 @@
+"""The controller's half: what each of its actions is on Kafka's ReplicationControlManager and ClusterControlManager,
+and what these show of the model's record.
+
+Kafka elects the first suitable replica in the order of the assignment, the model any suitable one. So the harness puts
+the wanted one first, and a step fails there if Kafka elects another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import attrs
+
+from explorer.system import System
+from model.partition.controlling import elects_without, may_lead
+from model.partition.elections import may_lead_again
+from model.partition.messages import Answer
+from model.partition.state import Partition, Standing
+
+NAME = "controller"
+NOBODY = -1
+
+Operation = dict[str, Any]
+Step = Callable[..., list[Operation] | None]
+
+
+def begin(partition: Partition, bounds: Any, configured: Any) -> Operation:
+    """A new controller that knows an initial state.
+
+    Args:
+        configured: the protocol whose settings of a cluster apply, whatever rules are put to the test.
+    """
+    quorum = partition.quorum
+    return {
+        "do": "controller begin",
+        "elr": configured.elr,
+        "min_insync_replicas": bounds.min_insync_replicas,
+        "leader": quorum.leader,
+        "isr": sorted(quorum.isr),
+        "replicas": sorted(quorum.assignment),
+        "registrations": [
+            [broker, each.broker_epoch, each.standing is Standing.FENCED]
+            for broker, each in enumerate(quorum.registrations)
+        ],
+    }
+
+
+def _call(name: str, **arguments: Any) -> list[Operation]:
+    return [{"do": f"controller {name}", **arguments, "see": [NAME]}]
+
+
+def election_due(partition: Partition, protocol: Any) -> list[int]:
+    """The brokers that an election may choose while nobody leads. Kafka unfences a broker and elects in one call."""
+    if partition.quorum.leader is not None:
+        return []
+    quorum = partition.quorum
+    return [
+        broker
+        for broker in range(len(quorum.registrations))
+        if may_lead(quorum, broker) or may_lead_again(quorum, broker, protocol)
+    ]
+
+
+def _leader_after(before: Partition, broker: int, successor: int | None) -> int:
+    """Who leads after a broker has left: the successor, or the leader that there is."""
+    leader = successor if elects_without(before.quorum, broker) else before.quorum.leader
+    return NOBODY if leader is None else leader
+
+
+def _named_in_vain(before: Partition, broker: int, successor: int | None) -> bool:
+    """Whether a step names a successor where no election follows: no call of Kafka does."""
+    if successor is None:
+        return False
+    return not elects_without(before.quorum, broker) or successor not in before.quorum.assignment
+
+
+def fence(before: Partition, broker: int, successor: int | None, protocol: Any, bounds: Any) -> list[Operation] | None:
+    if before.quorum.registrations[broker].standing is Standing.FENCED:
+        return None
+    if before.replicas[broker].is_up and not bounds.spurious_fences:
+        return None
+    if _named_in_vain(before, broker, successor) or election_due(before, protocol):
+        return None
+    return _call("fence", broker=broker, leader=_leader_after(before, broker, successor))
+
+
+def unfence(before: Partition, broker: int) -> list[Operation]:
+    return _call("unfence", broker=broker)
+
+
+def begin_controlled_shutdown(
+    before: Partition, broker: int, successor: int | None, protocol: Any
+) -> list[Operation] | None:
+    if before.quorum.registrations[broker].standing is not Standing.ACTIVE or not before.replicas[broker].is_up:
+        return None
+    if _named_in_vain(before, broker, successor) or election_due(before, protocol):
+        return None
+    leader = _leader_after(before, broker, successor)
+    return _call("begin controlled shutdown", broker=broker, leader=leader)
+
+
+def elect(before: Partition, candidate: int, protocol: Any) -> list[Operation] | None:
+    if before.quorum.leader is not None or may_lead_again(before.quorum, candidate, protocol):
+        return None
+    return _call("elect", leader=candidate)
+
+
+def elect_last_known_leader(before: Partition, candidate: int, protocol: Any) -> list[Operation] | None:
+    if before.quorum.leader is not None or may_lead(before.quorum, candidate):
+        return None
+    return _call("elect", leader=candidate)
+
+
+def elect_uncleanly(before: Partition, candidate: int, protocol: Any) -> list[Operation] | None:
+    if election_due(before, protocol):
+        return None
+    return _call("elect uncleanly", leader=candidate)
+
+
+def move_leadership(before: Partition, candidate: int) -> list[Operation] | None:
+    if before.quorum.leader is None or candidate not in before.quorum.assignment:
+        return None
+    return _call("elect preferred", leader=candidate)
+
+
+def remove_replica(before: Partition, broker: int) -> list[Operation]:
+    return _call("reassign", replicas=sorted(before.quorum.assignment - {broker}))
+
+
+def add_replica(before: Partition, broker: int) -> list[Operation]:
+    return _call("reassign", replicas=sorted(before.quorum.assignment | {broker}))
+
+
+def alter_partition(before: Partition, leader: int) -> list[Operation] | None:
+    changes = before.replicas[leader].changes
+    number = next((number for number, change in enumerate(changes) if change.answer is Answer.NONE), None)
+    return None if number is None else _call("alter partition", broker=leader, number=number)
+
+
+def register(before: Partition, broker: int) -> Operation:
+    """The registration of a broker that starts again."""
+    epoch = before.quorum.registrations[broker].broker_epoch + 1
+    return _call("register", broker=broker, epoch=epoch, clean=before.replicas[broker].clean)[0]
+
+
+STEPS: Mapping[str, Step] = {
+    step.__name__: step
+    for step in (
+        fence, unfence, begin_controlled_shutdown, elect, elect_last_known_leader, elect_uncleanly, move_leadership,
+        remove_replica, add_replica, alter_partition,
+    )
+}  # fmt: skip
+
+REFUSABLE = (
+    "fence", "begin_controlled_shutdown", "elect", "elect_last_known_leader", "elect_uncleanly", "move_leadership",
+)  # fmt: skip
+"""Actions that are tried on Kafka also where the model refuses them: Kafka must not elect that broker."""
+
+_WAIT = {"fence", "unfence", "begin_controlled_shutdown", "restart", "remove_replica", "add_replica"}
+
+
+def without_delayed_elections(system: System, protocol: Any) -> System:
+    """The system without other steps of the controller between unfencing and the election that follows from it: both
+    are inside one call of ReplicationControlManager#handleBrokerUnfenced.
+    """
+
+    def guarded(action: Any) -> Any:
+        if action.of.name not in _WAIT:
+            return action
+
+        def apply(state: Any) -> Any:
+            after = action.apply(state)
+            return None if after is not None and election_due(state, protocol) else after
+
+        return attrs.evolve(action, apply=apply)
+
+    return attrs.evolve(system, actions=tuple(map(guarded, system.actions)))
+
+
+def compared(partition: Partition, real: Mapping[str, Any], protocol: Any) -> Iterator[tuple[str, Any, Any]]:
+    """Each field of the controller's record, as the two sides have it."""
+    quorum = partition.quorum
+    yield "leader", _broker(quorum.leader), _broker(real["leader"])
+    yield "leader epoch", partition.leader_epoch, real["leaderEpoch"]
+    yield "partition epoch", quorum.partition_epoch, real["partitionEpoch"]
+    yield "assignment", sorted(quorum.assignment), sorted(real["replicas"])
+    yield "ISR", sorted(quorum.isr), sorted(real["isr"])
+    yield "ELR", sorted(quorum.elr), sorted(real["elr"])
+    last = [] if quorum.last_known_leader is None else [quorum.last_known_leader]
+    yield "last known leader", last, real["lastKnownElr"]
+    for broker, (registration, (standing, epoch)) in enumerate(
+        zip(quorum.registrations, real["registrations"], strict=True)
+    ):
+        yield f"broker b{broker} standing", registration.standing.value, standing
+        yield f"broker b{broker} epoch", registration.broker_epoch, epoch
+    if "elects" in real:
+        due, elects = election_due(partition, protocol), real["elects"]
+        expected = elects if elects in due else due[0] if due else NOBODY
+        yield "election due", _broker(expected), _broker(elects)
+    if "answer" in real:
+        yield from _of_answer(partition, real["answer"])
+
+
+def _broker(broker: int | None) -> str:
+    return "nobody" if broker is None or broker == NOBODY else f"b{broker}"
+
+
+def _of_answer(partition: Partition, real: Mapping[str, Any]) -> Iterator[tuple[str, Any, Any]]:
+    answered = [each for each in partition.replicas[real["broker"]].changes if each.answer is not Answer.NONE]
+    change = answered[-1]
+    kinds = {"NONE": Answer.SUCCESS, "INELIGIBLE_REPLICA": Answer.INELIGIBLE}
+    kind = kinds.get(real["error"], Answer.STALE)
+    yield "answer", change.answer.value, kind.value if kind is change.answer else f"{kind.value} ({real['error']})"
+    if kind is change.answer is Answer.SUCCESS:
+        yield "answer's leader epoch", change.leader_epoch, real["leaderEpoch"]
+        yield "answer's partition epoch", change.partition_epoch, real["partitionEpoch"]
+        yield "answer's ISR", sorted(change.isr), sorted(real["isr"])

@@ -1,0 +1,194 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import org.apache.kafka.common.errors.ApiException;
+import org.apache.kafka.common.message.AlterPartitionRequestData;
+import org.apache.kafka.common.message.ElectLeadersRequestData;
+import org.apache.kafka.common.message.RequestHeaderData;
+import org.apache.kafka.common.protocol.Errors;
+import org.apache.kafka.common.security.auth.KafkaPrincipal;
+import org.apache.kafka.server.common.ApiMessageAndVersion;
+
+/**
+ * The controller with KRaft: Kafka's ReplicationControlManager and ClusterControlManager. What they record is replayed at once, as on a
+ * quorum that never fails.
+ *
+ * Kafka elects the first suitable replica in the order of the assignment. So a step that names a successor puts it first; if Kafka elects
+ * another one, or none, nothing is replayed, and the step fails.
+ */
+final class Controller {
+    private static final int NO_LEADER = -1;
+    private static final int NO_CHANGE = -2;
+    private static final byte PREFERRED = 0;
+    private static final byte UNCLEAN = 1;
+
+    private final Clock clock;
+    private Managers managers;
+    private List<Object> settings;
+
+    /** The election that a call has recorded beyond the model's step; null if there was no such call. */
+    private List<ApiMessageAndVersion> withheld;
+
+    /** The answer to an AlterPartition request, if that was the last step. */
+    private Map<String, Object> answer;
+
+    Controller(Clock clock) {
+        this.clock = clock;
+    }
+
+    /** Begin with brokers that have registered, and a new partition. Managers are made anew only for other settings. */
+    private void begin(JsonNode o) {
+        List<Object> wanted = List.of(o.get("elr").asBoolean(), o.get("min_insync_replicas").asInt(), o.get("registrations").size());
+        if (!wanted.equals(settings)) {
+            managers = new Managers(clock, o.get("elr").asBoolean(), o.get("min_insync_replicas").asInt());
+            settings = wanted;
+        }
+        for (JsonNode each : o.get("registrations"))
+            managers.registered(each.get(0).asInt(), each.get(1).asLong(), each.get(2).asBoolean());
+        managers.create(o.get("leader").asInt(), ints(o.get("isr")), ints(o.get("replicas")));
+    }
+
+    Object apply(String name, JsonNode o, List<Broker> brokers) {
+        List<ApiMessageAndVersion> due = withheld;
+        withheld = null;
+        answer = null;
+        int broker = o.path("broker").asInt();
+        switch (name) {
+            case "begin":
+                begin(o);
+                return null;
+            case "fence":
+                return elects(o, records -> Reflect.call(managers.replication, "handleBrokerFenced", broker, records));
+            case "begin controlled shutdown":
+                return elects(o, records ->
+                    Reflect.call(managers.replication, "handleBrokerInControlledShutdown", broker, managers.epoch(broker), records));
+            case "elect":
+                return elects(o, records -> {
+                    if (due == null)
+                        managers.electLeaderless(records);
+                    else
+                        records.addAll(due);
+                });
+            case "elect uncleanly":
+                return elects(o, records -> electLeader(UNCLEAN, records));
+            case "elect preferred":
+                return elects(o, records -> electLeader(PREFERRED, records));
+            case "unfence":
+                unfence(broker);
+                return null;
+            case "register":
+                managers.replay(managers.register(broker, o.get("epoch").asLong(), o.get("clean").asBoolean()));
+                return null;
+            case "alter partition":
+                answer = alterPartition(brokers.get(broker), o.get("number").asInt());
+                return null;
+            case "reassign":
+                managers.replay(managers.reassign(ints(o.get("replicas"))));
+                return null;
+            default:
+                throw new IllegalArgumentException("no operation " + name);
+        }
+    }
+
+    private interface Call {
+        void into(List<ApiMessageAndVersion> records);
+    }
+
+    /** Replay what a call records if the partition is then led as wanted. */
+    private Object elects(JsonNode o, Call call) {
+        int wanted = o.get("leader").asInt();
+        if (wanted != NO_LEADER)
+            managers.putFirst(wanted);
+        List<ApiMessageAndVersion> records = new ArrayList<>();
+        call.into(records);
+        int leader = leaderAfter(records);
+        if (leader != wanted)
+            throw new IllegalStateException("the controller elects " + (leader == NO_LEADER ? "nobody" : "b" + leader));
+        managers.replay(records);
+        return null;
+    }
+
+    private int leaderAfter(List<ApiMessageAndVersion> records) {
+        int leader = (Integer) Reflect.get(managers.partition(), "leader");
+        for (ApiMessageAndVersion each : records)
+            if (Managers.isOfPartition(each)) {
+                int changed = (Integer) Reflect.call(each.message(), "leader");
+                leader = changed == NO_CHANGE ? leader : changed;
+            }
+        return leader;
+    }
+
+    private void electLeader(byte type, List<ApiMessageAndVersion> records) {
+        ElectLeadersRequestData.TopicPartitionsCollection partitions = new ElectLeadersRequestData.TopicPartitionsCollection();
+        partitions.add(new ElectLeadersRequestData.TopicPartitions().setTopic(Broker.TOPIC_PARTITION.topic()).setPartitions(List.of(0)));
+        ElectLeadersRequestData request = new ElectLeadersRequestData().setElectionType(type).setTopicPartitions(partitions);
+        records.addAll(Managers.records(Reflect.call(managers.replication, "electLeaders", request)));
+    }
+
+    /** Kafka unfences and elects in one go; the model elects in its next step. */
+    private void unfence(int broker) {
+        List<ApiMessageAndVersion> records = new ArrayList<>();
+        Reflect.call(managers.replication, "handleBrokerUnfenced", broker, managers.epoch(broker), records);
+        withheld = new ArrayList<>(records);
+        withheld.removeIf(each -> !Managers.isOfPartition(each));
+        records.removeAll(withheld);
+        managers.replay(records);
+    }
+
+    /** A leader's request, built as DefaultAlterPartitionManager#buildRequest does. */
+    private Map<String, Object> alterPartition(Broker leader, int number) {
+        Broker.Proposal proposal = new ArrayList<>(leader.proposals).get(number);
+        Object sent = proposal.leaderAndIsr;
+        List<AlterPartitionRequestData.BrokerState> isr = new ArrayList<>();
+        for (Object each : Scala.collection(Reflect.call(sent, "isrWithBrokerEpoch")))
+            isr.add(new AlterPartitionRequestData.BrokerState().setBrokerId((Integer) Reflect.call(each, "brokerId"))
+                .setBrokerEpoch((Long) Reflect.call(each, "brokerEpoch")));
+        AlterPartitionRequestData.PartitionData asked = new AlterPartitionRequestData.PartitionData().setPartitionIndex(0)
+            .setLeaderEpoch((Integer) Reflect.call(sent, "leaderEpoch"))
+            .setPartitionEpoch((Integer) Reflect.call(sent, "partitionEpoch"))
+            .setLeaderRecoveryState((Byte) Reflect.call(Reflect.call(sent, "leaderRecoveryState"), "value"))
+            .setNewIsrWithEpochs(isr);
+        AlterPartitionRequestData request = new AlterPartitionRequestData().setBrokerId(leader.id).setBrokerEpoch(proposal.brokerEpoch)
+            .setTopics(List.of(new AlterPartitionRequestData.TopicData().setTopicId(Broker.TOPIC_ID).setPartitions(List.of(asked))));
+        Map<String, Object> shown = new LinkedHashMap<>();
+        shown.put("broker", leader.id);
+        try {
+            Object result = Reflect.call(managers.replication, "alterPartition", context(), request);
+            managers.replay(Managers.records(result));
+            Object topic = ((List<?>) Reflect.call(Reflect.call(result, "response"), "topics")).get(0);
+            Object partition = ((List<?>) Reflect.call(topic, "partitions")).get(0);
+            shown.put("error", Errors.forCode((Short) Reflect.call(partition, "errorCode")).name());
+            for (String key : new String[] {"leaderEpoch", "partitionEpoch", "isr"})
+                shown.put(key, Reflect.call(partition, key));
+        } catch (ApiException e) {
+            shown.put("error", Errors.forException(e).name());
+        }
+        return shown;
+    }
+
+    private static Object context() {
+        Class<?> type = Reflect.type("org.apache.kafka.controller.ControllerRequestContext");
+        return Reflect.make(Reflect.constructor(type, RequestHeaderData.class, KafkaPrincipal.class, OptionalLong.class),
+            new RequestHeaderData().setRequestApiVersion((short) 3), KafkaPrincipal.ANONYMOUS, OptionalLong.empty());
+    }
+
+    /** All that can be seen of the controller. */
+    Map<String, Object> state() {
+        Map<String, Object> seen = managers.state();
+        if (withheld != null)
+            seen.put("elects", withheld.isEmpty() ? NO_LEADER : leaderAfter(withheld));
+        if (answer != null)
+            seen.put("answer", answer);
+        return seen;
+    }
+
+    private static int[] ints(JsonNode array) {
+        int[] ints = new int[array.size()];
+        Arrays.setAll(ints, number -> array.get(number).asInt());
+        return ints;
+    }
+}

@@ -1,0 +1,297 @@
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.Iterator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.IntPredicate;
+import java.util.stream.Collectors;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.config.ConfigDef;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.message.BrokerRegistrationRequestData;
+import org.apache.kafka.common.utils.LogContext;
+import org.apache.kafka.server.common.ApiMessageAndVersion;
+
+/** The managers that a controller consists of, and what releases spell differently about them: one topic with one partition. */
+final class Managers {
+    private static final String CONTROLLER = "org.apache.kafka.controller.", RECORDS = "org.apache.kafka.common.metadata.";
+    private static final String METADATA_VERSION = "metadata.version", ELR_VERSION = "eligible.leader.replicas.version";
+    private static final int NOBODY = -1;
+
+    private static final ClassValue<Set<String>> METHODS = new ClassValue<>() {
+        @Override
+        protected Set<String> computeValue(Class<?> type) {
+            return Arrays.stream(type.getDeclaredMethods()).map(Method::getName).collect(Collectors.toSet());
+        }
+    };
+
+    private final Map<Class<?>, Method> replays = new HashMap<>();
+    final Object replication;
+    private final Object cluster;
+    private final Object features;
+    private final Object metadataVersion;
+    private final boolean elr;
+    private final Map<String, Short> levels = new HashMap<>();
+    private long offset;
+
+    Managers(Clock clock, boolean elr, int minInsyncReplicas) {
+        this.elr = elr;
+        Object registry = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.timeline.SnapshotRegistry"), LogContext.class), new LogContext());
+        metadataVersion = metadataVersion();
+        levels.put(METADATA_VERSION, (Short) Reflect.call(metadataVersion, "featureLevel"));
+        if (elr && Reflect.exists("org.apache.kafka.server.common.EligibleLeaderReplicasVersion"))
+            levels.put(ELR_VERSION, (short) 1);
+        Object quorum = Reflect.construct(Reflect.type("org.apache.kafka.controller.QuorumFeatures"), type ->
+            type == int.class ? (Object) 0 : type == Map.class ? ranges() : type == List.class ? List.of(0) : null);
+        features = built("FeatureControlManager", Map.of("setSnapshotRegistry", registry, "setQuorumFeatures", quorum));
+        levels.forEach((name, level) -> replay(record("FeatureLevelRecord", Map.of("setName", name, "setFeatureLevel", level))));
+        Object configuration = built("ConfigurationControlManager", Map.of(
+            "setSnapshotRegistry", registry, "setKafkaConfigSchema", schema(minInsyncReplicas), "setFeatureControl", features));
+        Map<String, Object> ofCluster = new HashMap<>(Map.of("setSnapshotRegistry", registry, "setTime", clock, "setClusterId", "highwater",
+            "setFeatureControlManager", features, "setSessionTimeoutNs", -1L));  // a session lasts as long as the checker says
+        for (String handler : new String[] {"BrokerShutdownHandler", "BrokerUncleanShutdownHandler"})
+            if (Reflect.exists(CONTROLLER + "ClusterControlManager$" + handler))
+                ofCluster.put("set" + handler, Reflect.proxy(Reflect.type(CONTROLLER + "ClusterControlManager$" + handler), this::shutDown));
+        cluster = built("ClusterControlManager", ofCluster);
+        replication = built("ReplicationControlManager", Map.of("setSnapshotRegistry", registry, "setConfigurationControl", configuration,
+            "setClusterControl", cluster, "setFeatureControl", features, "setEligibleLeaderReplicasEnabled", elr));
+        Reflect.call(cluster, "activate");
+    }
+
+    /** The newest version for production, or one with ELR if that is wanted. */
+    private Object metadataVersion() {
+        Class<?> type = Reflect.type("org.apache.kafka.server.common.MetadataVersion");
+        Object newest = Kafka.metadataVersion();
+        boolean lacksElr = has(type, "isElrSupported") && !(Boolean) Reflect.call(newest, "isElrSupported");
+        return elr && lacksElr && has(type, "latestTesting") ? Reflect.callStatic(type, "latestTesting") : newest;
+    }
+
+    private static boolean has(Class<?> type, String method) {
+        return METHODS.get(type).contains(method);
+    }
+
+    private Map<String, Object> ranges() {
+        Map<String, Object> ranges = new HashMap<>();
+        levels.forEach((name, level) -> ranges.put(name,
+            Reflect.callStatic(Reflect.type("org.apache.kafka.metadata.VersionRange"), "of", lowest(name), level)));
+        return ranges;
+    }
+
+    private static short lowest(String feature) {
+        return (short) (feature.equals(METADATA_VERSION) ? 1 : 0);
+    }
+
+    private static Object schema(int minInsyncReplicas) {
+        ConfigDef topic = new ConfigDef()
+            .define("min.insync.replicas", ConfigDef.Type.INT, minInsyncReplicas, ConfigDef.Importance.LOW, "")
+            .define("unclean.leader.election.enable", ConfigDef.Type.BOOLEAN, false, ConfigDef.Importance.LOW, "");
+        Constructor<?> constructor = Reflect.constructor(Reflect.type("org.apache.kafka.metadata.KafkaConfigSchema"), Map.class, Map.class);
+        return Reflect.make(constructor, Map.of(ConfigResource.Type.TOPIC, topic), Map.of());
+    }
+
+    /** QuorumController's handler of a registration after which an earlier incarnation is gone. */
+    private Object shutDown(String name, Object[] arguments) {
+        String handler = arguments.length == 3 ? "handleBrokerShutdown" : "handleBrokerUncleanShutdown";
+        return Reflect.call(replication, handler, arguments);
+    }
+
+    /** A manager by its builder. A release whose builder lacks one of these has no use for it. */
+    private static Object built(String manager, Map<String, Object> parts) {
+        Object builder = Reflect.make(Reflect.constructor(Reflect.type(CONTROLLER + manager + "$Builder")));
+        set(builder, parts);
+        return Reflect.call(builder, "build");
+    }
+
+    private static void set(Object target, Map<String, Object> parts) {
+        parts.forEach((name, value) -> {
+            if (has(target.getClass(), name))
+                Reflect.call(target, name, value);
+        });
+    }
+
+    private static Object record(String name, Map<String, Object> parts) {
+        Object made = Reflect.make(Reflect.constructor(Reflect.type(RECORDS + name)));
+        set(made, parts);
+        return made;
+    }
+
+    /** What a ControllerResult wants to be written. */
+    @SuppressWarnings("unchecked")
+    static List<ApiMessageAndVersion> records(Object result) {
+        return (List<ApiMessageAndVersion>) Reflect.call(result, "records");
+    }
+
+    static boolean isOfPartition(ApiMessageAndVersion record) {
+        return record.message().getClass().getSimpleName().equals("PartitionChangeRecord");
+    }
+
+    void replay(List<ApiMessageAndVersion> records) {
+        for (ApiMessageAndVersion each : records)
+            replay(each.message());
+    }
+
+    private void replay(Object record) {
+        String name = record.getClass().getSimpleName();
+        if (name.equals("RegisterBrokerRecord"))
+            replay(cluster, record, offset++);
+        else
+            replay(name.equals("FeatureLevelRecord") ? features : name.equals("BrokerRegistrationChangeRecord") ? cluster : replication, record);
+    }
+
+    private void replay(Object manager, Object... arguments) {
+        Method method = replays.computeIfAbsent(arguments[0].getClass(), record -> Arrays.stream(manager.getClass().getDeclaredMethods())
+            .filter(each -> each.getName().equals("replay") && each.getParameterTypes()[0] == record).findFirst()
+            .orElseThrow(() -> new Reflect.Missing("no " + manager.getClass().getSimpleName() + "#replay(" + record.getSimpleName() + ")")));
+        Reflect.invoke(manager, method, arguments);
+    }
+
+    private static Uuid incarnation(int broker, long epoch) {
+        return new Uuid(1 + epoch, 1 + broker);
+    }
+
+    private static List<Uuid> directories(int broker) {
+        return List.of(new Uuid(1_000, 1 + broker));
+    }
+
+    /** A broker that has registered before. */
+    void registered(int broker, long epoch, boolean fenced) {
+        replay(record("RegisterBrokerRecord", Map.of("setBrokerId", broker, "setBrokerEpoch", epoch, "setFenced", fenced,
+            "setIncarnationId", incarnation(broker, epoch), "setLogDirs", directories(broker))));
+    }
+
+    /** What is recorded when a new incarnation registers. */
+    List<ApiMessageAndVersion> register(int broker, long epoch, boolean clean) {
+        BrokerRegistrationRequestData request = new BrokerRegistrationRequestData().setBrokerId(broker).setClusterId("highwater")
+            .setIncarnationId(incarnation(broker, epoch));
+        set(request, Map.of("setLogDirs", directories(broker), "setPreviousBrokerEpoch", clean ? epoch(broker) : -1L));
+        levels.forEach((name, level) -> request.features().add(new BrokerRegistrationRequestData.Feature().setName(name)
+            .setMinSupportedVersion(lowest(name)).setMaxSupportedVersion(level)));
+        Object finalized = Reflect.construct(Reflect.type("org.apache.kafka.controller.FinalizedControllerFeatures",
+            "org.apache.kafka.metadata.FinalizedControllerFeatures"), type -> type == Map.class ? levels : (Object) 0L);
+        Method register = Reflect.byName(cluster.getClass(), "registerBroker");
+        return records(Reflect.invoke(cluster, register, Reflect.supply(register.getParameterTypes(), type -> {
+            if (type == short.class)
+                return Reflect.constant(BrokerRegistrationRequestData.class, "HIGHEST_SUPPORTED_VERSION");
+            return type == long.class ? (Object) epoch : type == boolean.class ? (Object) true : type.isInstance(request) ? request : finalized;
+        })));
+    }
+
+    long epoch(int broker) {
+        return (Long) Reflect.call(Reflect.call(cluster, "registration", broker), "epoch");
+    }
+
+    /** Begin with a partition that was not there before. */
+    void create(int leader, int[] isr, int[] replicas) {
+        if (partition() != null)
+            replay(record("RemoveTopicRecord", Map.of("setTopicId", Broker.TOPIC_ID)));
+        replay(record("TopicRecord", Map.of("setTopicId", Broker.TOPIC_ID, "setName", Broker.TOPIC_PARTITION.topic())));
+        replay(record("PartitionRecord", Map.of("setTopicId", Broker.TOPIC_ID, "setPartitionId", 0, "setReplicas", ids(replicas),
+            "setIsr", ids(isr), "setLeader", leader, "setLeaderEpoch", 0, "setPartitionEpoch", 0)));
+    }
+
+    Object partition() {
+        return Reflect.call(replication, "getPartition", Broker.TOPIC_ID, 0);
+    }
+
+    /** Replay the partition with another order of its replicas, all else the same. */
+    void putFirst(int replica) {
+        Object now = partition();
+        List<Integer> replicas = ids(Reflect.get(now, "replicas"));
+        if (!replicas.remove((Integer) replica))
+            return;
+        replicas.add(0, replica);
+        Map<String, Object> parts = new HashMap<>(Map.of("setTopicId", Broker.TOPIC_ID, "setPartitionId", 0, "setReplicas", replicas,
+            "setIsr", ids(Reflect.get(now, "isr")), "setLeader", Reflect.get(now, "leader"), "setLeaderEpoch", Reflect.get(now, "leaderEpoch"),
+            "setPartitionEpoch", Reflect.get(now, "partitionEpoch"),
+            "setLeaderRecoveryState", Reflect.call(Reflect.get(now, "leaderRecoveryState"), "value")));
+        parts.put("setEligibleLeaderReplicas", idsOf(now, "elr"));
+        parts.put("setLastKnownElr", idsOf(now, "lastKnownElr"));
+        replay(record("PartitionRecord", parts));
+    }
+
+    private static List<Integer> ids(Object array) {
+        List<Integer> ids = new ArrayList<>();
+        for (int each : (int[]) array)
+            ids.add(each);
+        return ids;
+    }
+
+    /** A field of replicas, empty in releases that do not have it. */
+    private static List<Integer> idsOf(Object partition, String field) {
+        boolean known = Arrays.stream(partition.getClass().getFields()).anyMatch(each -> each.getName().equals(field));
+        return known ? ids(Reflect.get(partition, field)) : new ArrayList<>();
+    }
+
+    /** The election that follows an unfencing, without one: ReplicationControlManager#generateLeaderAndIsrUpdates. */
+    void electLeaderless(List<ApiMessageAndVersion> records) {
+        Iterator<?> leaderless = (Iterator<?>) Reflect.call(Reflect.call(replication, "brokersToIsrs"), "partitionsWithNoLeader");
+        for (Method each : replication.getClass().getDeclaredMethods())
+            if (each.getName().equals("generateLeaderAndIsrUpdates")) {
+                each.setAccessible(true);
+                Reflect.invoke(replication, each, Reflect.supply(each.getParameterTypes(), type ->
+                    type == int.class ? (Object) NOBODY : type == String.class ? "elect" : type == List.class ? records : leaderless));
+                return;
+            }
+        throw new Reflect.Missing("no ReplicationControlManager#generateLeaderAndIsrUpdates");
+    }
+
+    /** What PartitionChangeBuilder records of another assignment; members of the ISR stay those that are assigned. */
+    @SuppressWarnings("unchecked")
+    List<ApiMessageAndVersion> reassign(int[] replicas) {
+        Object now = partition();
+        Class<?> type = Reflect.type(CONTROLLER + "PartitionChangeBuilder");
+        Constructor<?> constructor = Reflect.longest(type);
+        boolean[] idGiven = {false};
+        boolean withVersion = Arrays.asList(constructor.getParameterTypes()).contains(metadataVersion.getClass());
+        Object builder = Reflect.make(constructor, Reflect.supply(constructor.getParameterTypes(), each -> {
+            if (each.isInstance(now))
+                return now;
+            if (each == int.class) {
+                boolean minIsr = idGiven[0];
+                idGiven[0] = true;
+                return minIsr ? Reflect.call(replication, "getTopicEffectiveMinIsr", Broker.TOPIC_PARTITION.topic()) : (Object) 0;
+            }
+            if (each == boolean.class)
+                return !withVersion || elr;  // until 3.5 it says that leaders can recover
+            return each == Uuid.class ? Broker.TOPIC_ID : each == IntPredicate.class ? (IntPredicate) this::isActive : metadataVersion;
+        }));
+        List<Integer> isr = ids(Reflect.get(now, "isr"));
+        isr.retainAll(ids(replicas));
+        Map<String, Object> parts = new HashMap<>(
+            Map.of("setTargetReplicas", ids(replicas), "setTargetIsr", isr, "setEligibleLeaderReplicasEnabled", elr));
+        if (has(type, "setDefaultDirProvider"))
+            parts.put("setDefaultDirProvider",
+                Reflect.proxy(Reflect.type("org.apache.kafka.metadata.placement.DefaultDirProvider"), (name, arguments) -> Uuid.ZERO_UUID));
+        set(builder, parts);
+        Object record = Scala.unwrap(Reflect.call(builder, "build"));
+        return record == null ? List.of() : List.of((ApiMessageAndVersion) record);
+    }
+
+    private boolean isActive(int broker) {
+        return (Boolean) Reflect.call(cluster, "isActive", broker);
+    }
+
+    Map<String, Object> state() {
+        Map<String, Object> seen = new LinkedHashMap<>();
+        Object partition = partition();
+        for (String key : new String[] {"leader", "leaderEpoch", "partitionEpoch"})
+            seen.put(key, Reflect.get(partition, key));
+        for (String key : new String[] {"replicas", "isr", "elr", "lastKnownElr"})
+            seen.put(key, idsOf(partition, key));
+        List<Object> registrations = new ArrayList<>();
+        for (int broker = 0; ; broker++) {
+            Object each = Reflect.call(cluster, "registration", broker);
+            if (each == null)
+                break;
+            boolean fenced = (Boolean) Reflect.call(each, "fenced"), leaves = (Boolean) Reflect.call(each, "inControlledShutdown");
+            registrations.add(new Object[] {fenced ? "fenced" : leaves ? "shutting down" : "active", Reflect.call(each, "epoch")});
+        }
+        seen.put("registrations", registrations);
+        return seen;
+    }
+}
