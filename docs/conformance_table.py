@@ -41,7 +41,7 @@ CLAIMS = (
     "releases/retention_keeps_the_high_watermark_inside_the_log",
 )
 MUTATED = ("3.5.1", "3.9.1", "4.1.1", "4.3.1")
-OF_MUTATIONS = CLAIMS[:2] + CLAIMS[3:4] + CLAIMS[5:7]
+OF_MUTATIONS = (CLAIMS[5],)
 KNOWN = {
     ("unfence", "broker standing"): (
         "An abstraction of the model: it forgets that a broker which the controller has fenced was shutting down, and "
