@@ -14,7 +14,7 @@ from conformance.process import Operation
 from model.partition.leadership import learned
 from model.partition.membership import metadata_end_proposals
 from model.partition.messages import Answer, Election, Stage
-from model.partition.protocol import Acks, AlterError
+from model.partition.protocol import Acks
 from model.partition.state import Partition, Standing
 
 Step = Callable[..., list[Operation] | None]
@@ -190,9 +190,7 @@ def receive_isr_answer(before: Partition, leader: int) -> list[Operation] | None
     return [{"do": "refused", "error": error, **answer}]
 
 
-def lose_isr_answer(before: Partition, leader: int, protocol: Any) -> list[Operation]:
-    if protocol.on_alter_error is AlterError.REVERT_ANY:
-        return [{"do": "refused", "error": "UNKNOWN_SERVER_ERROR", "broker": leader, "see": [leader]}]
+def lose_isr_answer(before: Partition, leader: int) -> list[Operation]:
     return [{"do": "refused", "error": "UNKNOWN_SERVER_ERROR", "broker": leader, "see": [leader]}]
 
 

@@ -20,7 +20,7 @@ from conformance.distribution import Distribution, KafkaError, compiled_harness,
 
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "highwater-conform-"
-OLD_SECONDS = 86_400
+OLD_SECONDS = 600
 ANSWER_SECONDS = 900
 # one compiler only: most runs are over before the second one pays
 OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx1g", "-Xshare:auto", "-Djava.awt.headless=true")
@@ -42,13 +42,20 @@ class Harness:
         self._log: Any = None
 
     def __enter__(self) -> Harness:
-        classes = compiled_harness(self.distribution)
+        try:
+            self._start(compiled_harness(self.distribution))
+        except BaseException:  # an interrupt, too, leaves nothing behind
+            self._end()
+            raise
+        return self
+
+    def _start(self, classes: Path) -> None:
         memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
         self._folder = tempfile.mkdtemp(prefix=PREFIX, dir=memory)
         self._lock = os.open(self._folder, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         _sweep(Path(self._folder).parent)
-        self._log = tempfile.TemporaryFile()
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115 - `_end` closes it
         class_path = os.pathsep.join([str(classes), *self.distribution.class_path])
         self._process = subprocess.Popen(
             [java(), *OPTIONS, "-cp", class_path, "Harness", self._folder],
@@ -59,11 +66,13 @@ class Harness:
             cwd=self._folder,
         )
         threading.Thread(target=self._read, args=(self._process,), daemon=True).start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._end()
+
+    def _end(self) -> None:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -77,6 +86,7 @@ class Harness:
             self._log.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock >= 0:
             os.close(self._lock)
 
     def _read(self, process: subprocess.Popen[str]) -> None:

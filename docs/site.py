@@ -10,6 +10,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 
 import click
@@ -133,8 +134,8 @@ def main(site: Path, claims: tuple[str, ...]) -> None:
 
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / COUNTEREXAMPLES
-        options = ["--html", str(folder), "--no-trace"]
-        code = highwater(["check", *(str(ROOT / claim) for claim in claims), *options], standalone_mode=False)
+        with chdir(ROOT):  # pages name files below the repository, and not where it is on this machine
+            code = highwater(["check", *claims, "--html", str(folder), "--no-trace"], standalone_mode=False)
         if code not in (0, 1):  # a claim that is not met has a page, too
             sys.exit(code)
         build_site(site, folder)

@@ -44,7 +44,7 @@ def mutate(
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
-    from highwater.reports.analyses import Mutations
+    from highwater.reports.mutations import Mutations
     from highwater.reports.progress import Live, make_console
 
     errors = make_console(stderr=True)

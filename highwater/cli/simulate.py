@@ -78,9 +78,9 @@ def simulate(
     from highwater.claims.spec import SpecError, load_spec
     from highwater.cli.outputs import try_out
     from highwater.files import ReportError, write_text
-    from highwater.reports.analyses import LiveWalks, show_simulation
     from highwater.reports.progress import make_console
     from highwater.reports.results import simulation_report
+    from highwater.reports.simulations import LiveWalks, show_simulation
 
     try:
         spec = load_spec(path)

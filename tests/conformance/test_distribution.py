@@ -69,6 +69,22 @@ def test_a_release_needs_maven_or_what_was_resolved_before(tmp_path: Path, monke
     assert find("4.1.1").release == "4.1.1"
 
 
+def test_maven_is_asked_once_for_a_release_and_never_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, core = tmp_path / "asked", jar(tmp_path / "libs")
+    mvn = tmp_path / "bin" / "mvn"
+    mvn.parent.mkdir()
+    mvn.write_text(f"#!/bin/sh\necho asked >>'{asked}'\nprintf %s '{core}' >classpath\n")
+    mvn.chmod(0o755)
+    monkeypatch.setenv("HIGHWATER_CACHE", str(tmp_path))
+    monkeypatch.setenv("PATH", str(mvn.parent), prepend=os.pathsep)
+    assert find("4.1.1").class_path == (str(core),)
+    mvn.write_text(f"#!/bin/sh\necho asked >>'{asked}'\necho '[ERROR] there is no network'\nexit 1\n")
+    assert find("4.1.1").class_path == (str(core),)
+    assert asked.read_text() == "asked\n"
+    with pytest.raises(KafkaError, match="there is no network"):
+        find("4.3.1")
+
+
 def test_without_java_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(distribution.shutil, "which", lambda *arguments, **options: None)
     with pytest.raises(KafkaError, match="install a JDK of version 17"):

@@ -21,10 +21,11 @@ from highwater.claims.spec import load_spec
 from highwater.reports.results import entry_of
 from highwater.viewer.comparison import compare
 from highwater.viewer.index import write_pages
-from highwater.viewer.pages import IndexRow, compare_page, index_page, trace_page
+from highwater.viewer.pages import IndexRow, compare_page, index_page, search_page, trace_page
 from highwater.viewer.shown import Counterexample
 
 SPECS = Path(__file__).parents[3] / "specs"
+SOURCE = SPECS.parent / "model" / "reference" / "unfenced.py"
 BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 # where they must be, their lack is an error
 THERE = bool(BROWSER and DRIVER) or os.environ.get("HIGHWATER_BROWSER") == "required"
@@ -84,6 +85,7 @@ def files(
         "many": index_page(rows),
         "long": trace_page(long_trace),
         "toy": trace_page(toy_trace),
+        "explored": search_page({**entry, "verdict": "holds", "lines": {str(SOURCE): {35: 12, 36: 0, 37: 3}}}),
         "compare": compare_page(compare(entry, ["protocol.variant=kip-279"])),
     }
     for name, text in texts.items():
@@ -125,7 +127,7 @@ def press(browser: webdriver.Chrome, *keys: str) -> None:
     browser.switch_to.active_element.send_keys(*keys)
 
 
-@pytest.mark.parametrize("name", ["kip_101", "long", "toy", "compare", "index", "many"])
+@pytest.mark.parametrize("name", ["kip_101", "long", "toy", "compare", "explored", "index", "many"])
 @pytest.mark.parametrize("width", [1400, 390])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 def test_a_page_is_no_wider_than_the_window(page: Page, name: str, width: int, dark: bool) -> None:
