@@ -43,6 +43,11 @@ CLAIMS = (
 MUTATED = ("3.5.1", "3.9.1", "4.1.1", "4.3.1")
 OF_MUTATIONS = (CLAIMS[5],)
 KNOWN = {
+    ("fence", "leader epoch"): (
+        "An abstraction of the model: if nobody leads and the controller fences the last member of the ISR, 3.5 starts "
+        "one more leader epoch without a leader. `PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded` looks at the "
+        "ISR that was asked for, which is empty, and not at the one that stays."
+    ),
     ("unfence", "broker standing"): (
         "An abstraction of the model: it forgets that a broker which the controller has fenced was shutting down, and "
         "may unfence it while it still runs. In Kafka it stays `inControlledShutdown` until it registers again "
