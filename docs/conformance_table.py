@@ -122,7 +122,7 @@ def mutations(found: dict[str, dict[str, Said]]) -> str:
     said_how = (
         "Each rule of the release's preset is set to its other values in turn, as `highwater conform --mutate` does. A "
         "changed rule counts as contradicted if one claim contradicts it, and as not contradicted if steps of a claim "
-        f"depend on it and all claims agree all the same. The claims are {names}. A dot is the release's own rule."
+        f"depend on it and all claims agree all the same. It is tried on {names}. A dot is the release's own rule."
     )
     lines = ["", "## Which changed rules running code contradicts", "", textwrap.fill(said_how, 100), ""]
     lines += [
