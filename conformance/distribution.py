@@ -167,9 +167,20 @@ def compiled_harness(distribution: Distribution) -> Path:
     Raises:
         KafkaError: there is no compiler, or Kafka lacks what the harness is compiled against.
     """
-    sources = sorted(HARNESS.glob("*.java"))
-    digest = hashlib.sha256(b"".join(source.read_bytes() for source in sources)).hexdigest()[:16]
-    kept = cache_folder() / f"harness-{digest}"
+    return _compiled(distribution, sorted(HARNESS.glob("*.java")), distribution.class_path, "")
+
+
+def compiled_zookeeper_harness(distribution: Distribution) -> Path:
+    """The same of the classes that drive the controller with ZooKeeper. They extend Kafka's, so they are compiled for
+    each class path.
+    """
+    class_path = (str(compiled_harness(distribution)), *distribution.class_path)
+    return _compiled(distribution, sorted((HARNESS / "zookeeper").glob("*.java")), class_path, repr(class_path))
+
+
+def _compiled(distribution: Distribution, sources: list[Path], class_path: tuple[str, ...], compiled_for: str) -> Path:
+    texts = b"".join(source.read_bytes() for source in sources)
+    kept = cache_folder() / f"harness-{hashlib.sha256(texts + compiled_for.encode()).hexdigest()[:16]}"
     if kept.exists():
         return kept
     launcher = java()
@@ -179,8 +190,7 @@ def compiled_harness(distribution: Distribution) -> Path:
     kept.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
         made = Path(folder, "classes")
-        class_path = os.pathsep.join(distribution.class_path)
-        command = [javac, "-nowarn", "-d", str(made), "-cp", class_path, *map(str, sources)]
+        command = [javac, "-nowarn", "-d", str(made), "-cp", os.pathsep.join(class_path), *map(str, sources)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             lines = [line for line in done.stderr.splitlines() if "error:" in line]

@@ -33,6 +33,8 @@ class Harness:
     outlive it.
     """
 
+    program = "Harness"
+
     def __init__(self, distribution: Distribution) -> None:
         self.distribution = distribution
         self._process: subprocess.Popen[str] | None = None
@@ -43,22 +45,26 @@ class Harness:
 
     def __enter__(self) -> Harness:
         try:
-            self._start(compiled_harness(self.distribution))
+            self._start(self.compiled())
         except BaseException:  # an interrupt, too, leaves nothing behind
             self._end()
             raise
         return self
 
-    def _start(self, classes: Path) -> None:
+    def compiled(self) -> list[Path]:
+        """The folders with the program's own classes."""
+        return [compiled_harness(self.distribution)]
+
+    def _start(self, classes: Sequence[Path]) -> None:
         memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
         self._folder = tempfile.mkdtemp(prefix=PREFIX, dir=memory)
         self._lock = os.open(self._folder, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         _sweep(Path(self._folder).parent)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - `_end` closes it
-        class_path = os.pathsep.join([str(classes), *self.distribution.class_path])
+        class_path = os.pathsep.join([*map(str, classes), *self.distribution.class_path])
         self._process = subprocess.Popen(
-            [java(), *OPTIONS, "-cp", class_path, "Harness", self._folder],
+            [java(), *OPTIONS, "-cp", class_path, self.program, self._folder],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log,

@@ -35,16 +35,27 @@ public final class Harness {
     }
 
     public static void main(String[] arguments) throws Exception {
-        PrintStream out = System.out;
-        System.setOut(System.err);
         Harness harness = new Harness(new File(arguments[0]));
         // whoever drives the harness may be gone, and cannot do it any more
         Runtime.getRuntime().addShutdownHook(new Thread(() -> delete(harness.folder)));
+        serve(harness::all);
+        delete(harness.folder);
+        Runtime.getRuntime().halt(0);
+    }
+
+    interface Operations {
+        Object of(JsonNode batch) throws Exception;
+    }
+
+    /** Answer each line with the results of its operations, until there are no more. What Kafka prints goes to standard error. */
+    static void serve(Operations operations) throws Exception {
+        PrintStream out = System.out;
+        System.setOut(System.err);
         BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         for (String line = in.readLine(); line != null; line = in.readLine()) {
             Object answer;
             try {
-                answer = harness.all(JSON.readTree(line));
+                answer = operations.of(JSON.readTree(line));
             } catch (Reflect.Missing e) {
                 answer = Map.of("missing", e.getMessage());
             } catch (LinkageError e) {
@@ -53,8 +64,6 @@ public final class Harness {
             out.println(JSON.writeValueAsString(answer));
             out.flush();
         }
-        delete(harness.folder);
-        Runtime.getRuntime().halt(0);
     }
 
     private static void delete(File file) {
