@@ -18,7 +18,7 @@ import numpy as np
 
 from explorer.compiler.permutations import Image, renamed
 from explorer.kernels import entry_points
-from explorer.search.breadth_first import reach_with_outcome
+from explorer.search.breadth_first import reach
 from explorer.system import Cut, System
 from explorer.verdict import Budget
 from model.language.declarations import Instance
@@ -73,10 +73,8 @@ class Paths:
         self, system: System, mapped: Collection[str], refusable: Collection[str], budget: Budget, seed: int = 0
     ) -> None:
         self.system = attrs.evolve(system, invariants=(), step_properties=(), prospects=(), liveness=())
-        self.engine, outcome = reach_with_outcome(self.system, budget)
+        self.engine, outcome = reach(self.system, budget)
         self.unseen = outcome.reason
-        if self.unseen == "interrupted":
-            raise KeyboardInterrupt
         self.program = self.engine.actions
         self.mapped = {number for number, each in enumerate(system.actions) if each.of.name in mapped}
         self._refusable = [number for number, each in enumerate(system.actions) if each.of.name in refusable]

@@ -2,6 +2,7 @@
 
 The real side is `ZkReplicaStateMachine`, `ZkPartitionStateMachine` and `Election` over a `ControllerContext`, with the
 real `ControllerBrokerRequestBatch` and `KafkaZkClient`. Only the connections to brokers and to ZooKeeper are missing.
+`highwater conform` does not run specs of the controller: `tests/conformance/test_zookeeper_side.py` compares the sides.
 
 Not compared: the controller epoch of the leadership in a controller's context, which no step of the model reads, and an
 UpdateMetadata without the partition, which the model does not have.

@@ -134,7 +134,7 @@ def coverage(spec: str | PathLike[str] | AnySpec, *, max_states: int = 1_000_000
     A notebook shows it as a heat map over the sources; `.to_html("coverage.html")` writes that.
 
     Raises:
-        SpecError: the spec or its model is wrong.
+        SpecError: the spec or its model is wrong, or it reaches too many states.
     """
     from highwater.spaces import lines_of
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from explorer.search import breadth_first
+from explorer.search.engine import Engine
 from explorer.system import blaming_the_model
 from explorer.verdict import Budget
 from highwater.claims.spec import Spec, SpecError
@@ -34,14 +35,9 @@ def table_of(spec: Spec, max_states: int, symmetry: bool) -> Any:
 
     with blaming_the_model():
         system = spec.system()
-        if taken := [name for name in RESERVED if name in system.domain.fields]:
-            raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
-        engine, outcome = breadth_first.reach_with_outcome(system, Budget(max_states=max_states), symmetry=symmetry)
-    if outcome.reason:
-        raise SpecError(
-            f"{spec.name}: more than {max_states:,} states, or than memory holds ({outcome.reason}); lower the bounds, "
-            "raise max_states, or use `highwater states` with Spark"
-        )
+    if taken := [name for name in RESERVED if name in system.domain.fields]:
+        raise SpecError(f"{spec.name}: the state has a field {taken[0]}, which is the name of a column of its own")
+    engine = _reached(spec, max_states, symmetry, ", or use `highwater states` with Spark")
     states = [plain(system.domain, engine.layout.unpack(engine.store.words(row))) for row in range(engine.store.count)]
     columns: dict[str, Any] = {name: [state[name] for state in states] for name in system.domain.fields}
     ends = engine.store.level_ends
@@ -55,6 +51,21 @@ def lines_of(spec: Spec, max_states: int) -> dict[str, dict[int, int]]:
     """By file of the model, for each line of a function that was looked at, in how many paths it ran."""
     from explorer.search.coverage import lines_run
 
-    with blaming_the_model():
-        engine = breadth_first.reach(spec.system(), Budget(max_states=max_states))
+    engine = _reached(spec, max_states)
     return lines_run([engine.actions, engine.invariants, engine.steps])
+
+
+def _reached(spec: Spec, max_states: int, symmetry: bool = True, otherwise: str = "") -> Engine:
+    """All states that a claim's model reaches, and the paths of its functions.
+
+    Args:
+        otherwise: what else to do where there are too many.
+    """
+    with blaming_the_model():
+        engine, outcome = breadth_first.reach(spec.system(), Budget(max_states=max_states), symmetry=symmetry)
+    if outcome.reason:
+        raise SpecError(
+            f"{spec.name}: more than {max_states:,} states, or than memory holds ({outcome.reason}); lower the bounds, "
+            f"or raise max_states{otherwise}"
+        )
+    return engine

@@ -92,25 +92,24 @@ def explore(
     return outcome
 
 
-def reach(system: System, budget: Budget = Budget(), workers: int | None = None) -> Engine:  # noqa: B008 - frozen
-    """Explore without a verdict, and hand back all rows and trees: what is reachable, and along which paths of
-    functions.
-
-    Raises:
-        ModelError: as `explore` says.
-    """
-    return reach_with_outcome(system, budget, workers)[0]
-
-
-def reach_with_outcome(
+def reach(
     system: System,
     budget: Budget = Budget(),  # noqa: B008 - frozen
     workers: int | None = None,
     symmetry: bool = True,
 ) -> tuple[Engine, Outcome]:
-    """As `reach`, with what came out."""
+    """Explore, and hand back all rows and trees: what is reachable, and along which paths of functions; and what came
+    out, which says whether that is all.
+
+    Raises:
+        ModelError: as `explore` says.
+        KeyboardInterrupt: the keyboard ended it.
+    """
     engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry)
-    return engine, _Search(engine, budget, False, True, lambda progress: None, False).run()
+    outcome = _Search(engine, budget, False, True, lambda progress: None, False).run()
+    if outcome.reason == "interrupted":
+        raise KeyboardInterrupt
+    return engine, outcome
 
 
 class _Search:

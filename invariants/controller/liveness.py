@@ -12,11 +12,9 @@ from invariants.controller import goals
 from model.controller.definition import HEALING, RETURNS
 from model.controller.protocol import ControllerProtocol
 from model.controller.state import Cluster
-from model.language.declarations import Witness
+from model.language.declarations import Truth, Witness
 from model.language.graph_properties import always_eventually
 from model.log import brokers
-
-Truth = bool | Witness
 
 
 @always_eventually(fair=HEALING + RETURNS)

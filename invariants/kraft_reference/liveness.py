@@ -1,13 +1,12 @@
 """The liveness properties of the public specifications of replication under KRaft, each with its name in the public
 modules, and under their fairness: that of `LivenessSpec`.
 
-In these specifications no behaviour goes on for ever, because messages are kept once they were handled. So a property
-is violated where a behaviour ends without having made it true.
+In these specifications no behaviour goes round, because messages are kept once they were handled. So a property is
+violated where a behaviour ends without having made it true.
 """
 
 from __future__ import annotations
 
-from invariants.kraft_reference.safety import Truth
 from model.kraft_reference.applying import apply_metadata, concerns
 from model.kraft_reference.bounds import brokers, values
 from model.kraft_reference.controlling import register, unfence
@@ -15,7 +14,7 @@ from model.kraft_reference.failing import finish_start, start
 from model.kraft_reference.fetching import send_fetch, serve_fetch, take_response
 from model.kraft_reference.proposing import answer_left_proposal, answer_proposal, learn_answer, propose_isr
 from model.kraft_reference.state import BEFORE_THE_LOG, Cluster, Role, Status
-from model.language.declarations import Witness
+from model.language.declarations import Truth, Witness
 from model.language.graph_properties import always_eventually, leads_to, per
 
 FAIR = (

@@ -5,9 +5,7 @@ from __future__ import annotations
 from model.kraft_reference.bounds import KraftBounds, brokers, values
 from model.kraft_reference.protocol import KraftProtocol
 from model.kraft_reference.state import Cluster, Role, Status
-from model.language.declarations import Witness, invariant
-
-Truth = bool | Witness
+from model.language.declarations import Truth, Witness, invariant
 
 
 def leads_in_newest_epoch(cluster: Cluster, broker: int) -> bool:

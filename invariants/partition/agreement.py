@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invariants.partition.terms import Truth, is_the_leader
-from model.language.declarations import Witness, invariant, step_property
+from invariants.partition.terms import is_the_leader
+from model.language.declarations import Truth, Witness, invariant, step_property
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import maximal_isr, min_isr

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invariants.partition.terms import Truth, record_numbers
-from model.language.declarations import Witness, step_property
+from invariants.partition.terms import record_numbers
+from model.language.declarations import Truth, Witness, step_property
 from model.log import brokers, offsets
 from model.partition.bounds import PartitionBounds
 from model.partition.high_watermark import maximal_isr, min_isr

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from invariants.partition.terms import Truth
-from model.language.declarations import Witness, invariant, step_property
+from model.language.declarations import Truth, Witness, invariant, step_property
 from model.log import brokers, offsets
 from model.partition.messages import Stage
 from model.partition.protocol import PartitionProtocol

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from invariants.partition.terms import Truth, is_the_leader
-from model.language.declarations import Witness
+from invariants.partition.terms import is_the_leader
+from model.language.declarations import Truth, Witness
 from model.language.graph_properties import always_eventually, per
 from model.partition import (
     alter_partition,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from invariants.partition.terms import Truth, is_the_leader, record_numbers
-from model.language.declarations import Witness, invariant, step_property
+from invariants.partition.terms import is_the_leader, record_numbers
+from model.language.declarations import Truth, Witness, invariant, step_property
 from model.log import brokers, offsets
 from model.partition.bounds import PartitionBounds
 from model.partition.state import Partition

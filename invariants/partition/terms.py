@@ -10,11 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from model.language.declarations import Witness
 from model.language.domain import Integers
 from model.partition.state import Partition
-
-Truth = bool | Witness
 
 
 def record_numbers(bounds: Any) -> Integers:

@@ -181,3 +181,7 @@ class Witness:
 
     def __str__(self) -> str:
         return self.sentence.format(**self.facts)
+
+
+Truth = bool | Witness
+"""What a property returns."""

@@ -106,9 +106,11 @@ def elects_without(quorum: Quorum, broker: int) -> bool:
     A leader that has registered again before it was fenced leads on. But every change of the ISR asks whether the
     leader may lead. Source: org.apache.kafka.controller.PartitionChangeBuilder#tryElection (3.5.1 to 3.9.1).
     """
-    if quorum.leader is None or quorum.leader == broker:
-        return quorum.leader == broker
-    return broker in quorum.isr and quorum.registrations[quorum.leader].standing is Standing.FENCED
+    if quorum.leader == broker:
+        return True
+    if quorum.leader is None or broker not in quorum.isr:
+        return False
+    return quorum.registrations[quorum.leader].standing is Standing.FENCED
 
 
 def without(

@@ -87,13 +87,12 @@ def restart(
     Effect: the broker runs with a new broker epoch, and is fenced until it has caught up with the metadata. It has its
         log, the leader epochs of the records there, and the high watermark of its checkpoint. If it registers before it
         was fenced, it stays in the ISR, and leads if it led; the controller refuses what the incarnation before has
-        asked for. Under some protocols a broker whose shutdown was unclean
-        leaves ISR and ELR, because it may have lost data.
+        asked for. Under some protocols a broker whose shutdown was unclean leaves ISR and ELR, because it may have
+        lost data.
     Source: kafka.log.LogManager#loadLogs, kafka.server.ReplicaManager#getOrCreatePartition (0.10.2); kafka.log.Log,
         whose loading cuts the epoch cache at the log end offset (0.11 to 2.8), kafka.log.LogLoader#load (3.0 to 3.8);
         org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1; 4.0.0), #checkBrokerEpoch (2.8.0 to
-        3.8), ReplicationControlManager
-        #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
+        3.8), ReplicationControlManager#handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
     replica, quorum = partition.replicas[broker], partition.quorum
     registration = quorum.registrations[broker]

@@ -24,6 +24,7 @@ bounds = { brokers = 2, log_length_max = 1, records_max = 1, leader_epoch_max = 
 check = ["candidates_are_complete"]
 """
 ENDLESS = ["--walks", "1000000"]
+PATIENCE = 300  # seconds until something counts as hanging
 
 
 def harnesses(parent: int) -> Iterator[tuple[int, Path]]:
@@ -52,7 +53,7 @@ def test_an_interrupted_run_leaves_neither_a_process_nor_a_folder(tmp_path: Path
             time.sleep(0.05)
             java, folder = next(harnesses(run.pid), (0, tmp_path))
         run.send_signal(number)
-        out, errors = run.communicate()
+        out, errors = run.communicate(timeout=PATIENCE)
     finally:
         run.kill()
     assert (run.returncode, errors.splitlines()[-1]) == (130, "interrupted"), out + errors

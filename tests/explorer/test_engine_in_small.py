@@ -259,7 +259,7 @@ def test_a_search_goes_on_with_kept_trees(name: str, tmp_path: Path, monkeypatch
 
 
 def test_what_steps_do_is_the_same_after_it_was_stored() -> None:
-    compiled = breadth_first.reach(club_of(False, *SYSTEMS["step"]), Budget(max_depth=5))
+    compiled, _ = breadth_first.reach(club_of(False, *SYSTEMS["step"]), Budget(max_depth=5))
     stored, again = effects_as_arrays(compiled.effects, compiled.layout), Effects(compiled.layout.words)
     restore_effects(again, compiled.layout, stored)
     assert any(getattr(result, "copies", ()) for result in again.results)

@@ -121,6 +121,11 @@ def test_a_table_of_too_many_states_or_without_arrow_is_refused_in_one_line(monk
         highwater.states(small())
 
 
+def test_coverage_of_too_many_states_is_refused_rather_than_partial() -> None:
+    with pytest.raises(highwater.SpecError, match="more than 50 states"):
+        highwater.coverage(small(), max_states=50)
+
+
 def test_coverage_counts_paths_by_line_and_names_lines_that_never_ran(tmp_path: Path) -> None:
     found = highwater.coverage(small())
     file = str(ROOT / "model" / "reference" / "fenced.py")

@@ -23,6 +23,7 @@ from highwater.claims import checking, side_by_side
 ROOT = Path(__file__).parents[2]
 Write = Callable[..., Path]
 LARGE = {"brokers": 3, "log_length_max": 3, "records_max": 3, "leader_epoch_max": 3}
+PATIENCE = 600  # seconds until something counts as hanging
 
 
 @pytest.fixture
@@ -183,7 +184,7 @@ def test_an_interruption_tells_what_every_search_has_found(
     process, report = begun
     children = _children(process.pid)
     (os.killpg if whom.startswith("the group") else os.kill)(process.pid, signal.SIGINT)
-    stdout, stderr = process.communicate()
+    stdout, stderr = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130
     assert "Traceback" not in stderr
     entries = {each["name"]: each for each in json.loads(report.read_text())["results"]}
@@ -199,7 +200,9 @@ def test_no_process_outlives_one_that_is_killed(begun: tuple[subprocess.Popen[st
     children = _children(process.pid)
     process.kill()
     process.wait()
-    while not all(map(ended, children)):  # waits for ever if one does
+    deadline = time.monotonic() + PATIENCE
+    while not all(map(ended, children)):
+        assert time.monotonic() < deadline, children
         time.sleep(0.05)
 
 

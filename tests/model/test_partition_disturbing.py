@@ -129,3 +129,25 @@ def test_more_records_at_the_start_than_a_log_can_hold_are_refused() -> None:
         api.check(
             api.claim(model="partition", preset="repaired", bounds=bounds, check=["acknowledged_records_survive"])
         )
+
+
+def test_a_request_of_an_earlier_incarnation_is_lost_once_the_broker_has_registered_again() -> None:
+    """ClusterControlManager#checkBrokerEpoch refuses it: STALE_BROKER_EPOCH (3.5.1)."""
+    bounds = bounds_of(process_crashes=1, isr_shrinks=1)
+    proposed = "produce b0, propose_shrink b0 b1, crash b0"
+    granted = told(f"{proposed}, alter_partition b0", KAFKA_3_5, bounds)
+    assert granted.quorum.isr == {0}
+    refused = told(f"{proposed}, restart b0, not alter_partition b0", KAFKA_3_5, bounds)
+    assert refused.quorum.isr == {0, 1}
+
+
+def test_a_leader_that_registered_again_loses_leadership_with_the_next_member_that_leaves_the_isr() -> None:
+    """PartitionChangeBuilder#tryElection asks whether the leader may lead, and it is fenced (3.5.1)."""
+    bounds = bounds_of(brokers=3, process_crashes=2)
+    registered = told("crash b0, restart b0", KAFKA_3_5, bounds)
+    assert registered.quorum.leader == 0
+    assert registered.quorum.registrations[0].standing is Standing.FENCED
+    after = told("crash b0, restart b0, crash b2, not fence b2 none, fence b2 b1", KAFKA_3_5, bounds)
+    assert (after.quorum.leader, after.leader_epoch, after.quorum.isr) == (1, 1, {0, 1})
+    unfenced = told("crash b0, restart b0, unfence b0, crash b2, fence b2 none", KAFKA_3_5, bounds)
+    assert unfenced.quorum.leader == 0
