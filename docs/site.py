@@ -33,7 +33,14 @@ NAVIGATION = {
         "docs/large.md",
         "docs/spark.md",
     ),
-    "Reference": ("docs/models.md", "docs/properties.md", "docs/results.md", "docs/conform.md", "docs/kip.md"),
+    "Reference": (
+        "docs/models.md",
+        "docs/properties.md",
+        "docs/results.md",
+        "docs/repair.md",
+        "docs/conform.md",
+        "docs/kip.md",
+    ),
     "Trust": ("docs/testing.md", "docs/limits.md", "docs/performance.md", "docs/comparison.md", "CHANGELOG.md"),
 }
 COUNTEREXAMPLES = "counterexamples"
