@@ -19,6 +19,7 @@ import attrs
 
 HARNESS = Path(__file__).parent / "harness"
 OLDEST_JAVA = 17
+OLDEST_KAFKA = (3, 5)
 RESOLVE_SECONDS = 600
 POM = """<project>
 <modelVersion>4.0.0</modelVersion>
@@ -97,6 +98,9 @@ def _checked(where: str, class_path: tuple[str, ...]) -> Distribution:
             f"--kafka {where}: there is no kafka_2.13-VERSION.jar; name a folder whose libs/ has Kafka's jars"
         )
     release = re.sub(r"^kafka_2\.1[23]-|\.jar$", "", core[0])
+    numbers = tuple(map(int, re.findall(r"\d+", release)[:2]))
+    if numbers < OLDEST_KAFKA:
+        raise KafkaError(f"--kafka {where}: Kafka {release} is too old; 3.5 is the oldest that the harness can drive")
     return Distribution(where, release, tuple(os.path.abspath(entry) for entry in class_path))
 
 
