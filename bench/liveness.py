@@ -4,6 +4,7 @@ search.
     python bench/liveness.py                     # (3, 2, 2, 3): 9,985,570 states, 26,629,362 steps
     python bench/liveness.py --small             # (3, 2, 2, 2): 737,794 states
     python bench/liveness.py --small --symmetry
+    python bench/liveness.py --again             # steps are not stored but made again
 
 The property says that logs agree again and again, and relies on every action: weakly, or strongly with `--strong`.
 """
@@ -23,7 +24,7 @@ import attrs
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from bench.kip_320 import LARGE, SMALL, system
-from explorer.search import breadth_first, liveness
+from explorer.search import breadth_first, liveness, recomputed_graph, stored_graph
 from explorer.system import System
 from model.language.graph_properties import Liveness, always_eventually
 
@@ -49,9 +50,12 @@ def main() -> None:
     parser.add_argument("--small", action="store_true")
     parser.add_argument("--symmetry", action="store_true")
     parser.add_argument("--strong", action="store_true")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--runs", type=int, default=3)
     options = parser.parse_args()
+    if options.again:
+        liveness.all_steps = lambda engine, marks: None
     for _ in range(options.runs):
         took: dict[str, float] = {}
         measure(took)
@@ -85,12 +89,22 @@ def measure(took: dict[str, float]) -> None:
         return call
 
     breadth_first.lassos_in = timed("liveness", liveness.lassos_in)
-    liveness.Edges = timed("edges", EDGES)
-    liveness._false_in = timed("marks", MARKS)
-    liveness.judge_all = timed("components", JUDGE)
+    for place, name, what, function in INSIDE:
+        setattr(place, name, timed(what, function))
 
 
-EDGES, MARKS, JUDGE = liveness.Edges, liveness._false_in, liveness.judge_all
+INSIDE = [
+    (place, name, what, getattr(place, name))
+    for place, name, what in (
+        (liveness, "Marks", "marks"),
+        (liveness, "Edges", "edges"),
+        (stored_graph, "judge_all", "components"),
+        (recomputed_graph.RecomputedGraph, "_measure", "measuring"),
+        (recomputed_graph.RecomputedGraph, "_trim", "trimming"),
+        (recomputed_graph, "Edges", "edges of what is left"),
+        (recomputed_graph, "judge_all", "components"),
+    )
+]
 
 if __name__ == "__main__":
     main()

@@ -233,6 +233,21 @@ class Cluster:
         assert found is not None
         return f"127.0.0.1:{found[1]}"
 
+    def restart(self, broker: int) -> None:
+        """Start a broker that has ended, at its port: others still know it by that.
+
+        Raises:
+            KafkaError: it does not come up.
+        """
+        node, port = self.brokers[broker], self.address(broker).rpartition(":")[2]
+        properties = node.folder / "server.properties"
+        properties.write_text(
+            properties.read_text().replace("PLAINTEXT://127.0.0.1:0", f"PLAINTEXT://127.0.0.1:{port}")
+        )
+        mark = node.mark()
+        node.start()
+        node.expect(STARTED, mark, self.settings.start_seconds)
+
     def replica(self, broker: int, topic: str = TOPIC, partition: int = 0) -> tuple[Stored, ...]:
         """The records that a broker's log holds on disk."""
         return stored(self.partition_folder(broker, topic, partition))

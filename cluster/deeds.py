@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import attrs
 
 from cluster import wire
-from cluster.cluster import SCRATCH, STARTED, TOPIC, ClientError, Cluster
+from cluster.cluster import SCRATCH, TOPIC, ClientError, Cluster
 from cluster.nodes import TimeoutExceeded, until
 from cluster.observing import control, learned, marks, telling_lines
 from cluster.replica_logs import cut
@@ -173,9 +174,7 @@ class Driver:
                 if "kept" in arguments:
                     cut(cluster.partition_folder(broker), arguments["kept"])
             case "restart":
-                mark = cluster.brokers[broker].mark()
-                cluster.brokers[broker].start()
-                cluster.brokers[broker].expect(STARTED, mark, cluster.settings.start_seconds)
+                cluster.restart(broker)
             case "begin_controlled_shutdown":
                 cluster.brokers[broker].terminate(cluster.settings.step_seconds)
             case "elect_uncleanly":
@@ -218,14 +217,7 @@ class Driver:
     def _scratch(self, leader: int) -> str:
         """Write a record to the second topic's partition of a leader, and wait until it is in its log."""
         cluster = self._cluster
-        found = control(cluster, SCRATCH, leader)
-        if found is None or found.leader != leader:
-            cluster.elect(leader, SCRATCH, leader)
-            until(
-                lambda: (now := control(cluster, SCRATCH, leader)) and now.leader == leader,
-                cluster.settings.step_seconds,
-                f"b{leader} leads {SCRATCH}-{leader}",
-            )
+        until(lambda: self._leads_scratch(leader), cluster.settings.step_seconds, f"b{leader} leads {SCRATCH}-{leader}")
         self._scratched += 1
         value = f"s{self._scratched}"
         self._send(leader, value, SCRATCH, leader, "1")
@@ -233,6 +225,15 @@ class Driver:
         if "acknowledged" not in answer:
             raise Differs(f"b{leader} does not take a record of a second topic: {answer}")
         return value
+
+    def _leads_scratch(self, leader: int) -> bool:
+        """Whether a broker leads its partition of the second topic; else have it elected, once it is in the ISR."""
+        found = control(self._cluster, SCRATCH, leader)
+        if found is not None and found.leader == leader:
+            return True
+        with suppress(wire.Refused):
+            self._cluster.elect(leader, SCRATCH, leader)
+        return False
 
     def _settle(self, deed: Deed) -> None:
         """Wait until the cluster is as the model says.

@@ -34,14 +34,16 @@ CLAIMS = (
     "truncation/consumers_of_followers_read_only_committed_records",
     "durability/a_refused_record_stays_hidden",
     "durability/a_checkpoint_of_all_partitions_forgets_nothing",
+    "durability/an_unclean_election_loses_acknowledged_records",
     "isr_agreement/a_proposal_stays_open_until_its_outcome_is_known",
     "isr_expansion/a_restarted_replica_joins_the_isr_after_it_has_caught_up",
     "isr_expansion/the_high_watermark_waits_for_replicas_that_keep_up",
+    "isr_expansion/a_replica_removed_and_added_again_has_to_fetch_first",
     "releases/a_controlled_shutdown_hands_leadership_over",
     "releases/retention_keeps_the_high_watermark_inside_the_log",
 )
 MUTATED = ("3.5.1", "3.9.1", "4.1.1", "4.3.1")
-OF_MUTATIONS = (CLAIMS[5],)
+OF_MUTATIONS = ("isr_agreement/a_proposal_stays_open_until_its_outcome_is_known",)
 KNOWN = {
     ("fence", "leader epoch"): (
         "An abstraction of the model: if nobody leads and the controller fences the last member of the ISR, 3.5 starts "

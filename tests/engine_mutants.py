@@ -148,6 +148,10 @@ PARTS = f"{SMALL}::test_parts_of_levels_find_the_same"
 WALKS = f"{SMALL}::test_a_first_step_at_random_counts_what_is_enabled_and_cut"
 STORED = f"{SMALL}::test_what_steps_do_is_the_same_after_it_was_stored"
 KEPT = f"{SMALL}::test_a_search_goes_on_with_kept_trees[invariant]"
+LIVENESS = "tests/explorer/test_liveness.py"
+NO_CYCLE = f"{LIVENESS}::test_what_is_in_no_cycle_needs_no_room_for_its_steps"
+COMES_TO_REST = f"{LIVENESS}::test_a_step_that_changes_nothing_is_neither_enabled_nor_taken[made again]"
+HELD_BACK = f"{LIVENESS}::test_what_a_bound_stops_is_no_counterexample_and_is_counted[made again]"
 RESUMED = f"{SMALL}::test_a_search_goes_on_from_a_snapshot"
 
 DEFECTS: tuple[Defect, ...] = (
@@ -398,6 +402,41 @@ DEFECTS: tuple[Defect, ...] = (
         "        chosen[number] = np.flatnonzero(image == image.min()).tolist()",
         "        chosen[number] = np.flatnonzero(image == image.min()).tolist()[:2]",
         (SYMMETRIC,),
+    ),
+    Defect(
+        "trimming counts one of the steps that lead to a row",
+        "kernels/passes.py",
+        "            preceding[target] += preceding[target] < MANY",
+        "            preceding[target] = 1",
+        (NO_CYCLE,),
+    ),
+    Defect(
+        "trimming puts out what leads to earlier rows only",
+        "kernels/passes.py",
+        "            if target < first and state[target] == OPEN:",
+        "            if row < target < first and state[target] == OPEN:",
+        (NO_CYCLE,),
+    ),
+    Defect(
+        "a state where nothing is relied on is no end",
+        "kernels/passes.py",
+        "HELD_BACK if cut else ENDS",
+        "HELD_BACK",
+        (COMES_TO_REST,),
+    ),
+    Defect(
+        "what a bound cuts does not hold back where steps are made again",
+        "kernels/passes.py",
+        "HELD_BACK if cut else ENDS",
+        "ENDS",
+        (HELD_BACK,),
+    ),
+    Defect(
+        "a shortest way goes on at any distance where steps are made again",
+        "kernels/passes.py",
+        "if target < _OUTSIDE and distance[target] == distance[row] + 1 and marks[target]:",
+        "if target < _OUTSIDE:",
+        (NO_CYCLE,),
     ),
     Defect(
         "an image keeps what was there before",

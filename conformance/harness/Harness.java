@@ -58,6 +58,8 @@ public final class Harness {
                 answer = operations.of(JSON.readTree(line));
             } catch (Reflect.Missing e) {
                 answer = Map.of("missing", e.getMessage());
+            } catch (ExceptionInInitializerError e) {
+                answer = Map.of("missing", String.valueOf(e.getCause() instanceof Reflect.Missing ? e.getCause().getMessage() : e.getCause()));
             } catch (LinkageError e) {
                 answer = Map.of("missing", e.toString());
             }

@@ -31,6 +31,11 @@ OUT, OPEN, FAIR = range(3)
 # enabled, whether any is in any state, whether one is taken; the state counted last; how many are enabled there.
 FULL, SOME, TAKEN, DEMAND_SEEN, CLASS_SEEN, NOW, TALLIED = range(7)
 
+# What is noted of a row: no step of it is relied on, so that a behaviour may end there; or bounds cut all that are.
+ENDS, HELD_BACK = 1, 2
+
+MANY = 255  # steps to a row, or more: they are not counted any more
+
 
 class Trees(NamedTuple):
     """The trees of a program, wide nodes over them, and a filter in front of them.

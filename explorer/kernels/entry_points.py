@@ -160,6 +160,9 @@ list_edges = EntryPoint("graph", "list_edges")
 judge_components, mark_held_back, mark_ways, measure = (
     EntryPoint("components", name) for name in ("judge_components", "mark_held_back", "mark_ways", "measure")
 )
+drop_leading_nowhere, drop_unpreceded, mark_ways_in, measure_range = (
+    EntryPoint("passes", name) for name in ("drop_leading_nowhere", "drop_unpreceded", "mark_ways_in", "measure_range")
+)
 admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, successors = (
     EntryPoint("partitions", name)
     for name in (

@@ -53,16 +53,16 @@ def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int
 
 @kernel
 def list_edges(
-    rows: Any, table: Any, begin: int, end: int, region: Any, relied_on: Any, targets: Any, labels: Any, counts: Any,
-    trees: Any, effects: Any, symmetry: Any, work: Any, units: Any,
+    rows: Any, table: Any, begin: int, end: int, sources: Any, region: Any, relied_on: Any, targets: Any, labels: Any,
+    counts: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """List the steps of the rows begin..end, as far as there is room in `targets` and `labels`; rows outside the region
-    have none.
+    """List the steps of the rows begin..end that are sources, as far as there is room in `targets` and `labels`.
 
     Args:
+        sources: by row, whether to list its steps.
         region: by row, whether it is in the region.
         relied_on: by action, whether its steps are kept wherever they lead.
-        counts: gets the number of steps of each row, the first for `begin`.
+        counts: gets the number of steps of each row, the first for `begin`; 0 for one that is no source.
 
     Returns:
         How many steps were listed, the row to go on with, and 0, or -1 where a walk waits for a branch that
@@ -76,7 +76,7 @@ def list_edges(
         states = 0
         for row in range(first, last):
             counts[row - begin] = 0
-            if region[row]:
+            if sources[row]:
                 read_row(rows, row, work.words, states, units)
                 work.orbits[states] = row
                 states += 1

@@ -1,8 +1,11 @@
-"""The graph of all rows, once all rows are known: made again from the trees, by all threads."""
+"""The steps between rows, once all rows are known: made again from the trees, by all threads."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from queue import SimpleQueue
 from typing import Any
 
@@ -12,10 +15,11 @@ from explorer.kernels import entry_points
 from explorer.kernels.arrays import Graph, Symmetry, Work
 from explorer.memory import reserve
 from explorer.search.engine import Engine
-from explorer.search.store import MOST_HITS, ROWS_AT_ONCE, Stopped
+from explorer.search.store import BATCH, MOST_HITS, ROWS_AT_ONCE, Stopped
 
 MOST_EDGES = 2**32 - 1
 BYTES_A_ROW = 40  # besides its steps: where they begin, distance, queue, the search for components, and marks
+AHEAD = 4  # ranges that are listed and wait, for each thread
 
 
 class Rows:
@@ -48,11 +52,94 @@ class Rows:
         return int(entry_points.find(self.rows, self.table, self._room, self.units))
 
 
+class Steps:
+    """Lists the steps of rows, range by range. They are made again each time.
+
+    Attributes:
+        label: the type of the numbers of actions.
+    """
+
+    def __init__(self, engine: Engine, rows: Rows, relied_on: np.ndarray) -> None:
+        """Args:
+        rows: the rows.
+        relied_on: by action, whether to list steps of it that lead out of the region or out of the bounds.
+        """
+        self._engine, self._rows, self._relied_on = engine, rows, relied_on
+        self.label = np.uint16 if len(relied_on) < 1 << 16 else np.uint32
+        self._works: SimpleQueue[tuple[Work, np.ndarray, np.ndarray]] = SimpleQueue()
+        for work in engine.works:
+            self._works.put((work, np.empty(2 * MOST_HITS, np.uint32), np.empty(2 * MOST_HITS, self.label)))
+
+    def of(
+        self, ranges: Iterable[tuple[int, int]], sources: np.ndarray, region: np.ndarray
+    ) -> Iterator[tuple[int, int, Graph]]:
+        """The steps of one range of rows after the other. A few ranges are taken ahead.
+
+        Args:
+            sources: by row, whether to list its steps.
+            region: by row, whether a step may lead there.
+        """
+        pool = self._engine.pool if len(sources) > ROWS_AT_ONCE else None
+        return _ahead(
+            pool, lambda each: (*each, self._list(*each, sources, region)), ranges, AHEAD * self._works.qsize()
+        )
+
+    def _list(self, begin: int, end: int, sources: np.ndarray, region: np.ndarray) -> Graph:
+        engine, rows, first = self._engine, self._rows, begin
+        work, targets, labels = room = self._works.get()
+        found, counts = [], np.zeros(end - begin, np.uint32)
+        while first < end:
+            listed, until, missed = entry_points.list_edges(
+                rows.rows, rows.table, first, end, sources, region, self._relied_on, targets, labels,
+                counts[first - begin :], engine.trees(engine.actions), engine.effect_arrays(), rows.symmetry, work,
+                rows.units,
+            )  # fmt: skip
+            found.append((targets[:listed].copy(), labels[:listed].copy()))
+            first = until
+            if missed:
+                self._learn(work.misses[: max(0, missed)])
+        self._works.put(room)
+        begins = np.zeros(len(counts) + 1, np.uint32)
+        np.cumsum(counts, out=begins[1:])
+        each = found[0] if len(found) == 1 else (np.concatenate(parts) for parts in zip(*found, strict=True))
+        return Graph(begins, *each)
+
+    def _learn(self, misses: np.ndarray) -> None:
+        """Grow trees by what a kernel missed: of levels that came from a checkpoint, or of images that were
+        never met.
+        """
+        with self._engine.growing:
+            for row, tree, *_ in misses.tolist():
+                self._engine.actions.learn(tree, self._rows.words(row))
+
+
+def _ahead(
+    pool: ThreadPoolExecutor | None, function: Callable[[Any], Any], items: Iterable[Any], most: int
+) -> Iterator[Any]:
+    """What a function gives for one item after the other, by the threads of a pool. At most so many are ahead."""
+    if pool is None:
+        yield from map(function, items)
+        return
+    waiting: deque[Future[Any]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > most:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for each in waiting:
+            each.cancel()
+        wait(waiting)  # nobody else may use the threads' scratch room before
+
+
 class Edges:
-    """The steps of all rows, or of those in a region.
+    """The steps of all rows, or of those in a region, all at once.
 
     Attributes:
         graph: the steps as the kernels read them.
+        bytes_taken: bytes of them, and of what judging them takes.
     """
 
     def __init__(self, engine: Engine, rows: Rows, region: np.ndarray, relied_on: np.ndarray, room: int) -> None:
@@ -67,55 +154,47 @@ class Edges:
         Raises:
             Stopped: there is no room for them.
         """
-        self._engine, self._rows, self._region, self._relied_on = engine, rows, region, relied_on
-        self._works: SimpleQueue[tuple[Work, np.ndarray, np.ndarray]] = SimpleQueue()
-        label = np.uint16 if len(relied_on) < 1 << 16 else np.uint32
-        for work in engine.works:
-            self._works.put((work, np.empty(2 * MOST_HITS, np.uint32), np.empty(2 * MOST_HITS, label)))
-        count = len(region)
-        most = min(MOST_EDGES, max(0, room - BYTES_A_ROW * count) // (4 + np.dtype(label).itemsize))
-        first, targets, labels = reserve((count + 1,), np.uint32), reserve((most,), np.uint32), reserve((most,), label)
+        steps, count = Steps(engine, rows, relied_on), len(region)
+        each = 4 + np.dtype(steps.label).itemsize
+        most = min(MOST_EDGES, max(0, room - BYTES_A_ROW * count) // each)
+        first, targets, labels = (
+            reserve((size,), of) for size, of in ((count + 1, np.uint32), (most, np.uint32), (most, steps.label))
+        )
         listed = 0
-        for begin, parts in self._parts(count):
-            for found, named, counts in parts:
-                if listed + len(found) > most:
+        with closing(steps.of(ranges(0, count), region, region)) as parts:
+            for begin, end, part in parts:
+                until = listed + len(part.targets)
+                if until > most:
                     raise Stopped("memory")
-                targets[listed : listed + len(found)] = found
-                labels[listed : listed + len(found)] = named
-                first[begin + 1 : begin + 1 + len(counts)] = listed + np.cumsum(counts)
-                listed += len(found)
-                begin += len(counts)
+                targets[listed:until], labels[listed:until] = part.targets, part.labels
+                first[begin + 1 : end + 1] = listed + part.first[1:]
+                listed = until
         self.graph = Graph(first, targets, labels)
-        self.bytes_taken = BYTES_A_ROW * count + listed * (4 + labels.itemsize)
+        self.bytes_taken = BYTES_A_ROW * count + listed * each
 
-    def _parts(self, count: int) -> Iterator[tuple[int, list[Any]]]:
-        """The steps of one range of rows after the other, each with the first of these rows."""
-        begins = range(0, count, ROWS_AT_ONCE)
-        pool = self._engine.pool
-        each = pool.map if pool and len(begins) > 1 else map
-        return zip(begins, each(lambda begin: self._list(begin, min(count, begin + ROWS_AT_ONCE)), begins), strict=True)
 
-    def _list(self, begin: int, end: int) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        engine, rows = self._engine, self._rows
-        work, targets, labels = room = self._works.get()
-        found = []
-        while begin < end:
-            counts = np.zeros(end - begin, np.uint32)
-            listed, until, missed = entry_points.list_edges(
-                rows.rows, rows.table, begin, end, self._region, self._relied_on, targets, labels, counts,
-                engine.trees(engine.actions), engine.effect_arrays(), rows.symmetry, work, rows.units,
-            )  # fmt: skip
-            found.append((targets[:listed].copy(), labels[:listed].copy(), counts[: until - begin]))
-            begin = until
-            if missed:
-                self._learn(work.misses[: max(0, missed)])
-        self._works.put(room)
-        return found
+def rows_of(engine: Engine) -> Rows:
+    """All rows of a search."""
+    store = engine.store
+    return Rows(store.rows, store.table, engine.symmetry, store.units, engine.layout.words)
 
-    def _learn(self, misses: np.ndarray) -> None:
-        """Grow trees by what a kernel missed: of levels that came from a checkpoint, or of images that were
-        never met.
-        """
-        with self._engine.growing:
-            for row, tree, *_ in misses.tolist():
-                self._engine.actions.learn(tree, self._rows.words(row))
+
+def chosen_rows(engine: Engine, chosen: np.ndarray) -> Rows:
+    """Some rows of a search, numbered from 0."""
+    store, units = engine.store, len(engine.store.units)
+    return entered(engine, store.rows[: store.count * units].reshape(-1, units)[chosen], engine.symmetry)
+
+
+def entered(engine: Engine, cells: np.ndarray, symmetry: Symmetry) -> Rows:
+    """Rows from their units, a row of them each, and a table over them."""
+    count, units = cells.shape
+    rows, table = reserve((count * units,), np.uint32), reserve((max(1 << 10, 2 * count),), np.uint32)
+    rows.reshape(-1, units)[:] = cells
+    room, hashes = np.zeros((1, engine.layout.words), np.uint64), np.zeros(BATCH, np.uint64)
+    entry_points.enter_rows(rows, 0, count, table, room, hashes, engine.store.units)
+    return Rows(rows, table, symmetry, engine.store.units, engine.layout.words)
+
+
+def ranges(begin: int, end: int) -> list[tuple[int, int]]:
+    """A range of rows in parts, in order."""
+    return [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]

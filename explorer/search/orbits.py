@@ -20,13 +20,10 @@ import attrs
 import numpy as np
 
 from explorer.compiler.permutations import Permutation, renamed
-from explorer.kernels import entry_points
 from explorer.kernels.arrays import Fairness, Symmetry
-from explorer.memory import reserve
-from explorer.search.edges import Rows
+from explorer.search.edges import Rows, entered
 from explorer.search.engine import Engine
 from explorer.search.fairness import Demand, demand_numbers, demands_of
-from explorer.search.store import BATCH
 from explorer.search.symmetry import no_symmetry
 from explorer.system import System
 from model.language.declarations import Instance
@@ -100,13 +97,9 @@ def unfold(engine: Engine, chosen: np.ndarray) -> Unfolded:
         images, first = np.unique(images, axis=0, return_index=True)
         found.append(images)
         origins.append(some[first % len(some)])
-    words = np.concatenate(found)
-    rows = reserve((len(words) * units,), np.uint32)
-    rows.reshape(-1, units)[:] = np.ascontiguousarray(words).view(np.uint32).reshape(len(words), -1)[:, :units]
-    table = reserve((max(1 << 10, 2 * len(words)),), np.uint32)
-    room, hashes = np.zeros((1, width), np.uint64), np.zeros(BATCH, np.uint64)
-    entry_points.enter_rows(rows, 0, len(words), table, room, hashes, engine.store.units)
-    return Unfolded(Rows(rows, table, no_symmetry(engine.layout), engine.store.units, width), np.concatenate(origins))
+    words = np.ascontiguousarray(np.concatenate(found))
+    cells = words.view(np.uint32).reshape(len(words), -1)[:, :units]
+    return Unfolded(entered(engine, cells, no_symmetry(engine.layout)), np.concatenate(origins))
 
 
 def _images(words: np.ndarray, symmetry: Symmetry, permutation: int) -> np.ndarray:

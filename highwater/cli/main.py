@@ -12,6 +12,7 @@ from highwater.cli.graph import graph
 from highwater.cli.init import init
 from highwater.cli.list_ import list_
 from highwater.cli.mutate import mutate
+from highwater.cli.repair import repair
 from highwater.cli.reproduce import reproduce
 from highwater.cli.simulate import simulate
 from highwater.cli.states import states
@@ -25,7 +26,7 @@ def main() -> None:
     """Highwater checks models of Apache Kafka's replication and control plane, exhaustively within bounds."""
 
 
-for command in (check, list_, trace, explore, states, conform, reproduce, graph, init, mutate, simulate):
+for command in (check, list_, trace, explore, states, conform, reproduce, graph, init, mutate, repair, simulate):
     main.add_command(command)
 
 

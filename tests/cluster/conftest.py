@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from cluster.schedule import Schedule
 from explorer.system import System, successor
 from explorer.trace import violation_at
 from explorer.verdict import Step, Violation
-from cluster.schedule import Schedule
 from highwater.claims.reproduction import Counterexample, plan
 from highwater.claims.spec import Spec, load_spec, make_spec
 

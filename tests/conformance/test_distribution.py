@@ -53,6 +53,12 @@ def test_a_folder_without_kafka_is_refused(tmp_path: Path) -> None:
         find(str(tmp_path))
 
 
+def test_a_release_older_than_the_harness_knows_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "kafka_2.13-3.4.1.jar").touch()
+    with pytest.raises(KafkaError, match=r"Kafka 3\.4\.1 is too old; 3\.5 is the oldest"):
+        find(str(tmp_path))
+
+
 def test_what_does_not_exist_is_named() -> None:
     with pytest.raises(KafkaError, match=r"/no/such/place does not exist"):
         find("/no/such/place")

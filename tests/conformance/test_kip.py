@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +18,14 @@ from conformance.distribution import find
 from conformance.process import Harness
 from highwater.claims.conformance import Session, Wanted
 from highwater.claims.spec import Spec
+from highwater.reports.conformance import run_of_trace
 from tests.conformance.conftest import harness_of
 
 Claim = Callable[..., Spec]
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]
 
+ROOT = Path(__file__).parents[2]
+FLAW = "kafka_4_1_counts_offsets_from_before_an_election_that_it_never_noticed"
 RELEASE = "4.1.1"
 REPLICA = "org/apache/kafka/server/replica/Replica.java"
 
@@ -61,3 +65,22 @@ def test_a_patched_class_parts_from_its_release_and_agrees_with_the_rule_that_it
     assert "b0.follower b1 log end offset" in fields
     assert repaired.agrees
     assert repaired.executed == repaired.reachable
+
+
+def test_the_trace_of_a_flaw_is_what_the_release_does_and_not_what_the_patched_class_does(
+    patched: Path, tmp_path: Path
+) -> None:
+    spec, report = ROOT / "specs" / "partition" / "releases" / f"{FLAW}.toml", tmp_path / "flaw.json"
+    check = [sys.executable, "-m", "highwater", "check", str(spec), "--json", str(report)]
+    assert subprocess.run(check, capture_output=True).returncode == 0
+    flaw = run_of_trace(report)
+    with Harness(find(RELEASE)) as harness:
+        of_the_release = Session(harness).replay(*flaw)
+    with Harness(find(os.pathsep.join([str(patched), *find(RELEASE).class_path]))) as harness:
+        of_the_patch = Session(harness).replay(*flaw)
+    assert of_the_release.agrees
+    assert of_the_release.findings.steps == 12
+    (divergence,) = of_the_patch.divergences
+    assert (len(divergence.trace), str(divergence.action)) == (9, "learn_leadership(broker b0, epoch e2)")
+    parted = {each.field for each in divergence.differences}
+    assert parted == {"b0.follower b1 log end offset", "b0.follower b1 broker epoch"}

@@ -11,11 +11,12 @@ from typing import Any
 import attrs
 import pytest
 
-from explorer.search import breadth_first, plain_python
+from explorer.search import breadth_first, liveness, plain_python
 from explorer.search.lassos import lasso_at
+from explorer.search.recomputed_graph import BYTES_A_ROW, RecomputedGraph
 from explorer.search.store import Store
 from explorer.system import Contradiction
-from explorer.verdict import Budget, Verdict
+from explorer.verdict import Budget, Outcome, Verdict
 from model.language.declarations import Action, Witness, action
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, OneOf, SequenceOf
 from model.language.graph_properties import (
@@ -30,6 +31,15 @@ from model.language.graph_properties import (
 from model.language.records import evolve, replaced, within
 
 Fair = Iterable[Action | Per]
+
+
+@pytest.fixture(params=["local", "made again", "oracle"])
+def explore(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Each engine in turn, the local one with steps that are stored and with steps that are made again."""
+    if request.param == "made again":
+        monkeypatch.setattr(liveness, "all_steps", lambda engine, marks: None)
+    return plain_python.explore if request.param == "oracle" else breadth_first.explore
+
 
 # Mutual exclusion: two processes are idle, want the critical section, or are in it.
 
@@ -515,9 +525,64 @@ def count_for(counts: Counts, client: int) -> Counts:
     return evolve(counts, of=replaced(counts.of, client, counts.of[client] + 1))
 
 
-def test_a_graph_that_does_not_fit_leaves_the_verdict_open(
+def test_with_little_memory_the_verdict_is_the_same_or_open(
     system_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Store, "room", property(lambda store: 40 * store.count + 6))
-    outcome = breadth_first.explore(system_of([BOTH_IDLE], LOCK, [gets_in(LOCK, ())]))
-    assert (outcome.verdict, outcome.reason, outcome.violations) == (Verdict.UNKNOWN, "memory", ())
+    """Steps that do not fit, or beside which the images of fair rows do not, are made again. The verdict is open only
+    where what trimming leaves does not fit either.
+    """
+
+    @eventually(fair=[per(act)])
+    def it_is_over(chosen: Chosen) -> bool:
+        return chosen.over
+
+    plain = system_of([Chosen(client, False, False) for client in range(3)], [act], [it_is_over])
+    system = attrs.evolve(plain, interchangeable={"clients": (0, 1, 2)})
+    expected = breadth_first.explore(system).violations
+    made_again = []
+    monkeypatch.setattr(liveness, "RecomputedGraph", lambda *given: made_again.append(given) or RecomputedGraph(*given))
+    seen = []
+    for room in range(0, 1200, 2):
+        made_again.clear()
+        monkeypatch.setattr(Store, "room", room)
+        outcome = breadth_first.explore(system, workers=1)
+        assert outcome.violations == (() if outcome.verdict is Verdict.UNKNOWN else expected)
+        assert outcome.reason == ("memory" if outcome.verdict is Verdict.UNKNOWN else "")
+        how = (outcome.verdict, bool(made_again))
+        seen += [how] if how not in seen else []
+    assert seen == [(Verdict.UNKNOWN, True), (Verdict.VIOLATED, True), (Verdict.VIOLATED, False)]
+
+
+def test_what_is_in_no_cycle_needs_no_room_for_its_steps(
+    system_of: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A long way to one small cycle, and another way that begins alike: only the cycle's steps are stored."""
+
+    @attrs.frozen
+    class Way:
+        at: int = within(Integers(0, 500))
+
+    @action(actor="walker")
+    def stray(way: Way) -> Way | None:
+        return evolve(way, at=400) if way.at == 0 else None
+
+    @action(actor="walker")
+    def walk(way: Way) -> Way | None:
+        return evolve(way, at=way.at + 1) if way.at < 300 else None
+
+    @action(actor="walker")
+    def turn(way: Way) -> Way | None:
+        return evolve(way, at=way.at + 1 if way.at == 300 else 300) if way.at in (300, 301) else None
+
+    @action(actor="walker")
+    def go_on(way: Way) -> Way | None:
+        return evolve(way, at=way.at + 1) if 301 <= way.at < 500 else None
+
+    @eventually_always(fair=[walk, turn])
+    def turns_no_more(way: Way) -> bool:
+        return way.at != 300
+
+    system = system_of([Way(0)], [stray, walk, turn, go_on], [turns_no_more])
+    monkeypatch.setattr(Store, "room", BYTES_A_ROW * 501 + 200)
+    (violation,) = breadth_first.explore(system).violations
+    assert (violation.trace_length, violation.back_to) == (302, 300)

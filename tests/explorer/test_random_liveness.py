@@ -11,10 +11,11 @@ from typing import Any
 
 import attrs
 import networkx
+import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from explorer.search import breadth_first, plain_python
+from explorer.search import breadth_first, edges, liveness, plain_python
 from explorer.search.fairness import demands_of
 from explorer.search.lassos import lasso_at, moves_of
 from explorer.system import Cut, System, judge
@@ -139,6 +140,19 @@ def test_random_promises_are_judged_as_in_plain_python(system: System) -> None:
             each for each in system.liveness if each.of.name == found.property and dict(each.shown) == found.arguments
         ]
         assert lasso_at(system, instances[0], found.trace, found.back_to) == found
+
+
+@thorough_or_quick
+@given(systems(), st.booleans())
+def test_steps_that_are_made_again_say_what_stored_ones_do(system: System, symmetry: bool) -> None:
+    """With ranges of a few rows, so that what one pass leaves is another range's to look at, and threads take part."""
+    stored = breadth_first.explore(system, symmetry=symmetry)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(liveness, "all_steps", lambda engine, marks: None)
+        patched.setattr(edges, "ROWS_AT_ONCE", 5)
+        again = breadth_first.explore(system, symmetry=symmetry, workers=2)
+    event(f"{len(stored.violations)} broken, {'some' if stored.held_back else 'none'} held back")
+    assert (again.verdict, again.violations, again.held_back) == (stored.verdict, stored.violations, stored.held_back)
 
 
 @thorough_or_quick

@@ -1,0 +1,175 @@
+"""What two systems over the same states do differently: states and steps of the one that the other lacks, exactly and
+without symmetry, once all states of both are known.
+
+A *step* is a state, an action that changes it, and the state after. A step of the first system that the second lacks is
+
+- *refused*, if both systems reach its state and the action is not enabled there any more;
+- *changed*, if both reach its state and the action now leads to another state;
+- *unreached*, if only the first system reaches its state.
+
+The first two are what a change of rules does by itself, the third what follows from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import attrs
+import numpy as np
+
+from explorer.compiler.layout import Layout
+from explorer.search.coverage import unreached
+from explorer.search.edges import Edges, Rows
+from explorer.search.engine import Engine
+from explorer.verdict import Unreached
+
+MOST_ACTIONS = 20  # bits of a step's key
+
+
+@attrs.frozen
+class Difference:
+    """What the second of two systems does differently.
+
+    Attributes:
+        states: how many states each has.
+        lost_states, gained_states: how many the second lacks, and how many only the second has.
+        steps: by action, how many steps of it each system has.
+        refused, changed, unreached: by action, how many steps of the first system the second lacks, by the reason.
+        gained: by action, how many steps only the second system has; a changed step gives one.
+        replaced, replacing: the actions that only the first system has, and those that only the second has.
+        constant: fields of the state that change in the first system, and never in the second.
+        unlooked: statements of the properties that ran in the first system, and never run in the second.
+    """
+
+    states: tuple[int, int]
+    lost_states: int
+    gained_states: int
+    steps: dict[str, tuple[int, int]]
+    refused: dict[str, int]
+    changed: dict[str, int]
+    unreached: dict[str, int]
+    gained: dict[str, int]
+    replaced: tuple[str, ...]
+    replacing: tuple[str, ...]
+    constant: tuple[str, ...]
+    unlooked: tuple[Unreached, ...]
+
+    @property
+    def lost(self) -> Counter[str]:
+        """By action, how many steps of the first system the second lacks."""
+        return Counter(self.refused) + Counter(self.changed) + Counter(self.unreached)
+
+    @property
+    def never(self) -> tuple[str, ...]:
+        """The actions that change a state in the first system, and never in the second, unless it has others in their
+        place.
+        """
+        gone = [name for name, (before, after) in self.steps.items() if before and not after]
+        return tuple(name for name in gone if name not in self.replaced or not self.replacing)
+
+
+def difference(before: Engine, after: Engine) -> Difference:
+    """Compare two systems over the same domain, each explored to its end without symmetry.
+
+    Raises:
+        Stopped: there is no room for the steps.
+    """
+    count = before.store.count
+    names = {str(each): each.of.name for engine in (before, after) for each in engine.system.actions}
+    numbers = {shown: number for number, shown in enumerate(names)}
+    assert len(numbers) < 1 << MOST_ACTIONS
+    _, ids = np.unique(np.concatenate([_as_bytes(before), _as_bytes(after)]), return_inverse=True)
+    here, there = ids[:count], ids[count:]
+    keys, targets = _steps(before, here, numbers)
+    new_keys, new_targets = _steps(after, there, numbers)
+    _, kept, new_kept = np.intersect1d(keys, new_keys, assume_unique=True, return_indices=True)
+    turned = targets[kept] != new_targets[new_kept]
+    lacking, new = np.ones(len(keys), bool), np.ones(len(new_keys), bool)
+    lacking[kept], new[new_kept] = False, turned
+    gone = ~np.isin(keys >> MOST_ACTIONS, there)
+
+    def by_action(chosen: np.ndarray) -> dict[str, int]:
+        counts = np.bincount(chosen & ((1 << MOST_ACTIONS) - 1), minlength=len(names))
+        found: Counter[str] = Counter()
+        for name, number in zip(names.values(), counts.tolist(), strict=True):
+            found[name] += number
+        return {name: number for name, number in found.items() if number}
+
+    had, has = by_action(keys), by_action(new_keys)
+    both = len(np.intersect1d(here, there, assume_unique=True))
+    return Difference(
+        states=(count, after.store.count),
+        lost_states=count - both,
+        gained_states=after.store.count - both,
+        steps={name: (had.get(name, 0), has.get(name, 0)) for name in dict.fromkeys(names.values())},
+        refused=by_action(keys[lacking & ~gone]),
+        changed=by_action(keys[kept[turned]]),
+        unreached=by_action(keys[gone]),
+        gained=by_action(new_keys[new]),
+        replaced=tuple(name for name in _actions(before) if name not in _actions(after)),
+        replacing=tuple(name for name in _actions(after) if name not in _actions(before)),
+        constant=tuple(_outermost(_changing(before) - _changing(after))),
+        unlooked=tuple(_unlooked(before, after)),
+    )
+
+
+def _actions(engine: Engine) -> dict[str, None]:
+    """The names of its actions, in their order."""
+    return dict.fromkeys(each.of.name for each in engine.system.actions)
+
+
+def _cells(engine: Engine) -> np.ndarray:
+    units = len(engine.store.units)
+    return engine.store.rows[: engine.store.count * units].reshape(-1, units)
+
+
+def _as_bytes(engine: Engine) -> np.ndarray:
+    """Each row as one value, so that rows can be sorted."""
+    cells = np.ascontiguousarray(_cells(engine))
+    return cells.view(f"V{cells.itemsize * cells.shape[1]}").reshape(-1)
+
+
+def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
+    """Each step as a key, its state and its action, and the state that it leads to."""
+    store, actions = engine.store, engine.system.actions
+    rows = Rows(store.rows, store.table, engine.symmetry, store.units, engine.layout.words)
+    region = np.ones(store.count, np.uint8)
+    graph = Edges(engine, rows, region, np.zeros(len(actions), np.uint8), store.room).graph
+    listed = int(graph.first[store.count])
+    sources = np.repeat(ids, np.diff(graph.first[: store.count + 1].astype(np.int64)))
+    action = np.array([numbers[str(each)] for each in actions], np.int64)[graph.labels[:listed]]
+    return sources << MOST_ACTIONS | action, ids[graph.targets[:listed]]
+
+
+def _changing(engine: Engine) -> set[str]:
+    """The fields of the state that do not have the same value in every row, without the places in arrays and tuples."""
+    room = np.zeros((engine.store.count, 2 * engine.layout.words), np.uint32)
+    room[:, : len(engine.store.units)] = _cells(engine)
+    words = room.view(np.uint64)
+    differs = np.bitwise_or.reduce(words ^ words[0], axis=0)
+    return {_field(leaf.path) for leaf in _leaves(engine.layout) if int(differs[leaf.word]) >> leaf.shift & leaf.mask}
+
+
+def _leaves(layout: Layout) -> Iterable:
+    return layout.root.leaves()
+
+
+def _field(path: str) -> str:
+    """A leaf's field: `replicas[0].log[1].id`, `len(replicas[0].log)` and `r0 in clients.acked` without the places."""
+    path = re.sub(r"^.* in |^len\(|\)$| is not None$", "", path)
+    return re.sub(r"\[[^]]*\]", "", path)
+
+
+def _outermost(fields: set[str]) -> list[str]:
+    """These fields without those that are inside another one of them."""
+    return sorted(field for field in fields if not any(field.startswith(f"{other}.") for other in fields))
+
+
+def _unlooked(before: Engine, after: Engine) -> list[Unreached]:
+    found = []
+    for first, second in ((before.invariants, after.invariants), (before.steps, after.steps)):
+        missed = set(unreached(first))
+        found += [each for each in unreached(second) if each not in missed]
+    return found

@@ -1,0 +1,300 @@
+"""Which rules of a protocol, set otherwise, make a violated claim hold, and what does that cost?
+
+Sets of changed rules are tried by size; a superset of one that repairs is not tried. A set is *rejected by a known
+counterexample* if its behaviour is still one under the changed rules: its actions are executed in plain Python, and the
+property is false at the end. Otherwise the set is explored. If that finds a violation, its counterexample is known for
+the sets that follow.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Collection, Iterator
+from enum import Enum
+from typing import Any
+
+import attrs
+
+from explorer.search import breadth_first
+from explorer.search.difference import Difference, difference
+from explorer.search.engine import Engine
+from explorer.search.store import Stopped
+from explorer.system import RAISED, ModelError, System, blaming_the_model, judge_end, successor
+from explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
+from highwater.claims.checking import Result, check_spec
+from highwater.claims.mutation import Change, changes_of
+from highwater.claims.resolving import define, find_model
+from highwater.claims.spec import Expectation, Spec, SpecError
+from highwater.claims.tables import Wrong
+from highwater.visible import counted
+from model.language.declarations import Instance, Invariant, StepProperty
+from model.language.definition import Definition
+
+_COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
+
+
+class Ending(Enum):
+    """What became of the claim under a set of changed rules. `REFUSED`: the model does not take the protocol, or has
+    other states under it. `UNKNOWN`: the search did not come to an end.
+    """
+
+    REPAIRED = "holds"
+    REJECTED = "the counterexample stays"
+    VIOLATED = "violated"
+    UNKNOWN = "unknown"
+    REFUSED = "refused"
+
+
+@attrs.frozen
+class Attempt:
+    """A set of changed rules, and what became of the claim.
+
+    Attributes:
+        changes: the rules, with both values.
+        ending: what became of the claim.
+        why: in words.
+        violation: the counterexample that an exploration found; None where a known one was enough.
+        outcome: what the exploration found out; None where there was none.
+        cost: for a repair, what it does to states and steps; None where that could not be compared.
+        no_cost: why not.
+    """
+
+    changes: tuple[Change, ...]
+    ending: Ending
+    why: str
+    violation: Violation | None = None
+    outcome: Outcome | None = None
+    cost: Difference | None = None
+    no_cost: str = ""
+
+    @property
+    def missing(self) -> list[str]:
+        """What happens under the spec's own rules and never under these: the claim may hold for the lack of it."""
+        if self.cost is None:
+            return []
+        return [
+            *(f"{name} never happens" for name in self.cost.never),
+            *(f"{field} never changes" for field in self.cost.constant),
+            *(f"{each.of} never looks further than {each.text!r}" for each in self.cost.unlooked),
+        ]
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether a repair may hold only because something never happens any more."""
+        return bool(self.missing)
+
+
+@attrs.frozen
+class Repairing:
+    """The search for repairs of one claim.
+
+    Attributes:
+        base: what came out for the spec as it is.
+        changes: each other value of each rule.
+        attempts: the sets, each tried when it is asked for; of one size after the other.
+    """
+
+    base: Result
+    changes: list[Change]
+    attempts: Iterator[Attempt]
+
+
+def repair(
+    spec: Spec,
+    budget: Budget = Budget(),  # noqa: B008 - frozen
+    *,
+    most_rules: int = 2,
+    workers: int | None = None,
+    rules: Collection[str] = (),
+    on_progress: Callable[[Progress], None] = lambda progress: None,
+) -> Repairing:
+    """Explore the spec as it is, and then under sets of changed rules.
+
+    Args:
+        spec: a claim that is violated.
+        budget: when to stop each search early.
+        most_rules: how many rules to change at most.
+        workers: threads.
+        rules: the rules that may change; all but configuration if empty.
+        on_progress: called now and then during each search.
+
+    Raises:
+        SpecError: the spec is not violated, or as `highwater.claims.mutation.changes_of` says.
+        KeyboardInterrupt: the user ended it, also while attempts are asked for.
+    """
+    changes = changes_of(spec, rules)
+    search = functools.partial(_search, budget=budget, workers=workers, on_progress=on_progress)
+    base = search(spec)
+    if base.verdict in _COMPLETE:
+        raise SpecError(f"{spec.path}: there is nothing to repair: every property holds within these bounds")
+    if base.verdict is not Verdict.VIOLATED:
+        return Repairing(base, changes, iter(()))
+    costs = _Costs(spec, budget, workers)
+    return Repairing(base, changes, _Search(spec, base, changes, search, costs).attempts(most_rules))
+
+
+def _search(spec: Spec, **options: Any) -> Result:
+    """The result of a spec, without judging its claim."""
+    result = check_spec(attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), **options)
+    if result.outcome.reason == "interrupted":
+        raise KeyboardInterrupt
+    return result
+
+
+class _Search:
+    """The sets tried so far: which repair, and which counterexamples are known."""
+
+    def __init__(
+        self, spec: Spec, base: Result, changes: list[Change], search: Callable[[Spec], Result], costs: _Costs
+    ) -> None:
+        self._spec, self._changes, self._search, self._costs = spec, changes, search, costs
+        self._repairs: list[set[str]] = []
+        self._known = [_Known.of(spec, each) for each in base.outcome.violations]
+
+    def attempts(self, most_rules: int) -> Iterator[Attempt]:
+        """Try each set that is no superset of a repair, and changes no rule twice."""
+        for size in range(1, most_rules + 1):
+            for chosen in itertools.combinations(self._changes, size):
+                keys = {change.key for change in chosen}
+                once = len({change.rule for change in chosen}) == size
+                if once and not any(repair <= keys for repair in self._repairs):
+                    attempt = self._try(chosen)
+                    if attempt.ending is Ending.REPAIRED:
+                        self._repairs.append(keys)
+                    yield attempt
+
+    def _try(self, chosen: tuple[Change, ...]) -> Attempt:
+        spec = self._spec
+        try:
+            protocol = changed(spec.protocol, chosen)
+            definition = define(find_model(spec.file.model), protocol)
+            if definition.bounds is not spec.definition.bounds or definition.state is not spec.definition.state:
+                return Attempt(chosen, Ending.REFUSED, "has other states or bounds")
+            if known := self._known_violation(protocol, definition):
+                return Attempt(chosen, Ending.REJECTED, known.words)
+        except (Wrong, *RAISED) as error:
+            return Attempt(chosen, Ending.REFUSED, f"the model refuses it: {error}".splitlines()[0])
+        candidate = attrs.evolve(spec, protocol=protocol, definition=definition)
+        try:
+            outcome = self._search(candidate).outcome
+        except SpecError as error:
+            why = str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0]
+            return Attempt(chosen, Ending.UNKNOWN, why)
+        if outcome.violations:
+            self._known[:0] = [_Known.of(candidate, each) for each in outcome.violations]
+            first = outcome.violations[0]
+            why = f"{first.property} after {first.length_in_words}"
+            return Attempt(chosen, Ending.VIOLATED, why, first, outcome)
+        if outcome.verdict not in _COMPLETE:
+            return Attempt(chosen, Ending.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
+        cost, no_cost = self._costs.of(candidate)
+        why = f"holds within these bounds, {counted(outcome.distinct_states, 'state')}"
+        return Attempt(chosen, Ending.REPAIRED, why, outcome=outcome, cost=cost, no_cost=no_cost)
+
+    def _known_violation(self, protocol: Any, definition: Definition) -> _Known | None:
+        """The first known counterexample that is one under these rules, too; it moves to the front."""
+        replay = _Replay(self._spec, protocol, definition)
+        for place, known in enumerate(self._known):
+            if replay.violates(known):
+                self._known.insert(0, self._known.pop(place))
+                return known
+        return None
+
+
+def changed(protocol: Any, changes: Collection[Change]) -> Any:
+    """A protocol with some rules changed."""
+    fields = attrs.fields_dict(type(protocol))
+    return attrs.evolve(protocol, **{fields[change.rule].alias: change.value for change in changes})
+
+
+@attrs.frozen
+class _Known:
+    """A counterexample, by the names of what happens in it: an initial state, actions, and the violated property."""
+
+    initial: int
+    actions: tuple[tuple[str, str], ...]
+    property: Any
+    arguments: dict[str, str]
+    words: str
+
+    @classmethod
+    def of(cls, spec: Spec, violation: Violation) -> _Known:
+        trace: tuple[Step, ...] = violation.trace
+        steps = tuple((step.action.of.name, str(step.action)) for step in trace[1:] if step.action is not None)
+        of = next((each for each in spec.properties if each.name == violation.property), None)
+        initial = spec.system().initial.index(trace[0].state)
+        words = f"{violation.property} after {violation.length_in_words}"
+        return cls(initial, steps, of, violation.arguments, words)
+
+
+class _Replay:
+    """A protocol's actions, made as counterexamples need them."""
+
+    def __init__(self, spec: Spec, protocol: Any, definition: Definition) -> None:
+        self._spec, self._protocol = spec, protocol
+        self._actions = {action.name: action for action in definition.actions}
+        self._instances: dict[str, dict[str, Instance]] = {}
+        self._initial = tuple(definition.initial_states(spec.bounds))
+
+    def violates(self, known: _Known) -> bool:
+        """Whether the steps of a counterexample are steps under the protocol, and end in its violation. What is judged
+        on the graph of all states is never known to be violated.
+        """
+        if not isinstance(known.property, Invariant | StepProperty) or known.initial >= len(self._initial):
+            return False
+        domain = self._spec.system().domain
+        before, state = None, self._initial[known.initial]
+        for name, shown in known.actions:
+            action = self._instance(name, shown)
+            before, state = state, successor(action, state, domain) if action is not None else None
+            if not isinstance(state, domain.cls):
+                return False
+        return any(
+            not judge_end(self._spec.system(), each, before, state)
+            for each in known.property.instances(self._spec.bounds, self._protocol)
+            if dict(each.shown) == known.arguments
+        )
+
+    def _instance(self, name: str, shown: str) -> Instance | None:
+        if name not in self._instances:
+            action = self._actions.get(name)
+            every = action.instances(self._spec.bounds, self._protocol) if action is not None else []
+            self._instances[name] = {str(each): each for each in every}
+        return self._instances[name].get(shown)
+
+
+class _Costs:
+    """What repairs cost, against all states of the spec as it is; these are found once, for the first repair."""
+
+    def __init__(self, spec: Spec, budget: Budget, workers: int | None) -> None:
+        self._spec, self._budget, self._workers = spec, budget, workers
+
+    def of(self, repaired: Spec) -> tuple[Difference | None, str]:
+        """The difference, or why there is none."""
+        if self._spec.file.max_depth is not None:
+            return None, "not compared, as the claim has a max_depth"
+        before, why = self._base
+        if before is None:
+            return None, f"not compared: the spec as it is {why}"
+        after, why = self._reach(repaired.system())
+        if after is None:
+            return None, f"not compared: without symmetry it {why}"
+        try:
+            return difference(before, after), ""
+        except Stopped as stopped:
+            return None, f"not compared: the steps ran out of {stopped}"
+
+    @functools.cached_property
+    def _base(self) -> tuple[Engine | None, str]:
+        return self._reach(self._spec.system())
+
+    def _reach(self, system: System) -> tuple[Engine | None, str]:
+        """All states, or what it ran out of."""
+        bare = attrs.evolve(system, prospects=(), liveness=())
+        try:
+            with blaming_the_model():
+                engine, outcome = breadth_first.reach(bare, self._budget, self._workers, symmetry=False)
+        except ModelError as error:
+            return None, f"cannot be explored further: {error}".splitlines()[0]
+        return (None, f"ran out of {outcome.reason}") if outcome.reason else (engine, "")

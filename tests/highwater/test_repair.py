@@ -1,0 +1,222 @@
+"""A violated claim is repaired by the smallest sets of rules, and each repair says what it costs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+import pytest
+from click.testing import Result
+
+from explorer.verdict import Budget
+from highwater import SpecError, Verdict, api
+from highwater.claims import repairing
+from highwater.claims.repairing import Attempt, Ending, repair
+from model.language.declarations import action, invariant
+from model.language.definition import Definition, Model, NoToggles
+from model.language.domain import Integers
+from model.language.records import evolve, within
+
+Run = Callable[..., Result]
+Write = Callable[..., Path]
+FLAW = "specs/partition/releases/kafka_4_1_counts_offsets_from_before_an_election_that_it_never_noticed.toml"
+TWO_BROKERS = "specs/truncation/truncating_to_the_high_watermark_fails_on_two_brokers.toml"
+
+
+@attrs.frozen
+class Rules:
+    """A counter has two leaks above 4. `left` and `right` each close one, `low` closes both. `still` stops everything,
+    `blind` keeps the step that counts from happening. `odd` is refused. `other` does nothing.
+    """
+
+    left: bool = False
+    right: bool = False
+    low: bool = False
+    still: bool = False
+    blind: bool = False
+    odd: bool = False
+    other: bool = False
+
+
+@attrs.frozen
+class Count:
+    value: int = within(Integers(0, 20))
+    marked: int = within(Integers(0, 1))
+
+
+@action(actor="counter")
+def step(state: Count, protocol: Rules) -> Count | None:
+    most = 4 if protocol.low else 5 if protocol.left else 9
+    if protocol.still or protocol.blind or state.value >= min(most, 4):
+        return None
+    return evolve(state, value=state.value + 1)
+
+
+@action(actor="left")
+def leak_left(state: Count, protocol: Rules) -> Count | None:
+    if protocol.left or protocol.low or protocol.still or state.value != 4:
+        return None
+    return evolve(state, value=6)
+
+
+@action(actor="right")
+def leak_right(state: Count, protocol: Rules) -> Count | None:
+    if protocol.right or protocol.low or protocol.still or state.value != 4:
+        return None
+    return evolve(state, value=7)
+
+
+@action(actor="mark")
+def mark(state: Count, protocol: Rules) -> Count | None:
+    return None if protocol.still or state.marked else evolve(state, marked=1)
+
+
+@invariant()
+def stays_small(state: Count) -> bool:
+    return state.value <= 4
+
+
+@attrs.frozen
+class NoBounds:
+    """Nothing is bounded."""
+
+
+def define(protocol: Rules) -> Definition:
+    if protocol.odd:
+        raise ValueError("odd")
+    actions = (step, leak_left, leak_right, mark)
+    return Definition(NoBounds, Count, lambda bounds: [Count(0, 0)], actions, properties=(stays_small,))
+
+
+MODEL = Model("counter", "Counts.", Rules, define)
+LEAKS = frozenset({"leak_left never happens", "leak_right never happens"})
+
+
+def claim(**keys: object) -> api.Spec:
+    violated = {"verdict": "violated"}
+    return api.claim(**{"model": MODEL, "bounds": {}, "check": ["stays_small"], "expect": violated, **keys})
+
+
+def tried(**options: object) -> dict[tuple[str, ...], Attempt]:
+    found = repair(claim(), workers=1, **options).attempts
+    return {tuple(change.key for change in each.changes): each for each in found}
+
+
+def test_the_smallest_sets_of_rules_are_found_and_no_superset_of_one_is_tried() -> None:
+    found = tried(most_rules=3)
+    repairs = [keys for keys, each in found.items() if each.ending is Ending.REPAIRED]
+    assert repairs == [("low=true",), ("still=true",), ("blind=true",), ("left=true", "right=true")]
+    assert not [keys for keys in found if len(keys) > 1 and {"low=true", "still=true", "blind=true"} & {*keys}]
+    assert not [keys for keys in found if len(keys) > 2 and {"left=true", "right=true"} <= {*keys}]
+
+
+def test_a_set_is_explored_only_if_no_known_counterexample_stays() -> None:
+    found = tried()
+    assert found["other=true",].ending is Ending.REJECTED
+    assert found["left=true",].ending is Ending.VIOLATED  # by the other leak
+    assert found["left=true", "other=true"].ending is Ending.REJECTED  # its counterexample is known now
+    assert found["odd=true",].why.startswith("the model refuses it: model: counter cannot be defined: ValueError: odd")
+    assert found["left=true", "odd=true"].ending is Ending.REFUSED
+
+
+def test_a_known_counterexample_that_is_none_under_the_rules_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every set that replay rejects is violated, and every repair holds, if each is explored instead."""
+    by_replay = {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()}
+    monkeypatch.setattr(repairing._Replay, "violates", lambda self, known: False)
+    assert {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()} == by_replay
+
+
+def test_a_repair_after_which_something_never_happens_is_vacuous() -> None:
+    found = tried()
+    assert found["still=true",].vacuous
+    assert found["still=true",].missing == [
+        *(f"{name} never happens" for name in ("step", "leak_left", "leak_right", "mark")),
+        "marked never changes",
+        "value never changes",
+    ]
+    assert "step never happens" in found["blind=true",].missing
+    assert {*found["left=true", "right=true"].missing} == LEAKS
+    cost = found["blind=true",].cost
+    assert cost is not None
+    assert (cost.states, cost.lost_states, cost.refused) == ((14, 2), 12, {"step": 2})
+
+
+def test_a_claim_that_rests_on_the_graph_of_all_states_is_repaired_by_exploring() -> None:
+    found = list(repair(claim(check=["no_deadlock"]), workers=1, most_rules=1).attempts)
+    assert {each.ending for each in found} == {Ending.VIOLATED, Ending.REFUSED}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        (claim(protocol={"low": True}, expect={}), "there is nothing to repair: every property holds"),
+        (claim(model=Model("plain", "", NoToggles, lambda protocol: define(Rules()))), "no rule that could be"),
+    ],
+)
+def test_what_cannot_be_repaired_is_refused(spec: api.Spec, words: str) -> None:
+    with pytest.raises(SpecError, match=words):
+        repair(spec, workers=1)
+
+
+def test_a_set_whose_search_ran_out_is_undecided() -> None:
+    found = repair(claim(), Budget(max_states=8), workers=1, most_rules=1)
+    assert found.base.verdict is Verdict.UNKNOWN
+    assert list(found.attempts) == []
+
+
+def test_the_command_shows_repairs_with_their_costs(highwater: Run, root: Path, tmp_path: Path) -> None:
+    report = tmp_path / "repairs.json"
+    result = highwater("repair", root / TWO_BROKERS, "--json", report)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "violated  variant truncate-to-high-watermark → kip-101: strong_isr after 11 steps" in result.stdout
+    assert "states  10,131 → 9,027 (1,314 lost, 210 gained)" in result.stdout
+    assert "by the rule itself: 5,790 become_follower_truncating_to_high_watermark refused" in result.stdout
+    data = json.loads(report.read_text(encoding="utf-8"))
+    assert [each["ending"] for each in data] == ["violated", "holds", "holds", "holds", "refused"]
+    assert data[1]["rules"] == [{"rule": "variant", "before": "truncate-to-high-watermark", "after": "kip-279"}]
+    assert data[1]["cost"]["steps"]["fetch"]["lost"] == 942
+    assert not data[1]["vacuous"]
+
+
+def test_the_exit_code_says_why_there_is_no_repair(highwater: Run, root: Path, write_spec: Write) -> None:
+    assert highwater("repair", root / TWO_BROKERS, "--max-states", 20).exit_code == 3
+    nothing = highwater("repair", write_spec())
+    assert (nothing.exit_code, nothing.stdout) == (2, "")
+    assert "there is nothing to repair: every property holds within these bounds" in nothing.stderr
+    none = highwater("repair", write_spec(check=["leader_in_isr"], expect={"verdict": "violated"}))
+    assert none.exit_code == 1
+    assert "no set of up to 1 rule repairs\n" in none.stdout
+
+
+def test_an_interrupt_ends_it_with_what_was_found(
+    highwater: Run, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real, report, calls = repairing.check_spec, tmp_path / "repairs.json", []
+
+    def interrupted(*arguments: object, **options: object) -> object:
+        result = real(*arguments, **options)
+        calls.append(result)
+        if len(calls) < 4:
+            return result
+        return attrs.evolve(
+            result,
+            outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=Verdict.UNKNOWN, violations=()),
+        )
+
+    monkeypatch.setattr(repairing, "check_spec", interrupted)
+    result = highwater("repair", root / TWO_BROKERS, "--json", report)
+    assert (result.exit_code, result.stderr) == (130, "interrupted\n")
+    assert "changing a rule: 1 ends in another counterexample, 1 repairs\nthe search ended early" in result.stdout
+    assert len(json.loads(report.read_text(encoding="utf-8"))) == 2
+
+
+@pytest.mark.slow
+def test_the_rule_that_the_repaired_protocol_has_is_found_for_the_missed_election(highwater: Run, root: Path) -> None:
+    result = highwater("repair", root / FLAW, "--max-rules", 1)
+    assert result.exit_code == 0
+    holding = [line.strip() for line in result.stdout.splitlines() if line.strip().startswith("holds")]
+    assert holding == [
+        "holds     reset_follower_state new-leader → new-epoch: holds within these bounds, 151,848 states"
+    ]
