@@ -25,10 +25,22 @@ POM = """<project>
 <modelVersion>4.0.0</modelVersion>
 <groupId>highwater</groupId><artifactId>conform</artifactId><version>1</version>
 <dependencies>
-<dependency><groupId>org.apache.kafka</groupId><artifactId>kafka_2.13</artifactId><version>{release}</version></dependency>
+{dependencies}
 </dependencies>
 </project>
 """
+CORE = "org.apache.kafka:kafka_2.13:{release}"
+TESTS = (
+    CORE,
+    "org.apache.kafka:kafka_2.13:{release}:test",
+    "org.apache.kafka:kafka-clients:{release}:test",
+    "org.apache.kafka:kafka-metadata:{release}:test",
+    "org.apache.kafka:kafka-server-common:{release}:test",
+    "org.junit.jupiter:junit-jupiter:5.13.1",
+    "org.junit.platform:junit-platform-console:1.13.1",
+    "org.mockito:mockito-core:5.14.2",
+)
+"""What Kafka's own tests need, as group:artifact:version and a classifier."""
 
 
 class KafkaError(Exception):
@@ -104,9 +116,24 @@ def _checked(where: str, class_path: tuple[str, ...]) -> Distribution:
     return Distribution(where, release, tuple(os.path.abspath(entry) for entry in class_path))
 
 
-def _resolved(release: str) -> tuple[str, ...]:
+def test_class_path(release: str) -> tuple[str, ...]:
+    """The class path of a release with its test classes, JUnit and what else Kafka's own tests need.
+
+    Raises:
+        KafkaError: Maven is missing, or cannot resolve it.
+    """
+    return _resolved(release, TESTS, "-tests")
+
+
+def _dependency(coordinates: str) -> str:
+    names = ("groupId", "artifactId", "version", "classifier")
+    tags = (f"<{name}>{value}</{name}>" for name, value in zip(names, coordinates.split(":"), strict=False))
+    return f"<dependency>{''.join(tags)}</dependency>"
+
+
+def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -> tuple[str, ...]:
     """The class path of a release, from the cache or by Maven."""
-    kept = cache_folder() / f"kafka-{release}.classpath"
+    kept = cache_folder() / f"kafka-{release}{kind}.classpath"
     if kept.exists():
         entries = tuple(kept.read_text().strip().split(os.pathsep))
         if all(Path(entry).exists() for entry in entries):
@@ -118,8 +145,9 @@ def _resolved(release: str) -> tuple[str, ...]:
             "Kafka"
         )
     kept.parent.mkdir(parents=True, exist_ok=True)
+    dependencies = "\n".join(_dependency(each.format(release=release)) for each in wanted)
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "pom.xml").write_text(POM.format(release=release))
+        Path(folder, "pom.xml").write_text(POM.format(dependencies=dependencies))
         command = [
             mvn,
             "-q",

@@ -40,6 +40,7 @@ NAVIGATION = {
         "docs/repair.md",
         "docs/conform.md",
         "docs/kip.md",
+        "docs/kraft.md",
     ),
     "Trust": ("docs/testing.md", "docs/limits.md", "docs/performance.md", "docs/comparison.md", "CHANGELOG.md"),
 }

@@ -61,6 +61,21 @@ def _first_words(docstring: str) -> str:
     help="Try the same steps under another protocol: protocol.variant=kip-279.",
 )
 @click.option("--html", type=_OUT, metavar="OUT", help="Write one self-contained page.")
+@click.option(
+    "--junit-test",
+    "junit_test",
+    is_flag=False,
+    flag_value=".",
+    type=_OUT,
+    metavar="[OUT]",
+    help="Write a JUnit 5 test against Kafka's own test classes.  [default: CLAIMTest.java in this folder]",
+)
+@click.option(
+    "--kafka",
+    "release",
+    metavar="RELEASE",
+    help="The release whose test classes --junit-test uses.  [default: the preset's]",
+)
 @model_path
 def trace(
     path: Path,
@@ -70,6 +85,7 @@ def trace(
     only_replay: bool,
     interactive: bool,
     against: tuple[str, ...],
+    release: str | None,
     **outputs: Path | None,
 ) -> None:
     """Show the counterexamples in FILE, a report written by `check --json`. Every step is executed again first.
@@ -80,8 +96,10 @@ def trace(
     from highwater.files import ReportError
     from highwater.reports.replaying import read_report
 
-    files = {kind: out for kind, out in outputs.items() if out is not None}
+    files = {kind.replace("_", "-"): out for kind, out in outputs.items() if out is not None}
     try:
+        if release is not None and "junit-test" not in files:
+            raise ReportError("--kafka names the release of a test; give --junit-test, too")
         _refuse_contradictions(
             files, {"--replay": only_replay, "--interactive": interactive, "--against": bool(against)}, step, changes
         )
@@ -98,7 +116,7 @@ def trace(
             if against:
                 _compare(entry, against, files.get("html"), step)
             elif files:
-                _write(entry, files)
+                _write(entry, files, release)
             elif only_replay:
                 _replay(entry)
             else:
@@ -229,14 +247,18 @@ def _show(entry: dict[str, Any], step: int | None, *, changes: bool) -> None:
     console.print()
 
 
-def _write(entry: dict[str, Any], files: dict[str, Path]) -> None:
+def _write(entry: dict[str, Any], files: dict[str, Path], release: str | None) -> None:
     from highwater.viewer.exports import EXPORTS
     from highwater.viewer.index import counterexample_in
+    from highwater.viewer.kafka_tests import write_test
     from highwater.viewer.pages import trace_page
 
     counterexample = counterexample_in(entry)
     for kind, out in files.items():
-        _put(out, trace_page(counterexample) if kind == "html" else EXPORTS[kind](counterexample))
+        if kind == "junit-test":
+            _put(*write_test(counterexample, out, release))
+        else:
+            _put(out, trace_page(counterexample) if kind == "html" else EXPORTS[kind](counterexample))
 
 
 def _put(out: Path, text: str) -> None:
