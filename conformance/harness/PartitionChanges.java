@@ -1,0 +1,173 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import java.lang.reflect.Constructor;
+import java.lang.reflect.Method;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.function.IntPredicate;
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.server.common.ApiMessageAndVersion;
+
+/**
+ * Kafka's PartitionChangeBuilder and PartitionReassignmentReplicas by lines of JSON: one array of calls in, one array of records out.
+ *
+ * What a call does not name, the builder is not told. A record has the fields that it names; a call without a record answers null.
+ */
+public final class PartitionChanges {
+    private static final String CONTROLLER = "org.apache.kafka.controller.";
+    private static final Class<?> BUILDER = Reflect.type(CONTROLLER + "PartitionChangeBuilder");
+    private static final Class<?> REPLICAS = Reflect.type(CONTROLLER + "PartitionReassignmentReplicas");
+    private static final Class<?> REVERT = Reflect.type(CONTROLLER + "PartitionReassignmentRevert");
+    private static final Class<?> VERSION = Reflect.type("org.apache.kafka.server.common.MetadataVersion");
+    private static final Class<?> REGISTRATION = Reflect.type("org.apache.kafka.metadata.PartitionRegistration");
+    private static final Constructor<?> REGISTERED = ofRecord();
+    private static final Constructor<?> BUILT = Reflect.longest(BUILDER);
+    private static final boolean WITH_VERSION = Arrays.asList(BUILT.getParameterTypes()).contains(VERSION);
+    private static final int UNCHANGED = -2;
+
+    private PartitionChanges() { }
+
+    public static void main(String[] arguments) throws Exception {
+        Harness.serve(calls -> {
+            List<Object> answers = new ArrayList<>();
+            for (JsonNode each : calls)
+                answers.add(answer(each));
+            return answers;
+        });
+        Runtime.getRuntime().halt(0);
+    }
+
+    private static Object answer(JsonNode call) {
+        switch (call.get("do").asText()) {
+            case "change":
+                return change(call);
+            case "begin":
+                return begun(call);
+            case "cancel":
+                return cancelled(call);
+            default:
+                throw new IllegalArgumentException("no call " + call);
+        }
+    }
+
+    private static Constructor<?> ofRecord() {
+        return Reflect.constructor(REGISTRATION, Reflect.type("org.apache.kafka.common.metadata.PartitionRecord"));
+    }
+
+    private static Object registration(JsonNode partition) {
+        Object record = Reflect.make(Reflect.constructor(Reflect.type("org.apache.kafka.common.metadata.PartitionRecord")));
+        Reflect.call(record, "setReplicas", ids(partition.get("replicas")));
+        Reflect.call(record, "setIsr", ids(partition.get("isr")));
+        Reflect.call(record, "setRemovingReplicas", ids(partition.get("removing")));
+        Reflect.call(record, "setAddingReplicas", ids(partition.get("adding")));
+        Reflect.call(record, "setLeader", partition.get("leader").asInt());
+        Reflect.call(record, "setLeaderRecoveryState", (byte) (partition.get("recovering").asBoolean() ? 1 : 0));
+        if (has(record.getClass(), "setEligibleLeaderReplicas")) {
+            Reflect.call(record, "setEligibleLeaderReplicas", ids(partition.get("elr")));
+            Reflect.call(record, has(record.getClass(), "setLastKnownElr") ? "setLastKnownElr" : "setLastKnownELR", ids(partition.get("last_known_elr")));
+        }
+        return Reflect.make(REGISTERED, record);
+    }
+
+    private static Object change(JsonNode call) {
+        Set<Integer> active = new HashSet<>(ids(call.get("active")));
+        boolean elr = call.get("with_elr").asBoolean();
+        boolean[] idGiven = {false};
+        Object partition = registration(call.get("partition"));
+        Object builder = Reflect.make(BUILT, Reflect.supply(BUILT.getParameterTypes(), type -> {
+            if (type == int.class) {
+                boolean minIsr = idGiven[0];
+                idGiven[0] = true;
+                return minIsr ? call.get("min_isr").asInt() : (Object) 0;
+            }
+            if (type == boolean.class)  // until 3.5 it says that leaders can recover
+                return WITH_VERSION ? elr : call.get("recovery").asBoolean();
+            return type == REGISTRATION ? partition : type == Uuid.class ? Broker.TOPIC_ID
+                : type == IntPredicate.class ? (IntPredicate) active::contains : version(call.get("version").asText());
+        }));
+        give(builder, "setTargetIsr", call, "isr");
+        give(builder, "setTargetReplicas", call, "replicas");
+        give(builder, "setTargetRemoving", call, "removing");
+        give(builder, "setTargetAdding", call, "adding");
+        Reflect.call(builder, "setElection", Reflect.enumOf(Reflect.type(CONTROLLER + "PartitionChangeBuilder$Election"), call.get("election").asText()));
+        if (call.has("recovering"))
+            Reflect.call(builder, "setTargetLeaderRecoveryState", Reflect.enumOf(
+                Reflect.type("org.apache.kafka.metadata.LeaderRecoveryState"), call.get("recovering").asBoolean() ? "RECOVERING" : "RECOVERED"));
+        if (has(BUILDER, "setEligibleLeaderReplicasEnabled"))
+            Reflect.call(builder, "setEligibleLeaderReplicasEnabled", elr);
+        if (has(BUILDER, "setUseLastKnownLeaderInBalancedRecovery"))
+            Reflect.call(builder, "setUseLastKnownLeaderInBalancedRecovery", call.get("last_known_leader").asBoolean());
+        if (has(BUILDER, "setUncleanShutdownReplicas"))
+            Reflect.call(builder, "setUncleanShutdownReplicas", ids(call.get("shut_down_uncleanly")));
+        Object built = Scala.unwrap(Reflect.call(builder, "build"));
+        return built == null ? null : named(((ApiMessageAndVersion) built).message());
+    }
+
+    private static void give(Object builder, String setter, JsonNode call, String key) {
+        if (call.has(key))
+            Reflect.call(builder, setter, ids(call.get(key)));
+    }
+
+    private static Object version(String name) {
+        Method named = Reflect.byName(VERSION, "fromVersionString");
+        return Reflect.invoke(null, named, Reflect.supply(named.getParameterTypes(), type -> type == String.class ? name : (Object) false));
+    }
+
+    private static Map<String, Object> named(Object record) {
+        Map<String, Object> named = new LinkedHashMap<>();
+        int leader = (Integer) Reflect.call(record, "leader");
+        if (leader != UNCHANGED)
+            named.put("leader", leader);
+        put(named, record, "isr", "isr");
+        put(named, record, "replicas", "replicas");
+        put(named, record, "removing", "removingReplicas");
+        put(named, record, "adding", "addingReplicas");
+        if (has(record.getClass(), "eligibleLeaderReplicas")) {
+            put(named, record, "elr", "eligibleLeaderReplicas");
+            put(named, record, "last_known_elr", has(record.getClass(), "lastKnownElr") ? "lastKnownElr" : "lastKnownELR");
+        }
+        byte recovery = (Byte) Reflect.call(record, "leaderRecoveryState");
+        if (recovery >= 0)
+            named.put("recovering", recovery == 1);
+        return named;
+    }
+
+    private static void put(Map<String, Object> named, Object record, String key, String getter) {
+        Object value = Reflect.call(record, getter);
+        if (value != null)
+            named.put(key, value);
+    }
+
+    private static Object begun(JsonNode call) {
+        Class<?> assignment = Reflect.type("org.apache.kafka.metadata.placement.PartitionAssignment");
+        Constructor<?> pair = Reflect.constructor(REPLICAS, assignment, assignment);
+        Object made = Reflect.make(pair, assigned(assignment, call.get("current")), assigned(assignment, call.get("target")));
+        return Map.of("removing", Reflect.call(made, "removing"), "adding", Reflect.call(made, "adding"), "replicas", Reflect.call(made, "replicas"));
+    }
+
+    private static Object assigned(Class<?> assignment, JsonNode replicas) {
+        Constructor<?> longest = Reflect.longest(assignment);
+        return Reflect.make(longest, Reflect.supply(longest.getParameterTypes(), type ->
+            type == List.class ? ids(replicas) : Reflect.proxy(type, (name, arguments) -> Uuid.ZERO_UUID)));
+    }
+
+    private static Object cancelled(JsonNode call) {
+        Object made = Reflect.make(Reflect.constructor(REVERT, REGISTRATION), registration(call.get("partition")));
+        return Map.of("replicas", Reflect.call(made, "replicas"), "isr", Reflect.call(made, "isr"), "unclean", Reflect.call(made, "unclean"));
+    }
+
+    private static boolean has(Class<?> type, String method) {
+        return Arrays.stream(type.getDeclaredMethods()).anyMatch(each -> each.getName().equals(method));
+    }
+
+    private static List<Integer> ids(JsonNode array) {
+        List<Integer> ids = new ArrayList<>();
+        for (JsonNode each : array)
+            ids.add(each.asInt());
+        return ids;
+    }
+}

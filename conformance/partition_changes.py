@@ -1,0 +1,96 @@
+"""The KRaft controller's pure functions beside Kafka's own classes: the same partition, the same wishes, both records.
+
+The real side is `PartitionChangeBuilder`, `PartitionReassignmentReplicas` and `PartitionReassignmentRevert`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from conformance.process import Harness, Operation
+from model.kraft.partition import PartitionChange, PartitionRegistration, Unchanged
+from model.kraft.partition_change import NOBODY, Rules, ShrinkBump, Target, change_of
+from model.kraft.reassignment import begun, cancelled
+
+Shown = dict[str, Any] | None
+
+
+class PartitionChanges(Harness):
+    """Kafka's classes in a Java process. An operation is what `on_kafka` of a call says."""
+
+    program = "PartitionChanges"
+
+
+@attrs.frozen
+class Change:
+    """One record: of which partition, to what, and who is active."""
+
+    partition: PartitionRegistration
+    target: Target
+    active: frozenset[int]
+
+    def on_kafka(self, rules: Rules) -> Operation:
+        """The call, for `PartitionChanges`. Directories are not assigned, so the metadata version is one before 3.7."""
+        asked = {key: getattr(self.target, key) for key in ("isr", "replicas", "removing", "adding", "recovering")}
+        return {
+            "do": "change",
+            "partition": _shown_partition(self.partition),
+            "active": sorted(self.active),
+            "election": self.target.election.name,
+            "min_isr": self.target.min_isr,
+            "shut_down_uncleanly": sorted(self.target.shut_down_uncleanly),
+            "with_elr": rules.elr,
+            "last_known_leader": rules.elects_last_known_leader,
+            "recovery": rules.records_recovery,
+            "version": "3.6" if rules.shrink_bump is ShrinkBump.NEVER else "3.5",
+            **{key: value for key, value in asked.items() if value is not None},
+        }
+
+    def on_model(self, rules: Rules) -> Shown:
+        """The model's record, as `PartitionChanges` shows Kafka's."""
+        made = change_of(self.partition, self.target, self.active.__contains__, rules)
+        return None if made is None else _shown_change(made)
+
+
+@attrs.frozen
+class Beginning:
+    """A reassignment that begins."""
+
+    current: tuple[int, ...]
+    target: tuple[int, ...]
+
+    def on_kafka(self, rules: Rules) -> Operation:
+        return {"do": "begin", "current": self.current, "target": self.target}
+
+    def on_model(self, rules: Rules) -> Shown:
+        return _lists(attrs.asdict(begun(self.current, self.target)))
+
+
+@attrs.frozen
+class Cancelling:
+    """A reassignment that is cancelled."""
+
+    partition: PartitionRegistration
+
+    def on_kafka(self, rules: Rules) -> Operation:
+        return {"do": "cancel", "partition": _shown_partition(self.partition)}
+
+    def on_model(self, rules: Rules) -> Shown:
+        return _lists(attrs.asdict(cancelled(self.partition)))
+
+
+def _shown_partition(partition: PartitionRegistration) -> dict[str, Any]:
+    return attrs.asdict(partition) | {"leader": NOBODY if partition.leader is None else partition.leader}
+
+
+def _shown_change(change: PartitionChange) -> dict[str, Any]:
+    shown = {key: value for key, value in attrs.asdict(change).items() if key != "leader" and value is not None}
+    if not isinstance(change.leader, Unchanged):
+        shown["leader"] = NOBODY if change.leader is None else change.leader
+    return _lists(shown)
+
+
+def _lists(shown: dict[str, Any]) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in shown.items()}

@@ -1,0 +1,1 @@
+"""The KRaft controller's decisions about one partition, as pure functions with Kafka's inputs and outputs."""

@@ -1,0 +1,155 @@
+"""The KRaft controller's functions and Kafka's own classes record the same, on random calls of every kind."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from conformance.distribution import find
+from conformance.partition_changes import Beginning, Cancelling, Change, PartitionChanges
+from model.kraft.partition import PartitionRegistration
+from model.kraft.partition_change import Election, LastKnownLeader, Rules, ShrinkBump, Target
+from model.kraft.reassignment import Completion
+from model.kraft.releases import RULES
+from tests.conformance.conftest import harness_of
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]
+
+RELEASES = {
+    "3.5.1": "3.5",
+    "3.6.2": "3.6",
+    "3.7.2": "3.7",
+    "3.8.1": "3.8",
+    "3.9.1": "3.8",
+    "4.0.0": "3.8",
+    "4.1.1": "4.1",
+    "4.3.1": "4.3",
+}
+WITHOUT_ELR = ("3.5", "3.6")
+CALLS = 2_000
+AT_ONCE = 2_000
+BROKERS = range(4)
+
+Call = Change | Beginning | Cancelling
+
+
+def some(chance: random.Random, of: Any, least: int = 0) -> tuple[int, ...]:
+    return tuple(chance.sample(list(of), chance.randint(least, len(of))))
+
+
+def sometimes(chance: random.Random, share: float, value: Any) -> Any:
+    return value if chance.random() < share else None
+
+
+def a_partition(chance: random.Random, elr: bool) -> PartitionRegistration:
+    replicas = some(chance, BROKERS, 1)
+    isr = some(chance, replicas)
+    eligible = some(chance, set(replicas) - set(isr)) if elr else ()
+    removing = sometimes(chance, 0.4, some(chance, replicas)) or ()
+    adding = sometimes(chance, 0.4, some(chance, set(replicas) - set(removing))) or ()
+    known = sometimes(chance, 0.5, some(chance, BROKERS)) or ()
+    leader = chance.choice([None, *replicas])
+    return PartitionRegistration(
+        replicas, isr, leader, tuple(sorted(eligible)), known if elr else (), removing, adding, chance.random() < 0.3
+    )
+
+
+def a_change(chance: random.Random, elr: bool) -> Change:
+    target = Target(
+        isr=sometimes(chance, 0.6, some(chance, BROKERS)),
+        replicas=sometimes(chance, 0.3, some(chance, BROKERS, 1)),
+        removing=sometimes(chance, 0.2, some(chance, BROKERS)),
+        adding=sometimes(chance, 0.2, some(chance, BROKERS)),
+        recovering=sometimes(chance, 0.4, chance.random() < 0.5),
+        election=chance.choice(list(Election)),
+        min_isr=chance.randint(1, 3),
+        shut_down_uncleanly=frozenset(sometimes(chance, 0.3, some(chance, BROKERS)) or ()),
+    )
+    return Change(a_partition(chance, elr), target, frozenset(some(chance, BROKERS)))
+
+
+def calls(elr: bool) -> list[Call]:
+    chance = random.Random(20)
+    made: list[Call] = [a_change(chance, elr) for _ in range(CALLS)]
+    made += [Beginning(some(chance, BROKERS, 1), some(chance, BROKERS, 1)) for _ in range(200)]
+    partitions = [a_partition(chance, elr) for _ in range(200)]
+    return made + [Cancelling(each) for each in partitions if set(each.replicas) != set(each.adding)]
+
+
+@attrs.define
+class Kafka:
+    """A release's classes in a Java process, and what they answer.
+
+    Attributes:
+        name: the release whose rules it has.
+    """
+
+    name: str
+    classes: PartitionChanges
+    calls: list[Call]
+    _answers: dict[Rules, list[Any]] = attrs.Factory(dict)
+
+    def answers(self, levels: Rules) -> list[Any]:
+        """The answer to each call under these feature levels."""
+        if levels not in self._answers:
+            asked = [call.on_kafka(levels) for call in self.calls]
+            batches = (asked[at : at + AT_ONCE] for at in range(0, len(asked), AT_ONCE))
+            self._answers[levels] = [shown for batch in batches for shown in self.classes.run(batch)]
+        return self._answers[levels]
+
+    def first_difference(self, levels: Rules, rules: Rules) -> Call | None:
+        """The first call to which the model answers otherwise by these rules."""
+        pairs = zip(self.calls, self.answers(levels), strict=True)
+        return next((call for call, shown in pairs if call.on_model(rules) != shown), None)
+
+
+@pytest.fixture(scope="module", params=RELEASES)
+def kafka(request: pytest.FixtureRequest) -> Iterator[Kafka]:
+    harness_of(request.param)
+    name = RELEASES[request.param]
+    with PartitionChanges(find(request.param)) as classes:
+        yield Kafka(name, classes, calls(name not in WITHOUT_ELR))
+
+
+def feature_levels(name: str) -> list[Rules]:
+    """A release's rules under each of the feature levels and settings that it has."""
+    rules = RULES[name]
+    found = [rules]
+    if name == "3.5":
+        found.append(attrs.evolve(rules, records_recovery=False))
+    else:
+        bump = ShrinkBump.ASKED_FOR if name < "3.8" else ShrinkBump.RECORDED
+        found.append(attrs.evolve(rules, shrink_bump=bump))
+    if name not in WITHOUT_ELR:
+        found += [attrs.evolve(rules, elr=False), attrs.evolve(rules, elects_last_known_leader=False)]
+    return found
+
+
+def test_both_sides_record_the_same_at_every_feature_level(kafka: Kafka) -> None:
+    for rules in feature_levels(kafka.name):
+        assert kafka.first_difference(rules, rules) is None, rules
+
+
+def wrong_rules(name: str) -> Iterator[Rules]:
+    """A release's rules with one of them set otherwise, where it matters in that release."""
+    rules = RULES[name]
+    for completion in set(Completion) - {rules.completion}:
+        yield attrs.evolve(rules, completion=completion)
+    for bump in set(ShrinkBump) - {rules.shrink_bump}:
+        yield attrs.evolve(rules, shrink_bump=bump)
+    yield attrs.evolve(rules, elr=not rules.elr)
+    yield attrs.evolve(rules, records_recovery=not rules.records_recovery)
+    if rules.elr:
+        yield attrs.evolve(rules, elects_last_known_leader=not rules.elects_last_known_leader)
+        yield attrs.evolve(rules, last_known_leader_must_be_active=not rules.last_known_leader_must_be_active)
+        for noted in set(LastKnownLeader) - {rules.last_known_leader}:
+            yield attrs.evolve(rules, last_known_leader=noted)
+
+
+def test_every_wrong_rule_is_found_out(kafka: Kafka) -> None:
+    for wrong in wrong_rules(kafka.name):
+        assert kafka.first_difference(RULES[kafka.name], wrong) is not None, wrong
