@@ -44,6 +44,7 @@ NAVIGATION = {
         "docs/properties.md",
         "docs/results.md",
         "docs/repair.md",
+        "docs/explain.md",
         "docs/conform.md",
         "docs/reproduce.md",
         "docs/kip.md",

@@ -7,6 +7,7 @@ import click
 from highwater.cli.check import check
 from highwater.cli.conform import conform
 from highwater.cli.endings import Commands
+from highwater.cli.explain import explain
 from highwater.cli.explore import explore
 from highwater.cli.graph import graph
 from highwater.cli.init import init
@@ -26,7 +27,9 @@ def main() -> None:
     """Highwater checks models of Apache Kafka's replication and control plane, exhaustively within bounds."""
 
 
-for command in (check, list_, trace, explore, states, conform, reproduce, graph, init, mutate, repair, simulate):
+for command in (
+    check, list_, trace, explain, explore, states, conform, reproduce, graph, init, mutate, repair, simulate,
+):  # fmt: skip
     main.add_command(command)
 
 
