@@ -9,8 +9,10 @@ from typing import Any
 import attrs
 
 from cluster.cluster import Cluster, Settings
-from cluster.deeds import Driver, Observed, Run
-from cluster.schedule import Kind, NoSchedule, Planner, Schedule
+from cluster.deeds import Driver
+from cluster.planner import NoSchedule, Planner
+from cluster.runs import Observed, Run
+from cluster.schedule import Kind, Schedule
 from cluster.verdict import Verdict, verdict
 from conformance.distribution import Distribution
 from explorer.verdict import Violation

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from cluster.schedule import Kind, NoSchedule, Schedule, missing
+from cluster.planner import NoSchedule
+from cluster.schedule import Kind, Schedule, missing
 from cluster.verdict import not_taken, numbers_of
 from explorer.system import successor
 from explorer.verdict import Step, Violation
