@@ -261,9 +261,12 @@ class Cluster:
         Raises:
             wire.Refused, OSError: the controller does not do it.
         """
-        others = [each for each in range(self.settings.brokers) if each != candidate]
-        self.assign([candidate, *others], topic, partition)
+        self.assign(self.preferring(candidate), topic, partition)
         wire.elect(self.controller_port, topic, partition, uncleanly, self.settings.step_seconds)
+
+    def preferring(self, broker: int) -> list[int]:
+        """All brokers, one of them first."""
+        return [broker, *(each for each in range(self.settings.brokers) if each != broker)]
 
     def assign(self, replicas: list[int], topic: str = TOPIC, partition: int = 0) -> None:
         """Give a partition other replicas, or the same in another order.

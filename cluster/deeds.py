@@ -101,7 +101,7 @@ class Driver:
         leader = deed.state.replicas[broker].leader
         if leader not in (None, broker, *deed.paused) and deed.state.replicas[leader].is_up:
             self._scratch(leader)
-        replicas = [broker, *(each for each in range(self._cluster.settings.brokers) if each != broker)]
+        replicas = self._cluster.preferring(broker)
         for order in (replicas[::-1], replicas):
             self._cluster.assign(order, SCRATCH, broker)
 
@@ -109,6 +109,8 @@ class Driver:
         assert deed.decided is not None
         cluster, arguments = self._cluster, deed.decided.arguments
         broker = deed.broker
+        if arguments.get("successor") is not None:  # Kafka elects the first one that may lead
+            cluster.assign(cluster.preferring(arguments["successor"]))
         match deed.decided.of.name:
             case "produce":
                 self._produce(deed.state.next_record_id - 1, arguments["leader"])
