@@ -53,6 +53,7 @@ class Settings:
         eligible_replicas: whether the controller keeps eligible leader replicas; None as the release has it.
         session_ms: how long a broker may be silent before it is fenced. No pause may last so long.
         lag_ms: how long a follower may lag before the leader takes it out of the ISR.
+        heartbeat_ms: how often it says that it is there.
         start_seconds, step_seconds: limits for a process to come up, and for one step to show its effect.
         heap: of a Java process.
     """
@@ -62,6 +63,7 @@ class Settings:
     unclean_election: bool = False
     eligible_replicas: bool | None = None
     session_ms: int = 18_000
+    heartbeat_ms: int = 2_000
     lag_ms: int = 30_000
     start_seconds: float = 180
     step_seconds: float = 60
@@ -191,7 +193,7 @@ class Cluster:
             "listeners": listener,
             "log.dirs": folder / "data",
             "broker.session.timeout.ms": settings.session_ms,
-            "broker.heartbeat.interval.ms": min(2_000, settings.session_ms // 4),
+            "broker.heartbeat.interval.ms": settings.heartbeat_ms,
             "replica.lag.time.max.ms": settings.lag_ms,
             "auto.leader.rebalance.enable": "false",
             "auto.create.topics.enable": "false",

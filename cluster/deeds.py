@@ -245,20 +245,23 @@ class Driver:
         limit = settings.step_seconds + (settings.session_ms if deed.name == "fence" else 0) / 1000
         limit += (2 * settings.lag_ms if deed.kind is Kind.LAG else 0) / 1000
         if deed.paused and deed.name != "fence":  # once a session ends, the cluster goes another way
-            limit = min(limit, max(settings.session_ms / 1000 - self._longest_pause(), 0))
-        self._await(lambda: self._difference(deed), limit)
+            limit = min(limit, self._left_of_sessions())
+        end = time.monotonic() + limit
+        self._await(lambda: self._difference(deed), end)
         for leader, followers in fetching(deed.state, deed.paused):
             value = self._scratch(leader)
             for follower in followers:
-                self._await(lambda f=follower, own=leader, v=value: self._lacks_scratch(f, own, v), limit)
-        self._await(lambda: self._difference(deed), limit)
-        self._await(lambda: self._unanswered(deed.state), limit)
+                self._await(lambda f=follower, own=leader, v=value: self._lacks_scratch(f, own, v), end)
+        self._await(lambda: self._unanswered(deed.state), end)
+        self._await(lambda: self._difference(deed), end)
 
-    def _await(self, difference: Callable[[], str], seconds: float) -> None:
+    def _await(self, difference: Callable[[], str], end: float) -> None:
+        began = time.monotonic()
         try:
-            until(lambda: not difference(), seconds, "")
+            until(lambda: not difference(), max(end - began, 0), "")
         except TimeoutExceeded:
-            raise Differs(f"after {seconds:.0f} s {difference() or 'the cluster was still changing'}") from None
+            waited = time.monotonic() - began
+            raise Differs(f"after {waited:.0f} s {difference() or 'the cluster was still changing'}") from None
 
     def _difference(self, deed: Deed) -> str:
         """What differs between the model's state and what can be seen; empty if nothing does."""
@@ -293,15 +296,17 @@ class Driver:
                 return f"r{record} is not acknowledged: {outcome}"
         return ""
 
-    def _longest_pause(self) -> float:
-        return max((time.monotonic() - since for since in self._paused_since.values()), default=0.0)
+    def _left_of_sessions(self) -> float:
+        """How many seconds the paused brokers' sessions surely last. The last heartbeat came before the pause."""
+        settings = self._cluster.settings
+        longest = max((time.monotonic() - since for since in self._paused_since.values()), default=0.0)
+        return max((settings.session_ms - 1.5 * settings.heartbeat_ms) / 1000 - longest, 0.0)
 
     def _out_of_time(self, deed: Deed) -> str:
         """A word on a pause that cannot be any longer."""
-        session = self._cluster.settings.session_ms / 1000
-        if deed.name == "fence" or self._longest_pause() < session:
+        if deed.name == "fence" or self._left_of_sessions() > 0:
             return ""
-        return f"; a paused broker's session of {session:g} s has ended"
+        return f"; a paused broker's session of {self._cluster.settings.session_ms / 1000:g} s ends"
 
     def _read(self, state: Partition, paused: frozenset[int]) -> Reading | None:
         leader = state.quorum.leader

@@ -20,7 +20,6 @@ from model.language.declarations import Invariant, StepProperty
 from model.language.definition import Definition
 
 MODEL = "partition"
-FIRST_RELEASE = (3, 5)
 SHORT_LAG_MS = 6_000  # where a schedule waits for it; far less than a session
 FEATURES_SINCE = (4, 0)  # eligible leader replicas can be switched on and off
 # what a schedule may need beyond the trace's own bounds: brokers go on by themselves, and clients look at the end
@@ -88,16 +87,6 @@ def refuse_unless_possible(wanted: Counterexample, model: str) -> None:
         raise SpecError(f"{wanted.where}: bounds.brokers: is 1; a cluster needs 2 at least")
     if wanted.bounds.initial_down:
         raise SpecError(f"{wanted.where}: bounds.initial_down: must be 0; all brokers of a new cluster run")
-
-
-def refuse_release(where: str, release: str) -> None:
-    """Refuse releases that no cluster of one controller can be made of.
-
-    Raises:
-        SpecError: it is too old.
-    """
-    if number_of(release) < FIRST_RELEASE:
-        raise SpecError(f"--kafka {where}: is Kafka {release}; allowed are 3.5 and newer")
 
 
 def number_of(release: str) -> tuple[int, ...]:

@@ -94,14 +94,16 @@ def test_what_does_not_happen_in_time_is_an_error_with_the_last_lines(tmp_path: 
         until(lambda: None, 0.05, "pigs fly")
 
 
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
 def test_a_cluster_that_does_not_come_up_is_an_error_and_leaves_nothing() -> None:
-    cluster = Cluster(kafka(), Settings(heap="1m"))
+    cluster = Cluster(kafka(), Settings(heap="1k"))
     with pytest.raises(KafkaError, match=r"(?s)cannot format a cluster; it printed last:.*heap"), cluster:
         pass
     assert not cluster.folder.exists()
     assert all(not node.running for node in cluster._nodes)
 
 
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 def test_the_newest_release_loses_an_acknowledged_record_along_the_trace(tmp_path: Path) -> None:
     kafka()
@@ -119,6 +121,7 @@ def test_the_newest_release_loses_an_acknowledged_record_along_the_trace(tmp_pat
     assert any("Previous leader Some(0) and previous leader epoch was 0" in line for line in found["deeds"][8]["lines"])
 
 
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
 @pytest.mark.slow
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_nothing_is_left_of_a_run_that_is_ended(tmp_path: Path, end: signal.Signals) -> None:
@@ -170,7 +173,7 @@ def watchdog_of(owner: int) -> int | None:
         (["--kafka", "empty"], "--kafka empty: there is no kafka_2.13-VERSION.jar"),
         (
             ["--kafka", "kafka_2.13-3.4.1.jar"],
-            "--kafka kafka_2.13-3.4.1.jar: is Kafka 3.4.1; allowed are 3.5 and newer",
+            "--kafka kafka_2.13-3.4.1.jar: Kafka 3.4.1 is too old; 3.5 is the oldest",
         ),
         (["--kafka", ".", "--spec", "other"], "report.json: holds no trace of a spec named other"),
         (["--kafka", ".", "--keep", "."], "--keep .: exists; name a new folder"),
