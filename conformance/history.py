@@ -28,6 +28,8 @@ from model.partition.state import Partition, Process, Registration, Standing
 
 KEEPS_LEADER = -2  # of a PartitionChangeRecord: no leader is named
 MOST_BROKERS, MOST_STEPS = 5, 4
+OF_PARTITIONS = frozenset({"PartitionRecord", "PartitionChangeRecord"})
+OF_A_BROKER = frozenset({"RegisterBrokerRecord", "BrokerRegistrationChangeRecord", "UnregisterBrokerRecord"})
 CONTROL = (
     "unfence", "restart", "fence", "begin_controlled_shutdown", "elect", "move_leadership", "elect_last_known_leader",
     "elect_uncleanly", "add_replica", "remove_replica", "alter_partition",
@@ -123,34 +125,32 @@ class History:
 
     def take(self, batch: dict[str, Any]) -> None:
         """Take in one batch of the log, and explain what it did to each partition."""
-        before, standings = dict(self.recorded), dict(self._standings)
-        concerned: dict[str, list[str]] = {}
-        notes: dict[str, list[str]] = {}
-        registered, changed = set(), []
+        before, concerned, notes = dict[str, Recorded | None](), dict[str, list[str]](), dict[str, list[str]]()
+        standings, registered, brokers = dict(self._standings), set(), list[tuple[int, str]]()
         for each in _readable(batch["records"]):
             kind, record = each["type"], each["record"]
+            if kind in OF_PARTITIONS:
+                before.setdefault(self._name(record), self.recorded.get(self._name(record)))
             self._apply(kind, record, concerned, notes)
             if kind == "RegisterBrokerRecord":
                 registered.add(record["brokerId"])
-            if "brokerId" in record:
-                changed.append((record["brokerId"], kind))
-        for name in self.recorded:
-            after = self._with_standings(self.recorded[name])
-            self.recorded[name] = after
-            of_brokers = [
-                kind for broker, kind in changed if standings.get(broker) != self._standings.get(broker)
-                and broker in after.replicas
-            ]  # fmt: skip
-            types = (*concerned.get(name, ()), *of_brokers)
-            if not types:
-                continue
-            if name not in before:
-                steps: tuple[str, ...] | None = ("created",)
-            else:
-                steps = explain(before[name], after, frozenset(registered), self._rules(name))
+            if kind in OF_A_BROKER:
+                brokers.append((record["brokerId"], kind))
+        moved = [(broker, kind) for broker, kind in brokers if standings.get(broker) != self._standings[broker]]
+        touched = [name for name, of in self.recorded.items() if any(each in of.replicas for each, _ in moved)]
+        for name in dict.fromkeys([*concerned, *touched]):
+            if name not in self.recorded:
+                continue  # its topic is gone
+            old = before.get(name, self.recorded[name])
+            after = self.recorded[name] = self._with_standings(self.recorded[name])
+            types = (*concerned.get(name, ()), *(kind for broker, kind in moved if broker in after.replicas))
             beside = "; ".join(dict.fromkeys(notes.get(name, ())))
+            if old is None:
+                steps = ("created",) if after.isr <= {*after.replicas} and after.leader in {None, *after.isr} else None
+            else:
+                steps = explain(old, after, frozenset(registered), self._rules(name))
             if steps == () and not beside:
-                steps = None if name in concerned else ("nothing changed",)
+                steps = None  # a record that changes nothing but the partition epoch
             event = Event(batch["base"], batch["time"], types, after, steps, beside)
             self.events.setdefault(name, []).append(event)
 
@@ -163,7 +163,7 @@ class History:
             case "RemoveTopicRecord":
                 gone = self._topics.pop(record["topicId"], None)
                 self.recorded = {name: each for name, each in self.recorded.items() if name.rpartition("-")[0] != gone}
-            case "RegisterBrokerRecord" | "BrokerRegistrationChangeRecord" | "UnregisterBrokerRecord":
+            case _ if kind in OF_A_BROKER:
                 self._standings[record["brokerId"]] = _standing(record, self._standings.get(record["brokerId"]))
             case "FeatureLevelRecord" if record["name"] == "eligible.leader.replicas.version":
                 self._elr = record["featureLevel"] > 0
@@ -171,7 +171,7 @@ class History:
                 of = self._configs.setdefault(record["resourceName"], {})
                 of[record["name"]] = record["value"] or ""
             case "PartitionRecord" | "PartitionChangeRecord":
-                name = f"{self._topics.get(record['topicId'], record['topicId'])}-{record['partitionId']}"
+                name = self._name(record)
                 concerned.setdefault(name, []).append(kind)
                 old = self.recorded.get(name)
                 if kind == "PartitionRecord":
@@ -179,6 +179,9 @@ class History:
                 elif old is not None:
                     self.recorded[name] = self._with_standings(_merged(old, record))
                     notes.setdefault(name, []).extend(_beside(old, record))
+
+    def _name(self, record: dict[str, Any]) -> str:
+        return f"{self._topics.get(record['topicId'], record['topicId'])}-{record['partitionId']}"
 
     def _with_standings(self, of: Recorded) -> Recorded:
         standings = {broker: self._standings.get(broker, Standing.FENCED) for broker in of.replicas}

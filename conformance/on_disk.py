@@ -35,7 +35,7 @@ def judge(copies: Sequence[Copy], isr: Collection[int], compacted: bool) -> Iter
 
 def _log(copy: Copy, compacted: bool) -> Iterator[Finding]:
     for one, other in itertools.pairwise(copy.batches):
-        if other.epoch < one.epoch:
+        if 0 <= other.epoch < one.epoch:  # batches of older formats have no epoch
             words = f"the leader epoch goes back from {one.epoch} to {other.epoch} at offset {other.base}"
             yield Finding("epochs_never_decrease", copy.where, words, copy.partition)
         if other.base <= one.last or (other.base != one.last + 1 and not compacted):
@@ -57,7 +57,7 @@ def _epoch_cache(copy: Copy) -> Iterator[Finding]:
             yield Finding("epoch_cache_is_within_the_log", where, words, copy.partition)
     for batch in copy.batches:
         known = [epoch for epoch, start in copy.epochs if start <= batch.base]
-        if (known or [-1])[-1] != batch.epoch:
+        if batch.epoch >= 0 and (known or [-1])[-1] != batch.epoch:
             cached = f"epoch {known[-1]}" if known else "no epoch"
             words = f"the batch at offset {batch.base} is of epoch {batch.epoch}, and the cache has {cached} there"
             yield Finding("epoch_cache_matches_the_log", where, words, copy.partition)
@@ -96,7 +96,7 @@ def _candidates(copies: Sequence[Copy], isr: Collection[int]) -> Iterator[Findin
     if furthest is None or not furthest.high_watermark:
         return
     for copy in copies:
-        if copy.node in isr and copy.end < furthest.high_watermark:
+        if copy is not furthest and copy.node in isr and copy.end < furthest.high_watermark:
             words = (
                 f"b{copy.node}, a member of the ISR, ends at {copy.end}; b{furthest.node} has high watermark "
                 f"{furthest.high_watermark}"

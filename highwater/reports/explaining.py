@@ -86,7 +86,7 @@ def shown(of: Recorded) -> str:
 
 def replica(copy: Copy) -> str:
     """A replica in short."""
-    epochs = "no epochs" if copy.epochs is None else " ".join(f"e{epoch}@{start}" for epoch, start in copy.epochs)
+    epochs = " ".join(f"e{epoch}@{start}" for epoch, start in copy.epochs or ()) or "none"
     mark = "none" if copy.high_watermark is None else copy.high_watermark
     return f"b{copy.node}  log {copy.start}..{copy.end}, high watermark {mark}, epochs {epochs}  {copy.where}"
 

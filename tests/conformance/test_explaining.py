@@ -2,7 +2,8 @@
 
 `recorded/kill_and_return` is what three brokers and a controller of 4.1.1 have left, without index files and without
 the brokers' copies of the metadata log: b1 was killed, fenced, and came back; leadership moved to b2; b0 shut down and
-came back.
+came back. `recorded/lost_record` is what `highwater reproduce` has left of 4.1.1 and the missed election, without the
+replicas of its second topic.
 """
 
 from __future__ import annotations
@@ -231,6 +232,18 @@ def test_the_first_record_that_no_step_explains_is_named(tmp_path: Path) -> None
     assert "t-0: kafka-3.5 does not explain the records at offset 186 of the metadata log\n" in result.output
     assert "no step of the model explains this (PartitionChangeRecord, BrokerRegistrationChangeRecord)" in result.output
     assert "not explained</span>" in (tmp_path / "e.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_what_a_lost_record_leaves_on_disk_violates_properties() -> None:
+    """The controller did nothing wrong, and a broker still remembers a high watermark above a record that is gone."""
+    result = run(RECORDED.parent / "lost_record", "--kafka", NEWEST)
+    assert result.exit_code == 1
+    assert "t-0: 7 changes, all explained by kafka-4.1\n" in result.output
+    findings = [line.split("  ")[0] for line in result.output.splitlines() if line[:1].isalpha() and ", b" in line]
+    assert findings == ["high_watermark_is_within_the_log", "candidates_are_complete", "candidates_are_complete"]
+    assert "the high watermark in the checkpoint is 1, and the log ends at 0" in result.output
 
 
 DAMAGES = (
