@@ -22,7 +22,7 @@ PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "specs/README.md", "ben
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 NAVIGATION = {
     "Start": ("README.md", "docs/tutorial.md", "docs/concepts.md"),
-    "Findings": ("docs/questions.md", "specs/README.md", "docs/controller.md", "docs/conformance.md"),
+    "Findings": ("docs/questions.md", "specs/README.md", "docs/controller.md", "docs/kraft.md", "docs/conformance.md"),
     "Write": ("docs/specs.md", "docs/spec_reference.md", "docs/domains.md", "docs/liveness.md", "CONTRIBUTING.md"),
     "Use": (
         "docs/cli.md",
@@ -40,7 +40,6 @@ NAVIGATION = {
         "docs/repair.md",
         "docs/conform.md",
         "docs/kip.md",
-        "docs/kraft.md",
     ),
     "Trust": ("docs/testing.md", "docs/limits.md", "docs/performance.md", "docs/comparison.md", "CHANGELOG.md"),
 }
