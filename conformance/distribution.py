@@ -199,7 +199,7 @@ def compiled_harness(distribution: Distribution) -> Path:
     Raises:
         KafkaError: there is no compiler, or Kafka lacks what the harness is compiled against.
     """
-    return _compiled(distribution, sorted(HARNESS.glob("*.java")), distribution.class_path, "")
+    return compiled(distribution, sorted(HARNESS.glob("*.java")), distribution.class_path, "")
 
 
 def compiled_zookeeper_harness(distribution: Distribution) -> Path:
@@ -207,10 +207,15 @@ def compiled_zookeeper_harness(distribution: Distribution) -> Path:
     each class path.
     """
     class_path = (str(compiled_harness(distribution)), *distribution.class_path)
-    return _compiled(distribution, sorted((HARNESS / "zookeeper").glob("*.java")), class_path, repr(class_path))
+    return compiled(distribution, sorted((HARNESS / "zookeeper").glob("*.java")), class_path, repr(class_path))
 
 
-def _compiled(distribution: Distribution, sources: list[Path], class_path: tuple[str, ...], compiled_for: str) -> Path:
+def compiled(distribution: Distribution, sources: list[Path], class_path: tuple[str, ...], compiled_for: str) -> Path:
+    """The folder with the classes of some sources, compiled once per sources and `compiled_for`.
+
+    Raises:
+        KafkaError: there is no compiler, or Kafka lacks what they are compiled against.
+    """
     texts = b"".join(source.read_bytes() for source in sources)
     kept = cache_folder() / f"harness-{hashlib.sha256(texts + compiled_for.encode()).hexdigest()[:16]}"
     if kept.exists():

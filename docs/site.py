@@ -22,7 +22,14 @@ PAGES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "specs/README.md", "ben
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)")
 NAVIGATION = {
     "Start": ("README.md", "docs/tutorial.md", "docs/concepts.md"),
-    "Findings": ("docs/questions.md", "specs/README.md", "docs/controller.md", "docs/kraft.md", "docs/conformance.md"),
+    "Findings": (
+        "docs/findings.md",
+        "docs/questions.md",
+        "specs/README.md",
+        "docs/controller.md",
+        "docs/kraft.md",
+        "docs/conformance.md",
+    ),
     "Write": ("docs/specs.md", "docs/spec_reference.md", "docs/domains.md", "docs/liveness.md", "CONTRIBUTING.md"),
     "Use": (
         "docs/cli.md",
@@ -38,7 +45,9 @@ NAVIGATION = {
         "docs/properties.md",
         "docs/results.md",
         "docs/repair.md",
+        "docs/explain.md",
         "docs/conform.md",
+        "docs/reproduce.md",
         "docs/kip.md",
     ),
     "Trust": ("docs/testing.md", "docs/limits.md", "docs/performance.md", "docs/comparison.md", "CHANGELOG.md"),

@@ -42,7 +42,7 @@ def only(folder: Path, pattern: str) -> Path:
 def test_the_wheel_has_the_packages_their_data_and_the_gallery(built: Path) -> None:
     with zipfile.ZipFile(only(built, "*.whl")) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
-    packages = ("conformance", "explorer", "highwater", "invariants", "model", "spark")
+    packages = ("cluster", "conformance", "explorer", "highwater", "invariants", "model", "spark")
     files = [path for package in packages for path in (ROOT / package).rglob("*") if path.is_file()]
     wanted = {path.relative_to(ROOT).as_posix() for path in files if "__pycache__" not in path.parts}
     gallery = {f"highwater/gallery/{path.relative_to(ROOT / 'specs').as_posix()}" for path in SPECS}

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-FLOORS = ("model", "invariants", "explorer", "spark", "conformance", "highwater")
+FLOORS = ("model", "invariants", "explorer", "spark", "conformance", "cluster", "highwater")
 ONLY_IMPORTER = {
     "numba": ("explorer/kernels/",),
     "llvmlite": ("explorer/kernels/",),

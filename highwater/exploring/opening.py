@@ -12,7 +12,7 @@ from highwater.claims.resolving import build_system, find_model
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.exploring.session import Session, SessionError
 from highwater.files import ReportError
-from highwater.reports.replaying import Subject, read_report, replay, subject_of
+from highwater.reports.replaying import Subject, only_entry, replay, subject_of
 from highwater.reports.results import about_spec, as_data
 
 REPORTS = (".json", ".html")
@@ -33,13 +33,7 @@ def open_path(path: Path, name: str | None = None, step: int | None = None) -> S
         if name is not None or step is not None:
             raise ReportError(f"{path}: is a spec; --spec and --step choose in a report (.json) or a page (.html)")
         return open_spec(load_spec(path))
-    entries = [each for each in read_report(path) if each.get("trace") and name in (None, each["name"])]
-    if len(entries) > 1:
-        names = ", ".join(entry["name"] for entry in entries)
-        raise ReportError(f"{path}: holds several traces; choose one with --spec: {names}")
-    if not entries:
-        raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
-    return open_entry(entries[0], step)
+    return open_entry(only_entry(path, name), step)
 
 
 def open_spec(spec: Spec) -> Session:

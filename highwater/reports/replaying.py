@@ -63,6 +63,21 @@ def read_report(path: Path) -> list[dict[str, Any]]:
     return entries
 
 
+def only_entry(path: Path, name: str | None) -> dict[str, Any]:
+    """The entry with a trace of a report or a page; of several, the one with a name.
+
+    Raises:
+        ReportError: there is none, or there are several, or the file is no report.
+    """
+    entries = [each for each in read_report(path) if each.get("trace") and name in (None, each["name"])]
+    if len(entries) > 1:
+        names = ", ".join(entry["name"] for entry in entries)
+        raise ReportError(f"{path}: holds several traces; choose one with --spec: {names}")
+    if not entries:
+        raise ReportError(f"{path}: holds no trace" + (f" of a spec named {name}" if name else ""))
+    return entries[0]
+
+
 def _entry_of_page(path: Path, text: str) -> dict[str, Any]:
     """The entry that the page of a counterexample carries."""
     found = re.search(r'<script type="application/json" id="entry">(.*?)</script>', text, re.DOTALL)

@@ -52,6 +52,7 @@ CONTROLLER: tuple[Property, ...] = (
     liveness.reassignments_complete,
     liveness.reassignments_complete_without_returns,
     liveness.deletions_complete,
+    liveness.shutdowns_complete,
     liveness.metadata_converges,
     liveness.a_controller_acts,
     liveness.isr_changes_are_settled,

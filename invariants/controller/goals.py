@@ -68,3 +68,15 @@ def a_controller_acts(cluster: Cluster) -> bool:
 def has_no_stray_replica(cluster: Cluster, broker: int) -> bool:
     """Whether a broker has no replica that is not assigned to it."""
     return broker in cluster.zk.assignment or cluster.brokers[broker].log is None
+
+
+def has_shut_down(cluster: Cluster, broker: int) -> bool:
+    """Whether a broker that shuts down has exited, and another one leads or may lead in its place: it is no leader, and
+    in the ISR only where nobody else is.
+    """
+    ours, leadership = cluster.brokers[broker], cluster.zk.leadership
+    if ours.running:
+        return not ours.leaving
+    if is_going_away(cluster) or leadership is None:
+        return True
+    return leadership.leader != broker and (broker not in leadership.isr or len(leadership.isr) == 1)

@@ -92,6 +92,18 @@ def deletions_complete(cluster: Cluster) -> Truth:
     return not cluster.zk.deletion or Witness("the deletion does not complete")
 
 
+@always_eventually(fair=HEALING, needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def shutdowns_complete(cluster: Cluster, broker: int) -> Truth:
+    """A broker that shuts down exits, leads no more and leaves the ISR, even if no broker comes back.
+
+    Kind: always eventually.
+    When violated: the shutdown hangs, or the partition waits for a broker that has gone: without a leader, or with an
+        ISR whose high watermark cannot move.
+    Source: kafka.controller.KafkaController#doControlledShutdown (3.5), KAFKA-3143.
+    """
+    return goals.has_shut_down(cluster, broker) or Witness("the shutdown of b{broker} does not complete", broker=broker)
+
+
 @always_eventually(fair=HEALING, broker=brokers)
 def metadata_converges(cluster: Cluster, broker: int, protocol: ControllerProtocol) -> Truth:
     """Every running broker serves metadata of the current leader and leader epoch, even if no broker comes back.

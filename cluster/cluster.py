@@ -1,0 +1,348 @@
+"""A real cluster on this machine: KRaft, one controller, some brokers, and Kafka's clients, all on 127.0.0.1.
+
+Each process has its own folder. The brokers' ports are chosen by the system. A watchdog ends everything and removes the
+folders, also if this process is killed.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import re
+import select
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import attrs
+
+from cluster import watchdog, wire
+from cluster.nodes import Node
+from cluster.replica_logs import Stored, stored
+from conformance.distribution import Distribution, KafkaError, compiled, java
+
+PROGRAMS = Path(__file__).parent / "programs"
+IN_MEMORY = "/dev/shm"
+PREFIX = "highwater-cluster-"
+CONTROLLER = 100
+TOPIC, SCRATCH = "t", "scratch"
+# one compiler only: a run is over before the second one pays
+OPTIONS = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
+STARTED = r"Kafka Server started"
+LISTENS = r"Awaiting socket connections on 127\.0\.0\.1:(\d+)"
+PORT_TAKEN = "Address already in use"
+ATTEMPTS = 3  # to find a port that nobody takes in between
+
+
+@attrs.frozen
+class Settings:
+    """What a cluster is to be like.
+
+    Attributes:
+        brokers: how many there are, from 0 on.
+        min_insync_replicas: of the topic.
+        unclean_election: whether a replica outside the ISR may be elected.
+        eligible_replicas: whether the controller keeps eligible leader replicas; None as the release has it.
+        session_ms: how long a broker may be silent before it is fenced. No pause may last so long.
+        lag_ms: how long a follower may lag before the leader takes it out of the ISR.
+        heartbeat_ms: how often it says that it is there.
+        start_seconds, step_seconds: limits for a process to come up, and for one step to show its effect.
+        heap: of a Java process.
+    """
+
+    brokers: int = 3
+    min_insync_replicas: int = 1
+    unclean_election: bool = False
+    eligible_replicas: bool | None = None
+    session_ms: int = 18_000
+    heartbeat_ms: int = 2_000
+    lag_ms: int = 30_000
+    start_seconds: float = 180
+    step_seconds: float = 60
+    heap: str = "320m"
+
+
+class Cluster:
+    """The processes. A context manager: neither they nor their folders outlive it."""
+
+    def __init__(self, distribution: Distribution, settings: Settings) -> None:
+        self.distribution = distribution
+        self.settings = settings
+        self.controller_port = 0
+        self._watchdog: subprocess.Popen[bytes] | None = None
+        self._nodes: list[Node] = []
+        self._client: Client | None = None
+
+    def __enter__(self) -> Cluster:
+        self._java = java()
+        self._programs = compiled(
+            self.distribution,
+            sorted(PROGRAMS.rglob("*.java")),
+            self.distribution.class_path,
+            f"cluster {self.distribution.release}",
+        )
+        memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
+        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=memory))
+        try:
+            self._watch()
+            self._start()
+        except BaseException:  # an interrupt, too, leaves nothing behind
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _watch(self) -> None:
+        self._watchdog = subprocess.Popen(
+            [sys.executable, "-I", watchdog.__file__, str(self.folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            process_group=0,
+        )
+        assert self._watchdog.stdout is not None
+        line = self._watchdog.stdout.readline()
+        if not line:
+            raise KafkaError("the watchdog of the cluster did not start")
+        self._group = int(line)
+
+    def keep(self, folder: Path) -> None:
+        """End all processes, and copy their folders.
+
+        Raises:
+            KafkaError: the copy cannot be written.
+        """
+        for node in self._nodes:
+            node.kill()
+        try:
+            shutil.copytree(self.folder, folder)
+        except OSError as error:
+            raise KafkaError(f"{folder}: the cluster cannot be kept: {error.strerror or error}") from None
+
+    def _end(self) -> None:
+        if self._watchdog is not None:
+            assert self._watchdog.stdin is not None and self._watchdog.stdout is not None
+            self._watchdog.stdin.close()
+            self._watchdog.wait()
+            self._watchdog.stdout.close()
+        for node in self._nodes:
+            node.kill()  # which is done, but for the zombie
+        if self._client is not None:
+            self._client.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _start(self) -> None:
+        for attempt in range(ATTEMPTS):
+            self.controller_port = _free_port()
+            self.controller = self._node("controller", CONTROLLER, "controller")
+            if attempt == 0:
+                self._format(self.controller)
+            self.controller.start()
+            try:
+                self.controller.expect(STARTED, 0, self.settings.start_seconds)
+                break
+            except KafkaError:
+                if attempt + 1 == ATTEMPTS or not self.controller.find(PORT_TAKEN):
+                    raise
+        self.brokers = [self._node(f"b{number}", number, "broker") for number in range(self.settings.brokers)]
+        for broker in self.brokers:
+            self._copy_format(broker)
+            broker.start()
+        self._client = Client(self._command("Client"), self.folder, self._group)
+        for broker in self.brokers:
+            broker.expect(STARTED, 0, self.settings.start_seconds)
+
+    def _node(self, name: str, number: int, role: str) -> Node:
+        folder = self.folder / name
+        folder.mkdir(exist_ok=True)
+        (folder / "server.properties").write_text(self._properties(number, role, folder))
+        return self._known(
+            Node(name, folder, self._command("kafka.Kafka", str(folder / "server.properties")), self._group)
+        )
+
+    def _known(self, node: Node) -> Node:
+        self._nodes.append(node)
+        return node
+
+    def _command(self, program: str, *arguments: str) -> list[str]:
+        class_path = os.pathsep.join([str(self._programs), *self.distribution.class_path])
+        return [self._java, *OPTIONS, f"-Xmx{self.settings.heap}", "-cp", class_path, program, *arguments]
+
+    def _properties(self, number: int, role: str, folder: Path) -> str:
+        settings = self.settings
+        listener = (
+            f"CONTROLLER://127.0.0.1:{self.controller_port}" if role == "controller" else "PLAINTEXT://127.0.0.1:0"
+        )
+        keys = {
+            "node.id": number,
+            "process.roles": role,
+            "controller.quorum.voters": f"{CONTROLLER}@127.0.0.1:{self.controller_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "listeners": listener,
+            "log.dirs": folder / "data",
+            "broker.session.timeout.ms": settings.session_ms,
+            "broker.heartbeat.interval.ms": settings.heartbeat_ms,
+            "replica.lag.time.max.ms": settings.lag_ms,
+            "auto.leader.rebalance.enable": "false",
+            "auto.create.topics.enable": "false",
+            "num.network.threads": 1,
+            "num.io.threads": 1,  # a request is done with before the next one begins
+            "num.replica.fetchers": 1,
+            "num.recovery.threads.per.data.dir": 1,
+            "background.threads": 2,
+            "log.cleaner.enable": "false",
+            "log.index.size.max.bytes": 65_536,
+        }
+        return "".join(f"{key}={value}\n" for key, value in keys.items())
+
+    def _format(self, node: Node) -> None:
+        """Write the metadata of a new cluster into the controller's folder."""
+        cluster_id = "highwaterCluster000000"
+        arguments = ["format", "-t", cluster_id, "-c", str(node.folder / "server.properties")]
+        if self.settings.eligible_replicas is not None:
+            arguments += ["--feature", f"eligible.leader.replicas.version={int(self.settings.eligible_replicas)}"]
+        command = self._command("kafka.tools.StorageTool", *arguments)
+        tool = self._known(Node("StorageTool", node.folder, command, self._group))
+        tool.start()
+        if tool.wait(self.settings.start_seconds):
+            raise KafkaError(f"Kafka {self.distribution.release} cannot format a cluster{tool.last_lines()}")
+
+    def _copy_format(self, node: Node) -> None:
+        """What StorageTool writes for a broker differs in two ids only."""
+        shutil.copytree(
+            self.controller.folder / "data", node.folder / "data", ignore=shutil.ignore_patterns("__*", ".lock")
+        )
+        properties = node.folder / "data" / "meta.properties"
+        text = re.sub(r"node\.id=\d+", f"node.id={node.name[1:]}", properties.read_text())
+        own = base64.urlsafe_b64encode(b"highwaterbroker" + bytes([int(node.name[1:])])).decode()[:22]
+        properties.write_text(re.sub(r"directory\.id=.*", f"directory.id={own}", text))
+
+    def address(self, broker: int) -> str:
+        """Where a broker listens in its present life."""
+        found = self.brokers[broker].find(LISTENS)
+        assert found is not None
+        return f"127.0.0.1:{found[1]}"
+
+    def restart(self, broker: int) -> None:
+        """Start a broker that has ended, at its port: others still know it by that.
+
+        Raises:
+            KafkaError: it does not come up.
+        """
+        node, port = self.brokers[broker], self.address(broker).rpartition(":")[2]
+        properties = node.folder / "server.properties"
+        properties.write_text(
+            properties.read_text().replace("PLAINTEXT://127.0.0.1:0", f"PLAINTEXT://127.0.0.1:{port}")
+        )
+        mark = node.mark()
+        node.start()
+        node.expect(STARTED, mark, self.settings.start_seconds)
+
+    def replica(self, broker: int, topic: str = TOPIC, partition: int = 0) -> tuple[Stored, ...]:
+        """The records that a broker's log holds on disk."""
+        return stored(self.partition_folder(broker, topic, partition))
+
+    def partition_folder(self, broker: int, topic: str = TOPIC, partition: int = 0) -> Path:
+        """Where a broker keeps its replica."""
+        return self.brokers[broker].folder / "data" / f"{topic}-{partition}"
+
+    def elect(self, candidate: int, topic: str = TOPIC, partition: int = 0, uncleanly: bool = False) -> None:
+        """Make a broker the preferred leader, and elect it.
+
+        Raises:
+            wire.Refused, OSError: the controller does not do it.
+        """
+        others = [each for each in range(self.settings.brokers) if each != candidate]
+        self.assign([candidate, *others], topic, partition)
+        wire.elect(self.controller_port, topic, partition, uncleanly, self.settings.step_seconds)
+
+    def assign(self, replicas: list[int], topic: str = TOPIC, partition: int = 0) -> None:
+        """Give a partition other replicas, or the same in another order.
+
+        Raises:
+            wire.Refused, OSError: the controller does not do it.
+        """
+        wire.assign(self.controller_port, topic, partition, replicas, self.settings.step_seconds)
+
+    def ask(self, operation: str, **arguments: Any) -> Any:
+        """Have Kafka's clients do something.
+
+        Raises:
+            ClientError: they report an error.
+            KafkaError: they do not answer.
+        """
+        assert self._client is not None
+        return self._client.ask({"op": operation, **arguments})
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class ClientError(Exception):
+    """What a Kafka client reports."""
+
+
+class Client:
+    """The Java process with Kafka's clients."""
+
+    def __init__(self, command: list[str], folder: Path, group: int) -> None:
+        with open(folder / "client.log", "ab") as log:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=folder, process_group=group
+            )
+        self._read = b""
+
+    def ask(self, operation: dict[str, Any], seconds: float = 120) -> Any:
+        """One operation, and its answer."""
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(operation).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise KafkaError("the process of Kafka's clients has ended") from None
+        deadline = time.monotonic() + seconds
+        while True:
+            line = self._line(deadline)
+            if line.startswith(b"> "):  # the others are the clients' own
+                answer = json.loads(line[2:])
+                if "error" in answer:
+                    raise ClientError(answer["error"])
+                return answer["answer"]
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            with suppress(OSError):  # what was not written yet is lost with the process
+                stream.close()
+
+    def _line(self, deadline: float) -> bytes:
+        assert self._process.stdout is not None
+        out = self._process.stdout.fileno()
+        while b"\n" not in self._read:
+            ready, _, _ = select.select([out], [], [], max(deadline - time.monotonic(), 0))
+            if not ready:
+                raise KafkaError("Kafka's clients do not answer")
+            more = os.read(out, 65536)
+            if not more:
+                raise KafkaError("the process of Kafka's clients has ended")
+            self._read += more
+        line, self._read = self._read.split(b"\n", 1)
+        return line

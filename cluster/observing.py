@@ -1,0 +1,87 @@
+"""What can be seen of a cluster from outside: lines that its processes print, and logs on disk."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import attrs
+
+from cluster.cluster import TOPIC, Cluster
+from cluster.nodes import Node
+
+CREATED = re.compile(
+    r"(?:new|Created) partition (\S+) with topic ID.*isr=\[([\d, ]*)\].*leader=(-?\d+).*leaderEpoch=(\d+)"
+)
+CHANGED = re.compile(r"partition change for (\S+) with topic ID \S+: (.*)")
+LEARNED = re.compile(rf"\] (Leader|Follower) {TOPIC}-0 .*starts at leader epoch (\d+)")
+TELLING = re.compile(
+    rf"partition change for {TOPIC}-0|\] (?:Leader|Follower) {TOPIC}-0 .*starts at leader epoch"
+    rf"|partition={TOPIC}-0.*Truncating to offset|{TOPIC}-0.*(?:ISR updated|Shrinking ISR|Expanding ISR)"
+    r"|Fencing broker|unfence has been granted|Registering a new incarnation|Registered broker"
+)
+LONGEST_LINE = 400
+
+
+@attrs.frozen
+class Control:
+    """The controller's record of one partition, from its own lines."""
+
+    leader: int
+    leader_epoch: int
+    isr: frozenset[int]
+
+
+def control(cluster: Cluster, topic: str = TOPIC, partition: int = 0) -> Control | None:
+    """What the controller has recorded last of a partition."""
+    name, found = f"{topic}-{partition}", None
+    for line in cluster.controller.lines():
+        if f" {name} " not in line:
+            continue
+        if (match := CREATED.search(line)) and match[1] == name:
+            found = Control(int(match[3]), int(match[4]), _ids(match[2]))
+        elif found is not None and (match := CHANGED.search(line)) and match[1] == name:
+            found = Control(
+                _last(r"\bleader: -?\d+ -> (-?\d+)", match[2], found.leader),
+                _last(r"leaderEpoch: \d+ -> (\d+)", match[2], found.leader_epoch),
+                _ids(isr[1]) if (isr := re.search(r"\bisr: \[[\d, ]*\] -> \[([\d, ]*)\]", match[2])) else found.isr,
+            )
+    return found
+
+
+def _ids(text: str) -> frozenset[int]:
+    return frozenset(map(int, re.findall(r"\d+", text)))
+
+
+def _last(pattern: str, text: str, otherwise: int) -> int:
+    match = re.search(pattern, text)
+    return int(match[1]) if match else otherwise
+
+
+def learned(broker: Node) -> tuple[bool, int] | None:
+    """Whether a broker leads, and the leader epoch, as it has printed last."""
+    found = next((match for line in reversed(broker.lines()) if (match := LEARNED.search(line))), None)
+    return (found[1] == "Leader", int(found[2])) if found else None
+
+
+def telling_lines(cluster: Cluster, marks: dict[str, int]) -> Iterator[str]:
+    """The lines since some marks that say what became of the partition, in the order of time."""
+    nodes = (cluster.controller, *cluster.brokers)
+    found = [
+        (line[:12], f"{node.name}: {_short(line)}")
+        for node in nodes
+        for line in node.lines(marks[node.name])
+        if TELLING.search(line)
+    ]
+    return (line for _, line in sorted(found, key=lambda each: each[0]))
+
+
+def marks(cluster: Cluster) -> dict[str, int]:
+    """Where each process's lines end now."""
+    return {node.name: node.mark() for node in (cluster.controller, *cluster.brokers)}
+
+
+def _short(line: str) -> str:
+    line = re.sub(r" with topic (?:id|ID) (?:Some\()?\S+?\)?(?=[ :])", "", line)
+    line = re.sub(r"directories: \[[^\]]*\] -> \[[^\]]*\],? ?|, dir=[^\]]*", "", line)
+    return line if len(line) <= LONGEST_LINE else f"{line[:LONGEST_LINE]}..."

@@ -1,0 +1,132 @@
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.NewTopic;
+import org.apache.kafka.clients.consumer.ConsumerRecord;
+import org.apache.kafka.clients.consumer.KafkaConsumer;
+import org.apache.kafka.clients.producer.KafkaProducer;
+import org.apache.kafka.clients.producer.ProducerRecord;
+import org.apache.kafka.clients.producer.RecordMetadata;
+import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.serialization.StringDeserializer;
+import org.apache.kafka.common.serialization.StringSerializer;
+
+/**
+ * Kafka's public clients, driven by lines of JSON: one operation a line, one answer a line. Each client knows one
+ * broker's address only, so that no paused broker is asked first. Producers do not retry: a record is written once or
+ * not at all.
+ */
+public final class Client {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private final Map<String, KafkaProducer<String, String>> producers = new HashMap<>();
+    private final Map<String, Future<RecordMetadata>> sent = new HashMap<>();
+
+    public static void main(String[] arguments) throws Exception {
+        PrintStream out = System.out;
+        Client client = new Client();
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+            Map<String, Object> answer = new LinkedHashMap<>();
+            try {
+                answer.put("answer", client.run(JSON.readTree(line)));
+            } catch (Exception error) {
+                Throwable cause = error instanceof ExecutionException ? error.getCause() : error;
+                answer.put("error", cause.getClass().getSimpleName() + ": " + cause.getMessage());
+            }
+            out.println("> " + JSON.writeValueAsString(answer)); // Kafka's own lines are among them
+            out.flush();
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private Object run(JsonNode operation) throws Exception {
+        String at = operation.path("at").asText();
+        int limit = operation.path("limit").asInt(30_000);
+        return switch (operation.get("op").asText()) {
+            case "create" -> create(at, operation, limit);
+            case "send" -> send(at, operation);
+            case "outcome" -> outcome(operation.get("id").asText(), operation.path("wait").asInt(0));
+            case "read" -> read(at, operation, limit);
+            default -> throw new IllegalArgumentException("unknown operation " + operation);
+        };
+    }
+
+    /** Create a topic whose replicas are given by partition; the first one leads. */
+    private Object create(String at, JsonNode operation, int limit) throws Exception {
+        Map<Integer, List<Integer>> replicas = new HashMap<>();
+        for (JsonNode partition : operation.get("replicas")) {
+            List<Integer> brokers = new ArrayList<>();
+            partition.forEach(broker -> brokers.add(broker.asInt()));
+            replicas.put(replicas.size(), brokers);
+        }
+        Map<String, String> settings = new HashMap<>();
+        operation.path("settings").fields().forEachRemaining(each -> settings.put(each.getKey(), each.getValue().asText()));
+        try (Admin admin = Admin.create(Map.of("bootstrap.servers", at, "request.timeout.ms", "" + limit,
+                "default.api.timeout.ms", "" + limit))) {
+            admin.createTopics(List.of(new NewTopic(operation.get("topic").asText(), replicas).configs(settings)))
+                .all().get();
+        }
+        return true;
+    }
+
+    /** Send a record, and do not wait for its acknowledgement. */
+    private Object send(String at, JsonNode operation) throws Exception {
+        String acks = operation.get("acks").asText();
+        KafkaProducer<String, String> producer = producers.computeIfAbsent(at + acks, key -> new KafkaProducer<>(
+            Map.of("bootstrap.servers", at, "acks", acks, "retries", "0", "enable.idempotence", "false", "linger.ms", "0",
+                "request.timeout.ms", operation.path("timeout").asText("60000"),
+                "delivery.timeout.ms", operation.path("timeout").asText("60000"), "max.block.ms", "15000"),
+            new StringSerializer(), new StringSerializer()));
+        sent.put(operation.get("id").asText(), producer.send(new ProducerRecord<>(operation.get("topic").asText(),
+            operation.path("partition").asInt(0), null, operation.get("value").asText())));
+        return true;
+    }
+
+    /** What became of a record: its offset, an error, or "waiting". */
+    private Object outcome(String id, int wait) throws Exception {
+        try {
+            return Map.of("acknowledged", sent.get(id).get(wait, TimeUnit.MILLISECONDS).offset());
+        } catch (TimeoutException error) {
+            return Map.of("waiting", true);
+        } catch (ExecutionException error) {
+            return Map.of("refused", error.getCause().getClass().getSimpleName() + ": " + error.getCause().getMessage());
+        }
+    }
+
+    /** All records that a consumer can read now, from the beginning. */
+    private Object read(String at, JsonNode operation, int limit) {
+        TopicPartition partition = new TopicPartition(operation.get("topic").asText(), 0);
+        Duration wait = Duration.ofMillis(limit);
+        List<Map<String, Object>> records = new ArrayList<>();
+        try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(Map.of("bootstrap.servers", at,
+                "enable.auto.commit", "false", "auto.offset.reset", "earliest", "request.timeout.ms", "" + limit,
+                "default.api.timeout.ms", "" + limit), new StringDeserializer(), new StringDeserializer())) {
+            consumer.assign(List.of(partition));
+            consumer.seekToBeginning(List.of(partition));
+            long end = consumer.endOffsets(List.of(partition), wait).get(partition);
+            long until = System.nanoTime() + wait.toNanos();
+            while (consumer.position(partition, wait) < end && System.nanoTime() < until) {
+                for (ConsumerRecord<String, String> record : consumer.poll(Duration.ofMillis(200))) {
+                    Optional<Integer> epoch = record.leaderEpoch();
+                    records.add(Map.of("offset", record.offset(), "epoch", epoch.orElse(-1), "value", record.value()));
+                }
+            }
+            return Map.of("end", end, "records", records);
+        }
+    }
+}

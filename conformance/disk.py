@@ -1,0 +1,213 @@
+"""What a cluster leaves on disk, read by Kafka's own classes: logs by batch, epoch caches, checkpoints, metadata.
+
+A log directory is a folder with a `meta.properties`; any number of them may lie anywhere below the given one. Nothing
+is changed there. What cannot be read is a finding, and the rest is read anyway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from conformance.distribution import Distribution, KafkaError, cache_folder
+from conformance.process import Harness
+from model.language.definition import release_number
+
+METADATA = "__cluster_metadata"
+MARK, CHECKPOINT = "meta.properties", "replication-offset-checkpoint"
+OLDEST_READER, DEFAULT_READER = (4, 0, 0, 0), "4.3.1"
+
+
+@attrs.frozen
+class Finding:
+    """Something that is wrong with what is on disk.
+
+    Attributes:
+        property: the property that is violated, or `readable`.
+        where: the file or folder, relative to the given one.
+        words: what is wrong.
+        partition: which partition it concerns, such as `t-0`; empty if none.
+    """
+
+    property: str
+    where: str
+    words: str
+    partition: str = ""
+
+
+@attrs.frozen
+class Batch:
+    """A record batch: its first and last offset, its leader epoch, and the checksum of its records."""
+
+    base: int
+    last: int
+    epoch: int
+    checksum: int
+
+
+@attrs.frozen
+class Copy:
+    """One broker's replica of a partition, as its log directory has it.
+
+    Attributes:
+        node: the broker's id.
+        partition: such as `t-0`.
+        where: the folder.
+        batches: in the order of the segments.
+        epochs: its leader epoch cache, as (epoch, start offset); None if there is none that can be read.
+        high_watermark: from the checkpoint; None if it is not there.
+    """
+
+    node: int
+    partition: str
+    where: str
+    batches: tuple[Batch, ...]
+    epochs: tuple[tuple[int, int], ...] | None
+    high_watermark: int | None
+
+    @property
+    def start(self) -> int:
+        return self.batches[0].base if self.batches else 0
+
+    @property
+    def end(self) -> int:
+        """The log end offset."""
+        return self.batches[-1].last + 1 if self.batches else 0
+
+
+@attrs.frozen
+class Disk:
+    """All log directories.
+
+    Attributes:
+        nodes: by folder, the id of the node.
+        copies: every replica.
+        metadata: the batches of the longest metadata log, as JSON, and before them the records of its snapshot.
+        snapshot: the records of the snapshot that the metadata log begins with.
+        findings: what cannot be read.
+    """
+
+    nodes: dict[str, int]
+    copies: tuple[Copy, ...]
+    metadata: tuple[dict[str, Any], ...]
+    snapshot: tuple[dict[str, Any], ...]
+    findings: tuple[Finding, ...]
+
+
+class DiskReader(Harness):
+    """The Java program that reads log directories."""
+
+    program = "Disk"
+
+
+def reader_release() -> str:
+    """The newest release from 4.0 on that was resolved before; else one that Maven is asked for."""
+    known = [each.stem.removeprefix("kafka-") for each in cache_folder().glob("kafka-*[0-9].classpath")]
+    found = sorted((release_number(each), each) for each in known)
+    return found[-1][1] if found and found[-1][0] >= OLDEST_READER else DEFAULT_READER
+
+
+def read(root: Path, distribution: Distribution) -> Disk:
+    """Read every log directory below a folder.
+
+    Raises:
+        KafkaError: there is none, or Kafka's classes cannot be run.
+    """
+    folders = sorted(each.parent for each in root.rglob(MARK))
+    nameless = sorted(each.parent for each in root.rglob(CHECKPOINT) if each.parent not in folders)
+    if not folders and not nameless:
+        raise KafkaError(f"{root}: no log directory of Kafka here or below: there is no {MARK}")
+    with DiskReader(distribution) as reader:
+        answers = reader.run([{"folder": str(each.resolve())} for each in folders]) if folders else []
+    findings = [
+        _Reading.finding(root, each / MARK, "is missing, so that nobody knows whose it is") for each in nameless
+    ]
+    reading = _Reading(root, findings)
+    for folder, answer in zip(folders, answers, strict=True):
+        reading.take(folder, answer)
+    return reading.disk()
+
+
+class _Reading:
+    """What was read so far."""
+
+    def __init__(self, root: Path, findings: list[Finding]) -> None:
+        self._root, self._findings = root, findings
+        self._nodes: dict[str, int] = {}
+        self._copies: list[Copy] = []
+        self._logs: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
+
+    @staticmethod
+    def finding(root: Path, path: Path, words: str, partition: str = "") -> Finding:
+        return Finding("readable", str(path.relative_to(root)), words, partition)
+
+    def _miss(self, path: Path, words: str, partition: str = "") -> None:
+        self._findings.append(self.finding(self._root, path, words, partition))
+
+    def take(self, folder: Path, answer: dict[str, Any]) -> None:
+        """Take in one log directory."""
+        properties = answer["properties"]
+        if "error" in properties:
+            self._miss(folder / MARK, f"cannot be read: {properties['error']}")
+            return
+        node = properties.get("node.id", properties.get("broker.id", ""))
+        if not node.isdigit():
+            self._miss(folder / MARK, "has no node.id that is a number")
+            return
+        self._nodes[str(folder.relative_to(self._root))] = int(node)
+        marks = self._high_watermarks(folder, answer)
+        for name, found in answer["partitions"].items():
+            if "error" in found:
+                self._miss(folder / name, f"cannot be read: {found['error']}", name)
+            else:
+                self._take_partition(folder / name, int(node), found, marks)
+
+    def _high_watermarks(self, folder: Path, answer: dict[str, Any]) -> dict[str, int]:
+        marks = answer.get("high_watermarks")
+        hosts = any(not name.startswith(METADATA) for name in answer["partitions"])
+        if marks is None and hosts:
+            self._miss(folder / CHECKPOINT, "is missing")
+        if marks is not None and "error" in marks:
+            self._miss(folder / CHECKPOINT, f"cannot be read: {marks['error']}")
+            return {}
+        return marks or {}
+
+    def _take_partition(self, folder: Path, node: int, found: dict[str, Any], marks: dict[str, int]) -> None:
+        name = f"{found['topic']}-{found['partition']}"
+        epochs = found.get("epochs")
+        cache = folder / "leader-epoch-checkpoint"
+        if epochs is None and any(each["batches"] for each in found["segments"]):
+            self._miss(cache, "is missing", name)
+        if isinstance(epochs, dict):
+            self._miss(cache, f"cannot be read: {epochs['error']}", name)
+            epochs = None
+        batches = [batch for each in self._whole(folder, name, found["segments"]) for batch in each]
+        known = tuple(Batch(each["base"], each["last"], each["epoch"], each["checksum"]) for each in batches)
+        cached = None if epochs is None else tuple((epoch, start) for epoch, start in epochs)
+        where = str(folder.relative_to(self._root))
+        self._copies.append(Copy(node, name, where, known, cached, marks.get(name)))
+        if found["topic"] == METADATA:
+            self._logs.append((batches, found["snapshots"]))
+
+    def _whole(self, folder: Path, name: str, segments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+        """The batches of each segment, up to the first segment that is not whole."""
+        for each in segments:
+            yield each["batches"]
+            lost = each["size"] - each["whole"]
+            if "error" in each or lost:
+                why = each.get("error", "by its length, the next batch ends behind the file")
+                words = f"{lost:,} of {each['size']:,} bytes are no whole batch, from byte {each['whole']:,} on: {why}"
+                self._miss(folder / each["file"], words, name)
+                return
+
+    def disk(self) -> Disk:
+        """All of it."""
+        longest = max(self._logs, key=lambda log: log[0][-1]["last"] if log[0] else -1, default=([], []))
+        batches, snapshots = longest
+        first = batches[0]["base"] if batches else 0
+        begins = next((each for each in snapshots if int(each["file"][:20]) == first), None) if first else None
+        records = [record for batch in (begins or {"batches": []})["batches"] for record in batch["records"]]
+        return Disk(self._nodes, tuple(self._copies), tuple(batches), tuple(records), tuple(self._findings))

@@ -1,0 +1,79 @@
+"""What real log directories say, explained: the history of each partition, and what is wrong with what is on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+
+from conformance.disk import METADATA, Copy, Disk, Finding, read
+from conformance.distribution import Distribution
+from conformance.history import Event, History, Recorded
+from conformance.on_disk import judge
+
+COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", METADATA})
+
+
+@attrs.frozen
+class Explained:
+    """What was found.
+
+    Attributes:
+        preset, kafka: the rules that were tried, and the release whose classes read the files.
+        disk: what was read.
+        events: by partition, its history; a partition without one stands in no metadata log.
+        recorded: by partition, the controller's last record.
+        findings: what is wrong.
+    """
+
+    preset: str
+    kafka: str
+    disk: Disk
+    events: dict[str, list[Event]]
+    recorded: dict[str, Recorded]
+    findings: tuple[Finding, ...]
+
+    @property
+    def unexplained(self) -> dict[str, Event]:
+        """By partition, the first batch of metadata records that no step of the model explains."""
+        first = {name: next((each for each in of if each.steps is None), None) for name, of in self.events.items()}
+        return {name: event for name, event in first.items() if event is not None}
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions with a history or a replica, without the metadata log itself."""
+        names = {*self.events, *(copy.partition for copy in self.disk.copies)}
+        return sorted(name for name in names if name.rpartition("-")[0] != METADATA)
+
+    def copies(self, partition: str) -> list[Copy]:
+        """The replicas of a partition, by broker."""
+        return sorted((each for each in self.disk.copies if each.partition == partition), key=lambda each: each.node)
+
+
+def explain_directories(root: Path, distribution: Distribution, preset: str) -> Explained:
+    """Read what is below a folder, and explain it by the rules of a preset.
+
+    Raises:
+        KafkaError: there is nothing of Kafka's, or its classes cannot be run.
+    """
+    disk = read(root, distribution)
+    history = History(preset)
+    history.begin(disk.snapshot)
+    findings = list(disk.findings)
+    if not disk.metadata:
+        findings.append(Finding("readable", ".", f"there is no record of {METADATA}, so that there is no history"))
+    elif disk.metadata[0]["base"] and not disk.snapshot:
+        words = f"{METADATA} begins at offset {disk.metadata[0]['base']}, and the snapshot before that is missing"
+        findings.append(Finding("readable", ".", words))
+    for batch in disk.metadata:
+        history.take(batch)
+    compacted = COMPACTED | history.compacted
+    for partition in sorted({copy.partition for copy in disk.copies}):
+        topic = partition.rpartition("-")[0]
+        copies = [each for each in disk.copies if each.partition == partition]
+        recorded = history.recorded.get(partition)
+        isr = recorded.isr if recorded is not None else frozenset()
+        findings += judge(copies, isr, topic in compacted and topic != METADATA)
+    return Explained(
+        preset, distribution.release, disk, dict(sorted(history.events.items())), history.recorded, tuple(findings)
+    )

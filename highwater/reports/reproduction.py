@@ -1,0 +1,105 @@
+"""A counterexample on a real cluster, as a terminal shows it and as JSON."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+from rich.console import Console
+from rich.text import Text
+
+from cluster.cluster import Settings
+from cluster.deeds import Observed, Reading
+from cluster.schedule import Schedule
+from cluster.verdict import not_taken, numbers_of
+from explorer.verdict import Violation
+from highwater.claims.positions import readable
+from highwater.claims.reproduction import Reproduction
+from highwater.visible import visible
+
+FORMAT, VERSION = "highwater-reproduction", 1
+
+
+def show_settings(console: Console, settings: Settings) -> None:
+    """What the cluster is like."""
+    console.print(
+        Text(
+            f"    cluster  1 controller, {settings.brokers} brokers, "
+            f"min.insync.replicas={settings.min_insync_replicas}, "
+            f"unclean.leader.election.enable={str(settings.unclean_election).lower()}, "
+            f"broker.session.timeout.ms={settings.session_ms}",
+            "dim",
+        )
+    )
+
+
+def show_deed(console: Console, schedule: Schedule, violation: Violation, number: int, each: Observed) -> None:
+    """One deed, the trace's steps that it takes, and what was observed."""
+    steps = numbers_of(schedule, violation.trace)[number]
+    if number == schedule.shows_from:
+        console.print(Text(f"    {violation.property} is violated now. What follows from that:", "bold"))
+    taken = f"   step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))}" if steps else ""
+    console.print(Text.assemble(f"{number:>4}  {each.did}", (f"{taken}  {each.seconds:.1f} s", "dim")))
+    for line in each.lines:
+        console.print(Text(f"        {visible(line)}", "dim"), soft_wrap=True)
+    console.print(Text(f"        logs: {logs_of(each)}"))
+    if each.failed:
+        console.print(Text(f"        {visible(each.failed)}", "red"))
+
+
+def logs_of(each: Observed) -> str:
+    return "; ".join(f"b{broker} {' '.join(log) or 'empty'}" for broker, log in enumerate(each.logs))
+
+
+def show(console: Console, found: Reproduction) -> None:
+    """The verdict."""
+    if found.schedule is not None:
+        numbers = numbers_of(found.schedule, found.of.violation.trace)
+        left = not_taken(numbers, found.of.violation.trace)
+        if left:
+            named = ", ".join(f"{number} {step}" for number, step in left.items())
+            console.print(Text(f"    steps of the trace that it does without: {named}", "dim"), soft_wrap=True)
+    mark = ("REPRODUCED", "bold red") if found.said.reproduced else ("not reproduced", "bold yellow")
+    console.print(Text.assemble(mark, "  ", (visible(found.of.name), "bold"), f"  Kafka {found.kafka}"))
+    console.print(Text(f"    {visible(found.said.sentence)}"), soft_wrap=True)
+
+
+def as_json(found: Reproduction) -> dict[str, Any]:
+    """What was found, as `--json` writes it; `docs/reproduce.md` describes the keys."""
+    schedule, run = found.schedule, found.run
+    numbers = numbers_of(schedule, found.of.violation.trace) if schedule else ()
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": readable(found.of.name),
+        "kafka": found.kafka,
+        "property": found.of.violation.property,
+        "reproduced": found.said.reproduced,
+        "verdict": readable(found.said.sentence),
+        "settings": attrs.asdict(found.settings) if found.settings else None,
+        "deeds": [
+            {
+                "deed": each.did,
+                "steps": list(numbers[number]),
+                "logs": [list(log) for log in each.logs],
+                "lines": list(map(readable, each.lines)),
+                "seconds": round(each.seconds, 3),
+                "failed": readable(each.failed),
+            }
+            for number, each in enumerate(run.observed if run else ())
+        ],
+        "violated_after": schedule.shows_from - 1 if schedule else None,
+        "steps_left_out": {str(key): value for key, value in not_taken(numbers, found.of.violation.trace).items()}
+        if schedule
+        else {},
+        "producers": dict(run.acknowledged) if run else {},
+        "consumer_before": _reading(run.before) if run else None,
+        "consumer_after": _reading(run.after) if run else None,
+    }
+
+
+def _reading(found: Reading | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    records = [{"offset": offset, "value": value, "leader_epoch": epoch} for offset, value, epoch in found.records]
+    return {"records": records, "end_offset": found.end}

@@ -1,0 +1,121 @@
+"""The page of real log directories: each partition's history in lanes, as counterexamples are shown, and what is wrong
+with what is on disk.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from conformance.disk import Copy
+from conformance.explaining import Explained
+from conformance.history import Event, Recorded
+from highwater.reports.explaining import moment, summary, words_of
+from highwater.viewer.cells import cell_of, pictures_alike
+from highwater.viewer.pages import render
+from highwater.viewer.picture import Badge, Block, Fact, Lane, Log, NameSet, Picture, Tone
+from highwater.viewer.shown import Cell
+from model.partition.state import Standing
+
+CONTROLLER = "controller"
+MOST_BLOCKS = 24  # batches of a log that are drawn: the last ones
+STANDINGS = {
+    Standing.ACTIVE: Badge("active", Tone.FOLLOWS),
+    Standing.SHUTTING_DOWN: Badge("shutting down", Tone.IDLE),
+    Standing.FENCED: Badge("fenced", Tone.DOWN),
+}
+
+
+@attrs.frozen
+class Row:
+    """One change, or at the end what is on disk: its words, and each lane after it."""
+
+    title: str
+    when: str
+    explained: bool
+    cells: dict[str, Cell]
+
+
+@attrs.frozen
+class Board:
+    """The history of one partition."""
+
+    partition: str
+    lanes: tuple[str, ...]
+    rows: tuple[Row, ...]
+    findings: tuple[Any, ...]
+
+
+def page(found: Explained, root: str) -> str:
+    """The page."""
+    boards = [_board(found, partition) for partition in found.partitions]
+    named = {board.partition for board in boards}
+    others = [each for each in found.findings if each.partition not in named]
+    return render("explain.html", found=found, root=root, boards=boards, others=others, summary=summary(found))
+
+
+def _board(found: Explained, partition: str) -> Board:
+    events, copies = found.events.get(partition, []), found.copies(partition)
+    brokers = sorted(
+        {*(broker for event in events for broker in event.after.replicas), *(each.node for each in copies)}
+    )
+    pictures = [_picture(event.after, brokers) for event in events]
+    last = found.recorded.get(partition)
+    pictures.append(_picture(last, brokers, copies))
+    alike = pictures_alike(pictures)
+    titles = [(words_of(event), _when(event), event.steps is not None) for event in events]
+    titles.append(("on disk", "", True))
+    rows = [
+        Row(title, when, explained, {lane: cell_of(lane, before, after, False, frozenset()) for lane in after.lanes})
+        for (title, when, explained), before, after in zip(titles, (alike[0], *alike), alike, strict=False)
+    ]
+    wrong = tuple(each for each in found.findings if each.partition == partition)
+    return Board(partition, tuple(alike[0].lanes), tuple(rows), wrong)
+
+
+def _when(event: Event) -> str:
+    return f"{moment(event)}, metadata offset {event.offset}"
+
+
+def _picture(of: Recorded | None, brokers: list[int], copies: list[Copy] = ()) -> Picture:  # type: ignore[assignment]
+    """The controller's record in a lane, and a lane for each broker; with what is on its disk, if that is given."""
+    lanes = {CONTROLLER: Lane() if of is None else _controller(of)}
+    on_disk = {copy.node: copy for copy in copies}
+    for broker in brokers:
+        badges = [] if of is None else _badges(of, broker)
+        lanes[f"b{broker}"] = _broker(tuple(badges), on_disk.get(broker))
+    leader = None if of is None or of.leader is None else f"b{of.leader}"
+    return Picture(lanes, (), None if of is None else of.leader_epoch, leader)
+
+
+def _controller(of: Recorded) -> Lane:
+    who = "no leader" if of.leader is None else f"b{of.leader} leads"
+    sets = [NameSet("ISR", _names(of.isr))]
+    if of.elr:
+        sets.append(NameSet("ELR", _names(of.elr)))
+    facts = (Fact("version", str(of.partition_epoch)), Fact("replicas", " ".join(map(str, of.replicas))))
+    return Lane((Badge(f"{who} e{of.leader_epoch}"),), name_sets=tuple(sets), facts=facts)
+
+
+def _names(brokers: Any) -> tuple[str, ...]:
+    return tuple(f"b{broker}" for broker in sorted(brokers))
+
+
+def _badges(of: Recorded, broker: int) -> list[Badge]:
+    if broker not in of.replicas:
+        return [Badge("not assigned", Tone.IDLE)]
+    leads = [Badge(f"leads e{of.leader_epoch}", Tone.LEADS)] if of.leader == broker else []
+    return [STANDINGS[of.standings.get(broker, Standing.FENCED)], *leads]
+
+
+def _broker(badges: tuple[Badge, ...], copy: Copy | None) -> Lane:
+    if copy is None:
+        return Lane(badges)
+    blocks: list[Block] = []
+    for batch in copy.batches:
+        blocks += [Block(f"{offset}", batch.epoch) for offset in range(batch.base, batch.last + 1)][-MOST_BLOCKS:]
+    drawn = tuple(blocks[-MOST_BLOCKS:])
+    log = Log(drawn, copy.high_watermark, copy.end - len(drawn))
+    epochs = "none" if copy.epochs is None else " ".join(f"e{epoch} from {start}" for epoch, start in copy.epochs)
+    return Lane(badges, (log,), facts=(Fact("epoch cache", epochs),))

@@ -1,0 +1,80 @@
+"""Requests to the controller, against one that answers what is recorded."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from cluster import wire
+
+
+class Controller:
+    """Answers one request, and keeps it."""
+
+    def __init__(self, body: bytes) -> None:
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+        self.request = b""
+        self._thread = threading.Thread(target=self._serve, args=(body,), daemon=True)
+        self._thread.start()
+
+    def _serve(self, body: bytes) -> None:
+        connection, _ = self._socket.accept()
+        with connection:
+            (size,) = struct.unpack(">i", connection.recv(4))
+            while len(self.request) < size:
+                self.request += connection.recv(size)
+            answer = struct.pack(">i", 1) + b"\0" + body
+            connection.sendall(struct.pack(">i", len(answer)) + answer)
+
+    def close(self) -> None:
+        self._thread.join(10)
+        self._socket.close()
+
+
+@pytest.fixture
+def answering(request: pytest.FixtureRequest) -> Iterator[Controller]:
+    controller = Controller(request.param)
+    yield controller
+    controller.close()
+
+
+def assigned(code: int, why: bytes) -> bytes:
+    """AlterPartitionReassignments, version 0: one partition of the topic t."""
+    partition = struct.pack(">ih", 0, code) + why + b"\0"
+    return struct.pack(">ihB", 0, 0, 0) + b"\2" + b"\2t" + b"\2" + partition + b"\0" + b"\0"
+
+
+def elected(code: int, why: bytes) -> bytes:
+    """ElectLeaders, version 2: the same."""
+    partition = struct.pack(">ih", 0, code) + why + b"\0"
+    return struct.pack(">ih", 0, 0) + b"\2" + b"\2t" + b"\2" + partition + b"\0" + b"\0"
+
+
+@pytest.mark.parametrize("answering", [assigned(0, b"\0")], indirect=True)
+def test_an_order_of_replicas_is_asked_for(answering: Controller) -> None:
+    wire.assign(answering.port, "t", 0, [2, 0, 1], 10)
+    assert answering.request.startswith(struct.pack(">hhi", 45, 0, 1))
+    assert struct.pack(">iB3i", 0, 4, 2, 0, 1) in answering.request
+
+
+@pytest.mark.parametrize("answering", [elected(84, b"\0")], indirect=True)
+def test_an_election_that_is_not_needed_is_none(answering: Controller) -> None:
+    wire.elect(answering.port, "t", 0, False, 10)
+    assert answering.request.startswith(struct.pack(">hhi", 43, 2, 1))
+
+
+@pytest.mark.parametrize("answering", [elected(80, b"\5none")], indirect=True)
+def test_what_the_controller_refuses_is_said(answering: Controller) -> None:
+    with pytest.raises(wire.Refused, match="error 80: none"):
+        wire.elect(answering.port, "t", 0, False, 10)
+
+
+@pytest.mark.parametrize("answering", [assigned(37, b"\0")], indirect=True)
+def test_replicas_that_the_controller_refuses_are_said(answering: Controller) -> None:
+    with pytest.raises(wire.Refused, match="error 37"):
+        wire.assign(answering.port, "t", 0, [2, 0, 1], 10)

@@ -1,0 +1,373 @@
+"""Log directories of real clusters are read by Kafka's classes, explained by the model's steps, and judged.
+
+`recorded/kill_and_return` is what three brokers and a controller of 4.1.1 have left, without index files and without
+the brokers' copies of the metadata log: b1 was killed, fenced, and came back; leadership moved to b2; b0 shut down and
+came back. `recorded/lost_record` is what `highwater reproduce` has left of 4.1.1 and the missed election, without the
+replicas of its second topic.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from conformance.disk import Batch, Copy, Finding
+from conformance.distribution import find
+from conformance.explaining import Explained, explain_directories
+from conformance.history import History
+from conformance.on_disk import judge
+from highwater.cli.main import main
+from tests.conformance.conftest import NEWEST, harness_of
+
+RECORDED = Path(__file__).parent / "recorded" / "kill_and_return"
+TOPIC = "topic-id"
+
+
+# Histories
+
+
+def broker(number: int, fenced: bool = False) -> dict[str, Any]:
+    record = {"brokerId": number, "brokerEpoch": number, "fenced": fenced, "inControlledShutdown": False}
+    return {"type": "RegisterBrokerRecord", "record": record}
+
+
+def standing(number: int, **change: int) -> dict[str, Any]:
+    return {"type": "BrokerRegistrationChangeRecord", "record": {"brokerId": number, "brokerEpoch": number, **change}}
+
+
+def change(**changes: Any) -> dict[str, Any]:
+    return {"type": "PartitionChangeRecord", "record": {"partitionId": 0, "topicId": TOPIC, **changes}}
+
+
+CREATED = (
+    *map(broker, range(3)),
+    {"type": "TopicRecord", "record": {"name": "t", "topicId": TOPIC}},
+    {
+        "type": "PartitionRecord",
+        "record": {
+            "partitionId": 0,
+            "topicId": TOPIC,
+            "replicas": [0, 1, 2],
+            "isr": [0, 1, 2],
+            "leader": 0,
+            "leaderEpoch": 0,
+            "partitionEpoch": 0,
+        },
+    },
+)
+ELR = {"type": "FeatureLevelRecord", "record": {"name": "eligible.leader.replicas.version", "featureLevel": 1}}
+
+
+def steps(*batches: tuple[dict[str, Any], ...], preset: str = "kafka-4.1") -> list[tuple[str, ...] | None]:
+    """What explains each batch after the partition was created; one that does not concern it is left out."""
+    history = History(preset)
+    for number, records in enumerate((CREATED, *batches)):
+        history.take({"base": number, "time": 0, "records": records})
+    return [event.steps for event in history.events["t-0"][1:]]
+
+
+@pytest.mark.parametrize(
+    ("records", "expected"),
+    [
+        ((change(isr=[0, 2]), standing(1, fenced=1)), ("fence(broker b1, successor none)",)),
+        ((change(isr=[1, 2], leader=1), standing(0, fenced=1)), ("fence(broker b0, successor b1)",)),
+        ((change(leader=2),), ("move_leadership(candidate b2)",)),
+        ((change(isr=[0, 1]),), ("alter_partition(leader b0)",)),
+        (
+            (change(isr=[1, 2], leader=1), standing(0, inControlledShutdown=1)),
+            ("begin_controlled_shutdown(broker b0, successor b1)",),
+        ),
+        ((standing(1, fenced=1), change(isr=[0, 2])), ("fence(broker b1, successor none)",)),
+        ((change(replicas=[2, 1, 0]),), ()),
+        ((change(isr=[0, 1], leader=0),), None),  # 4.1 starts no leader epoch for it
+        ((change(isr=[1, 2]),), None),  # the leader is out of the ISR
+        ((change(leader=1), standing(1, fenced=1)), None),  # a fenced broker is elected
+        ((change(),), None),  # nothing but a partition epoch
+    ],
+)
+def test_a_batch_is_explained_by_the_steps_of_the_controller(
+    records: tuple[dict[str, Any], ...], expected: tuple[str, ...] | None
+) -> None:
+    assert steps(records) == [expected]
+
+
+def test_a_preset_explains_what_its_release_does_and_nothing_else() -> None:
+    fenced = (change(isr=[0, 2]), standing(1, fenced=1))
+    in_a_new_epoch = (change(isr=[0, 2], leader=0), standing(1, fenced=1))
+    assert steps(fenced, preset="kafka-3.5") == [None]
+    assert steps(in_a_new_epoch, preset="kafka-3.5") == [("fence(broker b1, successor none)",)]
+    assert steps(in_a_new_epoch) == [None]
+
+
+def test_eligible_leader_replicas_follow_the_clusters_feature() -> None:
+    two = {
+        "type": "ConfigRecord",
+        "record": {"resourceType": 2, "resourceName": "t", "name": "min.insync.replicas", "value": "2"},
+    }
+    last = change(isr=[0], eligibleLeaderReplicas=[1])
+    records = [(ELR, two), (change(isr=[0, 1]),), (last, standing(1, fenced=1))]
+    assert steps(*records)[-1] == ("fence(broker b1, successor none)",)
+    assert steps(*records[1:])[-1] is None
+
+
+def test_a_broker_that_returns_is_unfenced_and_joins_again() -> None:
+    batches = [
+        (change(isr=[0, 2]), standing(1, fenced=1)),
+        (broker(1, fenced=True),),
+        (standing(1, fenced=-1),),
+        (change(isr=[0, 1, 2]),),
+    ]
+    assert steps(*batches) == [
+        ("fence(broker b1, successor none)",),
+        ("unfence(broker b1)",),
+        ("alter_partition(leader b0)",),
+    ]
+
+
+# Properties
+
+
+def copy(
+    node: int, *epochs: int, cache: tuple[tuple[int, int], ...] | None = None, mark: int = 0, **different: int
+) -> Copy:
+    """A replica with a batch of one record for each epoch; `different` has the checksum of a batch."""
+    batches = tuple(Batch(at, at, epoch, different.get(f"at{at}", at)) for at, epoch in enumerate(epochs))
+    if cache is None:
+        cache = tuple((epoch, epochs.index(epoch)) for epoch in dict.fromkeys(epochs))
+    return Copy(node, "t-0", f"b{node}/t-0", batches, cache, mark)
+
+
+def properties(*copies: Copy, isr: tuple[int, ...] = (0, 1)) -> list[str]:
+    return [found.property for found in judge(copies, isr, compacted=False)]
+
+
+def test_replicas_that_fit_together_have_no_findings() -> None:
+    assert properties(copy(0, 0, 0, 1, mark=2), copy(1, 0, 0, mark=2)) == []
+    assert properties(copy(0, 0, 0, 1, mark=2), copy(1, 0, 0, 0, mark=2)) == []  # differ above the high watermarks
+    assert properties(copy(0, 0, cache=((0, 0), (2, 1)))) == []  # an epoch without records
+
+
+@pytest.mark.parametrize(
+    ("expected", "copies"),
+    [
+        ("epochs_never_decrease", [copy(0, 1, 0, cache=())]),
+        ("epoch_cache_matches_the_log", [copy(0, 0, 1, cache=((0, 0),))]),
+        ("epoch_cache_matches_the_log", [copy(0, 0, cache=())]),
+        ("epoch_cache_is_in_order", [copy(0, 0, 0, cache=((0, 0), (0, 1)))]),
+        ("epoch_cache_is_within_the_log", [copy(0, 0, cache=((0, 0), (1, 5)))]),
+        ("high_watermark_is_within_the_log", [copy(0, 0, mark=2)]),
+        ("epochs_identify_records", [copy(0, 0, 0), copy(1, 0, 0, at1=9)]),
+        ("logs_agree_below_high_watermarks", [copy(0, 0, 0, mark=2), copy(1, 0, 1, mark=2)]),
+        ("candidates_are_complete", [copy(0, 0, 0, mark=2), copy(1, 0)]),
+    ],
+)
+def test_each_property_is_violated_by_what_breaks_it(expected: str, copies: list[Copy]) -> None:
+    assert expected in properties(*copies)
+
+
+def test_gaps_and_differing_batches_are_wrong_unless_a_log_is_compacted() -> None:
+    gap = Copy(0, "t-0", "b0/t-0", (Batch(0, 0, 0, 0), Batch(5, 5, 0, 5)), ((0, 0),), 0)
+    assert [each.property for each in judge([gap], (), compacted=False)] == ["offsets_have_no_gap"]
+    assert list(judge([gap, copy(1, 0, 0, at0=7)], (), compacted=True)) == []
+
+
+# On disk
+
+
+def run(*arguments: Any) -> Result:
+    return CliRunner().invoke(main, ["explain", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def kafka() -> None:
+    harness_of(NEWEST)
+
+
+@pytest.fixture(scope="module")
+def explained(kafka: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, dict[str, Any], str]:
+    """The recorded directories explained: what is printed, the JSON, and the page."""
+    folder = tmp_path_factory.mktemp("explained")
+    result = run(RECORDED, "--kafka", NEWEST, "--json", folder / "e.json", "--html", folder / "e.html")
+    data = json.loads((folder / "e.json").read_text(encoding="utf-8"))
+    return result, data, (folder / "e.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_a_kill_and_return_run_is_explained(explained: tuple[Result, dict[str, Any], str]) -> None:
+    result, data, html = explained
+    assert result.exit_code == 0, result.output
+    assert "t-0: 9 changes, all explained by kafka-4.1\n" in result.output
+    assert "4 log directories, 9 changes of 1 partition, all explained by kafka-4.1, 0 findings" in result.output
+    assert data["directories"] == {"b0/data": 0, "b1/data": 1, "b2/data": 2, "controller/data": 100}
+    history = data["partitions"]["t-0"]["history"]
+    assert [each["steps"][0] if each["steps"] else each["beside"] for each in history] == [
+        "created",
+        "fence(broker b1, successor none)",
+        "unfence(broker b1)",
+        "alter_partition(leader b0)",
+        "the replicas are in the order 2 0 1",
+        "move_leadership(candidate b2)",
+        "fence(broker b0, successor none)",
+        "unfence(broker b0)",
+        "alter_partition(leader b2)",
+    ]
+    assert history[-1]["leader_epoch"] == 1
+    assert [each["epochs"] for each in data["partitions"]["t-0"]["replicas"]] == [[[0, 0], [1, 5]]] * 3
+    assert html.count("<tr>") == 11  # the header, nine changes, and what is on disk
+    assert "http" not in html.replace("http-equiv", "")
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_the_first_record_that_no_step_explains_is_named(tmp_path: Path) -> None:
+    result = run(RECORDED, "--kafka", NEWEST, "--preset", "kafka-3.5", "--html", tmp_path / "e.html")
+    assert result.exit_code == 1
+    assert "t-0: kafka-3.5 does not explain the records at offset 186 of the metadata log\n" in result.output
+    assert "no step of the model explains this (PartitionChangeRecord, BrokerRegistrationChangeRecord)" in result.output
+    assert "not explained</span>" in (tmp_path / "e.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_what_a_lost_record_leaves_on_disk_violates_properties() -> None:
+    """The controller did nothing wrong, and a broker still remembers a high watermark above a record that is gone."""
+    result = run(RECORDED.parent / "lost_record", "--kafka", NEWEST)
+    assert result.exit_code == 1
+    assert "t-0: 7 changes, all explained by kafka-4.1\n" in result.output
+    findings = [line.split("  ")[0] for line in result.output.splitlines() if line[:1].isalpha() and ", b" in line]
+    assert findings == ["high_watermark_is_within_the_log", "candidates_are_complete", "candidates_are_complete"]
+    assert "the high watermark in the checkpoint is 1, and the log ends at 0" in result.output
+
+
+DAMAGES = (
+    "cut",
+    "flipped",
+    "flipped-length",
+    "no-checkpoint",
+    "garbage-checkpoint",
+    "garbage-epochs",
+    "no-epochs",
+    "no-node",
+    "nameless",
+)
+
+
+def damage(kind: str, folder: Path) -> None:
+    """Damage one log directory."""
+    segment, epochs = folder / "t-0" / f"{0:020}.log", folder / "t-0" / "leader-epoch-checkpoint"
+    data = bytearray(segment.read_bytes())
+    match kind:
+        case "cut":
+            segment.write_bytes(data[:-10])
+        case "flipped":
+            data[-3] ^= 0xFF
+            segment.write_bytes(data)
+        case "flipped-length":
+            data[100] ^= 0xFF
+            segment.write_bytes(data)
+        case "no-checkpoint":
+            (folder / "replication-offset-checkpoint").unlink()
+        case "garbage-checkpoint":
+            (folder / "replication-offset-checkpoint").write_bytes(b"\xff\x00not a checkpoint")
+        case "garbage-epochs":
+            epochs.write_text("0\n2\n0 zero\n", encoding="utf-8")
+        case "no-epochs":
+            epochs.unlink()
+        case "no-node":
+            (folder / "meta.properties").write_text("version=1\n", encoding="utf-8")
+        case "nameless":
+            (folder / "meta.properties").unlink()
+
+
+@pytest.fixture(scope="module")
+def damaged(kafka: None, tmp_path_factory: pytest.TempPathFactory) -> Explained:
+    """The recorded directories, and for each kind of damage another copy of b1's, all read at once."""
+    root = tmp_path_factory.mktemp("damaged")
+    shutil.copytree(RECORDED, root, dirs_exist_ok=True)
+    for kind in DAMAGES:
+        shutil.copytree(RECORDED / "b1", root / kind)
+        damage(kind, root / kind / "data")
+    shutil.copytree(RECORDED / "controller", root / "cut-metadata")
+    log = root / "cut-metadata" / "data" / "__cluster_metadata-0" / f"{0:020}.log"
+    log.write_bytes(log.read_bytes()[:-7])
+    before = {path: path.read_bytes() for path in files(root)}
+    found = explain_directories(root, find(NEWEST), "kafka-4.1")
+    assert {path: path.read_bytes() for path in files(root)} == before, "reading changed something"
+    return found
+
+
+def files(root: Path) -> Iterator[Path]:
+    return (path for path in sorted(root.rglob("*")) if path.is_file())
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+@pytest.mark.parametrize(
+    ("kind", "file", "words"),
+    [
+        ("cut", "t-0/00000000000000000000.log", "60 of 439 bytes are no whole batch, from byte 379 on: by its length"),
+        ("flipped", "t-0/00000000000000000000.log", "CorruptRecordException: Record is corrupt"),
+        ("flipped-length", "t-0/00000000000000000000.log", "359 of 449 bytes are no whole batch, from byte 90 on"),
+        ("cut-metadata", "__cluster_metadata-0/00000000000000000000.log", "by its length, the next batch ends behind"),
+        ("no-checkpoint", "replication-offset-checkpoint", "is missing"),
+        ("garbage-checkpoint", "replication-offset-checkpoint", "cannot be read: "),
+        (
+            "garbage-epochs",
+            "t-0/leader-epoch-checkpoint",
+            "cannot be read: NumberFormatException: For input string",
+        ),
+        ("no-epochs", "t-0/leader-epoch-checkpoint", "is missing"),
+        ("no-node", "meta.properties", "has no node.id that is a number"),
+        ("nameless", "meta.properties", "is missing, so that nobody knows whose it is"),
+    ],
+)
+def test_each_damage_is_one_clear_finding(damaged: Explained, kind: str, file: str, words: str) -> None:
+    readable = [each for each in damaged.findings if each.where.startswith(f"{kind}/") and each.property == "readable"]
+    assert [each.where for each in readable] == [f"{kind}/data/{file}"]
+    assert words in readable[0].words
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_the_rest_is_judged_although_something_cannot_be_read(damaged: Explained) -> None:
+    shorter = Finding(
+        "high_watermark_is_within_the_log",
+        "cut/data/t-0",
+        "the high watermark in the checkpoint is 9, and the log ends at 8",
+        "t-0",
+    )
+    assert shorter in damaged.findings
+    assert all(each.steps is not None for each in damaged.events["t-0"])
+    assert not [each for each in damaged.findings if each.where.startswith(("b0/", "b1/", "b2/", "controller/"))]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere"], "nowhere: no such folder"),
+        ([".", "--preset", "kafka-9"], '--preset: "kafka-9" is not one of the presets with KRaft'),
+        ([".", "--preset", "kafka-3.9.1-zookeeper"], "is not one of the presets with KRaft"),
+    ],
+)
+def test_wrong_usage_is_refused(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert words in result.output
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_a_folder_without_log_directories_is_an_error(tmp_path: Path) -> None:
+    result = run(tmp_path, "--kafka", NEWEST)
+    assert result.exit_code == 2
+    assert "no log directory of Kafka here or below: there is no meta.properties" in result.output
