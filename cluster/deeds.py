@@ -224,6 +224,8 @@ class Driver:
         for broker, replica in enumerate(state.replicas):
             if not replica.is_up or broker in deed.paused:
                 continue
+            if not self._cluster.brokers[broker].running:
+                return f"b{broker} has ended by itself"
             newest = replica.leader_epoch == state.leader_epoch and replica.leader is not None
             if newest and learned(self._cluster.brokers[broker]) != (replica.leader == broker, found.leader_epoch):
                 return f"b{broker} has not learned of leader epoch {found.leader_epoch}"

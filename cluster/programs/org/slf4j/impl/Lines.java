@@ -21,9 +21,7 @@ final class Lines implements ILoggerFactory {
     private static final PrintStream OUT =
         new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.UTF_8);
     /** The controller says at this level what it has changed of a partition. */
-    private static final String[] DEBUGGED = {
-        "org.apache.kafka.controller.ReplicationControlManager", "org.apache.kafka.controller.QuorumController"
-    };
+    private static final String DEBUGGED = "org.apache.kafka.controller.ReplicationControlManager";
     private static final int DEBUG = 1, INFO = 2, WARN = 3, ERROR = 4;
     private static final String[] NAMES = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR"};
     private final Map<String, Logger> loggers = new ConcurrentHashMap<>();
@@ -41,11 +39,7 @@ final class Lines implements ILoggerFactory {
             this.name = name;
             String last = name.substring(name.lastIndexOf('.') + 1);
             shown = last.isEmpty() || Character.isLowerCase(last.charAt(0)) ? name : last; // a class, or a topic
-            int level = INFO;
-            for (String debugged : DEBUGGED) {
-                if (name.equals(debugged)) level = DEBUG;
-            }
-            lowest = level;
+            lowest = name.equals(DEBUGGED) ? DEBUG : INFO;
         }
 
         private void print(int level, String message, Throwable thrown) {
