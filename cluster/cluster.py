@@ -7,17 +7,13 @@ folders, also if this process is killed.
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
-import select
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-import time
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -25,6 +21,7 @@ from typing import Any
 import attrs
 
 from cluster import watchdog, wire
+from cluster.clients import Client
 from cluster.nodes import Node
 from cluster.replica_logs import Stored, stored
 from conformance.distribution import Distribution, KafkaError, compiled, java
@@ -264,9 +261,12 @@ class Cluster:
         Raises:
             wire.Refused, OSError: the controller does not do it.
         """
-        others = [each for each in range(self.settings.brokers) if each != candidate]
-        self.assign([candidate, *others], topic, partition)
+        self.assign(self.preferring(candidate), topic, partition)
         wire.elect(self.controller_port, topic, partition, uncleanly, self.settings.step_seconds)
+
+    def preferring(self, broker: int) -> list[int]:
+        """All brokers, one of them first."""
+        return [broker, *(each for each in range(self.settings.brokers) if each != broker)]
 
     def assign(self, replicas: list[int], topic: str = TOPIC, partition: int = 0) -> None:
         """Give a partition other replicas, or the same in another order.
@@ -291,58 +291,3 @@ def _free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
-
-
-class ClientError(Exception):
-    """What a Kafka client reports."""
-
-
-class Client:
-    """The Java process with Kafka's clients."""
-
-    def __init__(self, command: list[str], folder: Path, group: int) -> None:
-        with open(folder / "client.log", "ab") as log:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=folder, process_group=group
-            )
-        self._read = b""
-
-    def ask(self, operation: dict[str, Any], seconds: float = 120) -> Any:
-        """One operation, and its answer."""
-        assert self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(operation).encode() + b"\n")
-            self._process.stdin.flush()
-        except OSError:
-            raise KafkaError("the process of Kafka's clients has ended") from None
-        deadline = time.monotonic() + seconds
-        while True:
-            line = self._line(deadline)
-            if line.startswith(b"> "):  # the others are the clients' own
-                answer = json.loads(line[2:])
-                if "error" in answer:
-                    raise ClientError(answer["error"])
-                return answer["answer"]
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.kill()
-        self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout):
-            assert stream is not None
-            with suppress(OSError):  # what was not written yet is lost with the process
-                stream.close()
-
-    def _line(self, deadline: float) -> bytes:
-        assert self._process.stdout is not None
-        out = self._process.stdout.fileno()
-        while b"\n" not in self._read:
-            ready, _, _ = select.select([out], [], [], max(deadline - time.monotonic(), 0))
-            if not ready:
-                raise KafkaError("Kafka's clients do not answer")
-            more = os.read(out, 65536)
-            if not more:
-                raise KafkaError("the process of Kafka's clients has ended")
-            self._read += more
-        line, self._read = self._read.split(b"\n", 1)
-        return line

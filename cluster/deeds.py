@@ -9,15 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
-
-import attrs
 
 from cluster import wire
-from cluster.cluster import SCRATCH, TOPIC, ClientError, Cluster
+from cluster.clients import ClientError
+from cluster.cluster import SCRATCH, TOPIC, Cluster
 from cluster.nodes import TimeoutExceeded, until
 from cluster.observing import control, learned, marks, telling_lines
 from cluster.replica_logs import cut
+from cluster.runs import Observed, Reading, Run, brokers, shown, words_of
 from cluster.schedule import Deed, Kind, Schedule
 from conformance.distribution import KafkaError
 from model.partition.protocol import Acks, PartitionProtocol
@@ -28,59 +27,6 @@ ACKS = {Acks.ALL: "all", Acks.LEADER: "1", Acks.NONE: "0"}
 
 class Differs(Exception):
     """The cluster does not come to be as the model says. The message says what differs."""
-
-
-@attrs.frozen
-class Reading:
-    """What a consumer reads from the beginning: by offset, value and leader epoch; and where the log ends for it."""
-
-    records: tuple[tuple[int, str, int], ...]
-    end: int
-
-    def __str__(self) -> str:
-        shown = ", ".join(f"{value} at offset {offset}" for offset, value, _ in self.records)
-        return f"{shown or 'nothing'} (end offset {self.end})"
-
-
-@attrs.frozen
-class Observed:
-    """One deed as it went.
-
-    Attributes:
-        deed: what was to be done.
-        did: what was done.
-        lines: what processes printed meanwhile of the partition.
-        logs: by broker, the records on disk afterwards.
-        seconds: how long it took.
-        failed: why its effect could not be brought about; empty if it was.
-    """
-
-    deed: Deed
-    did: str
-    lines: tuple[str, ...]
-    logs: tuple[tuple[str, ...], ...]
-    seconds: float
-    failed: str = ""
-
-
-@attrs.frozen
-class Run:
-    """A schedule as it went.
-
-    Attributes:
-        observed: the deeds that were done.
-        acknowledged: by record, what its producer was answered.
-        before, after: what a consumer read once the property was violated, and at the end.
-    """
-
-    observed: tuple[Observed, ...]
-    acknowledged: dict[str, str]
-    before: Reading | None
-    after: Reading | None
-
-    @property
-    def failed(self) -> Observed | None:
-        return next((each for each in self.observed if each.failed), None)
 
 
 class Driver:
@@ -155,7 +101,7 @@ class Driver:
         leader = deed.state.replicas[broker].leader
         if leader not in (None, broker, *deed.paused) and deed.state.replicas[leader].is_up:
             self._scratch(leader)
-        replicas = [broker, *(each for each in range(self._cluster.settings.brokers) if each != broker)]
+        replicas = self._cluster.preferring(broker)
         for order in (replicas[::-1], replicas):
             self._cluster.assign(order, SCRATCH, broker)
 
@@ -163,6 +109,8 @@ class Driver:
         assert deed.decided is not None
         cluster, arguments = self._cluster, deed.decided.arguments
         broker = deed.broker
+        if arguments.get("successor") is not None:  # Kafka elects the first one that may lead
+            cluster.assign(cluster.preferring(arguments["successor"]))
         match deed.decided.of.name:
             case "produce":
                 self._produce(deed.state.next_record_id - 1, arguments["leader"])
@@ -325,36 +273,3 @@ def fetching(state: Partition, paused: frozenset[int]) -> Iterator[tuple[int, li
     for leader in running:
         if state.leads(leader) and state.quorum.leader == leader:
             yield leader, [each for each in running if each != leader and state.replicas[each].leader == leader]
-
-
-def shown(broker: int) -> str:
-    return "none" if broker < 0 else f"b{broker}"
-
-
-def brokers(ids: Any) -> str:
-    return "{" + " ".join(f"b{each}" for each in sorted(ids)) + "}"
-
-
-def words_of(deed: Deed, count: int) -> str:
-    """What is done, in an operator's words."""
-    if deed.kind is Kind.BEGIN:
-        return f"create a topic with replicas on {count} brokers; b0 leads"
-    if deed.kind is Kind.LAG:
-        produced = f"produce r{deed.state.next_record_id - 1} to b{deed.broker}, and " if deed.decided else ""
-        return f"{produced}wait until b{deed.broker} takes who is paused out of the ISR (replica.lag.time.max.ms)"
-    if deed.decided is None:
-        return f"{deed.kind.value} b{deed.broker} ({'SIGSTOP' if deed.kind is Kind.PAUSE else 'SIGCONT'})"
-    arguments = deed.decided.arguments
-    broker = f"b{deed.broker}"
-    return {
-        "produce": lambda: f"produce r{deed.state.next_record_id - 1} to {broker}",
-        "move_leadership": lambda: f"prefer b{arguments['candidate']} and elect it (ElectLeaders)",
-        "fence": lambda: f"wait until the controller fences {broker} (session timeout)",
-        "crash": lambda: f"kill {broker} (SIGKILL)",
-        "crash_with_loss": lambda: f"kill {broker} (SIGKILL), and cut its log before offset {arguments['kept']}",
-        "restart": lambda: f"start {broker} again",
-        "begin_controlled_shutdown": lambda: f"shut {broker} down (SIGTERM)",
-        "elect_uncleanly": lambda: f"elect b{arguments['candidate']} uncleanly (ElectLeaders)",
-        "remove_replica": lambda: f"take {broker}'s replica away (AlterPartitionReassignments)",
-        "add_replica": lambda: f"give {broker} a replica again (AlterPartitionReassignments)",
-    }[deed.decided.of.name]()

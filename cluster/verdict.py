@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from cluster.deeds import Run
+from cluster.runs import Run
 from cluster.schedule import DECIDED, Deed, Kind, Schedule, missing
 from explorer.verdict import Step
 

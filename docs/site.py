@@ -27,6 +27,7 @@ NAVIGATION = {
         "docs/questions.md",
         "specs/README.md",
         "docs/controller.md",
+        "docs/kraft.md",
         "docs/conformance.md",
     ),
     "Write": ("docs/specs.md", "docs/spec_reference.md", "docs/domains.md", "docs/liveness.md", "CONTRIBUTING.md"),
@@ -48,7 +49,6 @@ NAVIGATION = {
         "docs/conform.md",
         "docs/reproduce.md",
         "docs/kip.md",
-        "docs/kraft.md",
     ),
     "Trust": ("docs/testing.md", "docs/limits.md", "docs/performance.md", "docs/comparison.md", "CHANGELOG.md"),
 }

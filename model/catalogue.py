@@ -13,5 +13,6 @@ MODELS: MutableMapping[str, Model] = Catalogue(
         "kraft-reference": "model.kraft_reference.definition:KRAFT_REFERENCE",
         "partition": "model.partition.definition:PARTITION",
         "controller": "model.controller.definition:CONTROLLER",
+        "kraft": "model.kraft.definition:KRAFT",
     }
 )

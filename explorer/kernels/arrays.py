@@ -161,7 +161,9 @@ class Fairness(NamedTuple):
 
 
 class Components(NamedTuple):
-    """Room for the search for components: numbers per row, see `explorer.kernels.components`."""
+    """Room for the search for components, as much as there are rows; see `explorer.kernels.components`. The stack, the
+    calls and how many steps each has taken need little of it where most rows are in no cycle.
+    """
 
     number: Any
     low: Any

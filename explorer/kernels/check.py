@@ -67,24 +67,32 @@ def check(
 
 
 @part
-def violates(words: Any, wanted: Any, trees: Any, units: Any) -> bool:
-    """Whether `words[0]` violates any of the wanted invariants. All walks are known."""
-    found = False
+def violates(words: Any, wanted: Any, trees: Any, units: Any) -> tuple[bool, bool]:
+    """Whether `words[0]` violates any of the wanted invariants, and whether all walks are known that say so."""
+    found, known = False, True
     for group in range(len(wanted)):
         left = candidates_of(words, 0, group, trees, units) & wanted[group]
         while left and not found:
             tree = np.int64(first_of(left)) + 64 * group
             left = without_first(left)
-            found = walk(words, 0, tree, trees.branches)[0] >= _FIRST_EFFECT
-    return found
+            branch = walk(words, 0, tree, trees.branches)[0]
+            found = branch >= _FIRST_EFFECT
+            known &= found or branch == _NOTHING
+    return found, known
 
 
 @kernel
-def mark_violating(
-    rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: Any
-) -> None:
-    """Mark the rows begin..end that violate any of the wanted invariants. Their walks are all known."""
+def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, trees: Any, words: Any, units: Any) -> int:
+    """Mark the rows begin..end that violate any of the wanted invariants.
+
+    Returns:
+        How many rows have walks that are not known. Unless it is 0, all must be marked again once `check` knows them.
+    """
+    unknown = 0
     for row in range(begin, end):
         read_row(rows, row, words, 0, units)
-        if violates(words, wanted, trees, units):
+        found, known = violates(words, wanted, trees, units)
+        unknown += not known
+        if found:
             marks[row] = 1
+    return unknown

@@ -218,24 +218,24 @@ def judge_components(
         clock += 1
         calls[0] = stack[0] = todo[root]
         number[todo[root]] = low[todo[root]] = clock
-        taken[todo[root]] = 0
+        taken[0] = 0
         depth, height = 0, 1
         while depth >= 0:
             row = calls[depth]
-            edge = np.int64(graph.first[row]) + taken[row]
+            edge = np.int64(graph.first[row]) + taken[depth]
             if edge < graph.first[row + 1]:
-                taken[row] += 1
+                taken[depth] += 1
                 target = graph.targets[edge]
                 if target >= _OUTSIDE or state[target] != OPEN:
                     continue
                 if number[target] == 0:
                     clock += 1
                     number[target] = low[target] = clock
-                    taken[target] = 0
                     stack[height] = target
                     height += 1
                     depth += 1
                     calls[depth] = target
+                    taken[depth] = 0
                 elif number[target] != _JUDGED:
                     low[row] = min(low[row], number[target])
                 continue

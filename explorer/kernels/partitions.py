@@ -222,7 +222,7 @@ def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, 
     """The first row that violates any of the wanted invariants, or -1. All walks are known."""
     for row in range(count):
         read_row(rows, row, words, 0, units)
-        if violates(words, wanted, trees, units):
+        if violates(words, wanted, trees, units)[0]:
             return row
     return -1
 

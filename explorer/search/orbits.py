@@ -14,13 +14,13 @@ as a whole or not at all.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import attrs
 import numpy as np
 
 from explorer.compiler.permutations import Permutation, renamed
-from explorer.kernels.arrays import Fairness, Symmetry
+from explorer.kernels import entry_points
+from explorer.kernels.arrays import SPARE, Fairness, Symmetry
 from explorer.search.edges import Rows, entered
 from explorer.search.engine import Engine
 from explorer.search.fairness import Demand, demand_numbers, demands_of
@@ -91,12 +91,13 @@ def unfold(engine: Engine, chosen: np.ndarray) -> Unfolded:
         padded = np.zeros((len(some), 2 * width), np.uint32)
         padded[:, :units] = cells[some]
         words = padded.view(np.uint64)
-        images = np.concatenate(
-            [words, *(_images(words, engine.symmetry, number) for number in range(len(engine.symmetry.images)))]
-        )
-        images, first = np.unique(images, axis=0, return_index=True)
-        found.append(images)
-        origins.append(some[first % len(some)])
+        images = [words, *(_images(words, engine.symmetry, number) for number in range(len(engine.symmetry.images)))]
+        for number, image in enumerate(images):  # images of different rows differ
+            new = np.ones(len(some), bool)
+            for other in images[:number]:
+                new &= (image != other).any(axis=1)
+            found.append(image[new])
+            origins.append(some[new])
     words = np.ascontiguousarray(np.concatenate(found))
     cells = words.view(np.uint32).reshape(len(words), -1)[:, :units]
     return Unfolded(entered(engine, cells, no_symmetry(engine.layout)), np.concatenate(origins))
@@ -112,8 +113,17 @@ def _images(words: np.ndarray, symmetry: Symmetry, permutation: int) -> np.ndarr
     return made
 
 
-def states_in(engine: Engine, marks: np.ndarray) -> Any:
+def states_in(engine: Engine, marks: np.ndarray) -> int:
     """How many states the marked rows stand for."""
+    marked, store = np.flatnonzero(marks), engine.store
     if len(engine.permutations) <= 1:
-        return int(marks.sum())
-    return sum(engine.states_in(row, row + 1) for row in np.flatnonzero(marks).tolist())
+        return len(marked)
+    cells = store.rows[: store.count * len(store.units)].reshape(-1, len(store.units))
+    words, room = (np.zeros((size, engine.layout.words), np.uint64) for size in (1, 1 + SPARE))
+    total = 0
+    for begin in range(0, len(marked), ROWS_AT_ONCE):
+        some = cells[marked[begin : begin + ROWS_AT_ONCE]]
+        orbits = np.ones(len(some), np.int64)
+        entry_points.orbits_of(some.reshape(-1), len(some), engine.symmetry, orbits, words, room, store.units)
+        total += int(orbits.sum())
+    return total

@@ -56,9 +56,11 @@ def false_in(engine: Engine, program: InvariantProgram, number: int) -> np.ndarr
     wanted = mask_of(each == number for each in range(len(program.instances)))
 
     def mark(begin: int, end: int) -> None:
-        engine.count_violations(program, wanted, begin, end)  # so that all walks are known
         room = np.zeros((1, engine.layout.words), np.uint64)
-        entry_points.mark_violating(store.rows, begin, end, wanted, marks, engine.trees(program), room, store.units)
+        while entry_points.mark_violating(
+            store.rows, begin, end, wanted, marks, engine.trees(program), room, store.units
+        ):
+            engine.count_violations(program, wanted, begin, end)  # so that all walks are known
 
     engine.spread(mark, 0, store.count)
     return marks

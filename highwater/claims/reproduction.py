@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,10 @@ from typing import Any
 import attrs
 
 from cluster.cluster import Cluster, Settings
-from cluster.deeds import Driver, Observed, Run
-from cluster.schedule import Kind, NoSchedule, Planner, Schedule
+from cluster.deeds import Driver
+from cluster.planner import NoSchedule, Planner
+from cluster.runs import Observed, Run
+from cluster.schedule import Kind, Schedule
 from cluster.verdict import Verdict, verdict
 from conformance.distribution import Distribution
 from explorer.verdict import Violation
@@ -128,8 +131,8 @@ def _planner(wanted: Counterexample, min_isr: int) -> Planner:
 def reproduce_on(
     distribution: Distribution,
     wanted: Counterexample,
-    on_schedule: Callable[[Schedule, Settings], None],
-    on_deed: Callable[[int, Observed], None],
+    on_start: Callable[[Settings], None],
+    on_deed: Callable[[Schedule, int, Observed], None],
     keep: Path | None = None,
 ) -> Reproduction:
     """Drive a cluster along a counterexample.
@@ -151,9 +154,9 @@ def reproduce_on(
         eligible_replicas=wanted.protocol.elr if number_of(distribution.release) >= FEATURES_SINCE else None,
         lag_ms=SHORT_LAG_MS if any(deed.kind is Kind.LAG for deed in schedule.deeds) else Settings().lag_ms,
     )
-    on_schedule(schedule, settings)
+    on_start(settings)
     with Cluster(distribution, settings) as cluster:
-        run = Driver(cluster, wanted.protocol).drive(schedule, on_deed)
+        run = Driver(cluster, wanted.protocol).drive(schedule, functools.partial(on_deed, schedule))
         if keep is not None:
             cluster.keep(keep)
     said = verdict(schedule, wanted.violation.trace, run)

@@ -6,10 +6,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from highwater.cli.options import MET, PATH, UNMET, USAGE, complain, model_path
+
+if TYPE_CHECKING:
+    from cluster.cluster import Settings
 
 
 @click.command()
@@ -45,7 +49,7 @@ def reproduce(path: Path, where: str, name: str | None, json_path: Path | None, 
     from highwater.reports.reproduction import as_json, show, show_deed, show_settings
     from highwater.reports.results import write_json
 
-    console = make_console()
+    console, errors = make_console(), make_console(stderr=True)
     try:
         entry = only_entry(path, name)
         _, violation = replay(entry)
@@ -58,17 +62,17 @@ def reproduce(path: Path, where: str, name: str | None, json_path: Path | None, 
         if keep is not None and keep.exists():
             raise ReportError(f"--keep {keep}: exists; name a new folder")
         distribution = find(where)
-        planned = []
 
-        def begin(schedule, settings) -> None:
-            planned.append(schedule)
+        def begin(settings: Settings) -> None:
+            errors.print("starting the cluster", style="dim")
             show_settings(console, settings)
 
+        errors.print("looking for a schedule", style="dim")
         found = reproduce_on(
             distribution,
             wanted,
             begin,
-            lambda number, each: show_deed(console, planned[0], violation, number, each),
+            lambda schedule, number, each: show_deed(console, schedule, violation, number, each),
             keep,
         )
         show(console, found)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from cluster.cluster import Settings
-from cluster.deeds import Observed, Reading
+from cluster.runs import Observed, Reading
 from cluster.schedule import Schedule
 from cluster.verdict import not_taken, numbers_of
 from explorer.verdict import Violation

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from cluster.schedule import Kind, NoSchedule, Schedule, missing
+from cluster.planner import NoSchedule
+from cluster.schedule import Kind, Schedule, missing
 from cluster.verdict import not_taken, numbers_of
 from explorer.system import successor
 from explorer.verdict import Step, Violation
@@ -138,3 +139,9 @@ def test_steps_of_a_schedule_remember_the_states_between(planned: Planned) -> No
     for deed in planned[0].deeds:
         assert all(isinstance(step, Step) for step in deed.eager)
         assert not deed.eager or deed.eager[-1].state == deed.state
+
+
+def test_a_search_that_gives_up_says_so(flaw: Counterexample, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cluster.planner.MOST_NODES", 3)
+    with pytest.raises(NoSchedule, match="none was found among the first 3 states; there are more"):
+        plan(flaw)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from cluster.deeds import Observed, Reading, Run, words_of
+from cluster.runs import Observed, Reading, Run, words_of
 from cluster.schedule import Schedule
 from cluster.verdict import verdict
 from highwater.claims.reproduction import Counterexample

@@ -45,7 +45,7 @@ EXPLORED = [
 """Models that the plain engine gets through in a second or two, to what depth, and whether to go on after a violation.
 """
 
-SYMMETRIC = [case for case in CASES if case[0] not in ("controller", "kraft-reference")]
+SYMMETRIC = [case for case in CASES if case[0] not in ("controller", "kraft", "kraft-reference")]
 """Models whose brokers are interchangeable. Assignments and rejected proposals list them in an order."""
 
 

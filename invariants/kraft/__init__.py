@@ -1,0 +1,1 @@
+"""The properties of the model of the KRaft control plane."""

@@ -1,0 +1,19 @@
+"""The properties of the model of the KRaft control plane, in the order in which they are listed."""
+
+from __future__ import annotations
+
+from invariants.kraft import liveness, safety
+from model.language.definition import Property
+
+KRAFT: tuple[Property, ...] = (
+    safety.leaders_are_not_fenced,
+    safety.isr_members_are_not_fenced,
+    safety.leaders_are_in_the_isr,
+    safety.acting_leaders_hold_committed_records,
+    safety.elections_are_clean_unless_asked,
+    safety.reassignments_keep_enough_copies,
+    liveness.dead_brokers_are_fenced,
+    liveness.running_brokers_are_unfenced,
+    liveness.controlled_shutdowns_complete,
+    liveness.replacements_complete,
+)

@@ -1,0 +1,84 @@
+"""What must happen by itself: brokers join and leave, dead ones are fenced, reassignments complete."""
+
+from __future__ import annotations
+
+from model.kraft.definition import HEALING
+from model.kraft.state import Cluster, Standing
+from model.language.declarations import Truth, Witness
+from model.language.graph_properties import leads_to
+from model.log import brokers
+
+
+def _is_dead_and_not_fenced(cluster: Cluster, broker: int) -> bool:
+    return not cluster.brokers[broker].running and cluster.registrations[broker].standing is not Standing.FENCED
+
+
+@leads_to(_is_dead_and_not_fenced, fair=HEALING, needs=lambda bounds: bounds.crashes, broker=brokers)
+def dead_brokers_are_fenced(cluster: Cluster, broker: int) -> Truth:
+    """A broker that is down is fenced at some time, or runs again.
+
+    Kind: liveness.
+    When false: it stays in the ISR, or leads, for ever.
+    Relies on: the controller looks at sessions again and again.
+    Source: KAFKA-18138.
+    """
+    if not _is_dead_and_not_fenced(cluster, broker):
+        return True
+    return Witness("b{broker} is down and is never fenced", broker=broker)
+
+
+def _waits_to_join(cluster: Cluster, broker: int) -> bool:
+    ours = cluster.brokers[broker]
+    fenced = cluster.registrations[broker].standing is Standing.FENCED
+    return ours.running and not ours.stopping and fenced
+
+
+@leads_to(_waits_to_join, fair=HEALING, needs=lambda bounds: bounds.restarts, broker=brokers)
+def running_brokers_are_unfenced(cluster: Cluster, broker: int) -> Truth:
+    """A broker that has registered and runs is unfenced at some time.
+
+    Kind: liveness.
+    When false: it serves nothing, though it could.
+    Relies on: it reads the metadata log and sends heartbeats again and again.
+    Source: KAFKA-13959.
+    """
+    if not _waits_to_join(cluster, broker):
+        return True
+    return Witness("b{broker} runs and is never unfenced", broker=broker)
+
+
+def _shuts_down(cluster: Cluster, broker: int) -> bool:
+    return cluster.brokers[broker].running and cluster.brokers[broker].stopping
+
+
+@leads_to(_shuts_down, fair=HEALING, needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def controlled_shutdowns_complete(cluster: Cluster, broker: int) -> Truth:
+    """A broker that wants to shut down is down at some time.
+
+    Kind: liveness.
+    When false: a rolling restart waits until an operator kills the broker.
+    Relies on: heartbeats; the other brokers read the metadata log again and again.
+    Source: KAFKA-14292.
+    """
+    if not _shuts_down(cluster, broker):
+        return True
+    return Witness("b{broker} wants to shut down and never does", broker=broker)
+
+
+def _is_replaced(cluster: Cluster) -> bool:
+    partition = cluster.partition
+    replaces = bool(partition.adding) and len(partition.adding) >= len(partition.removing)
+    return replaces and all(cluster.brokers[broker].running for broker in partition.adding)
+
+
+@leads_to(_is_replaced, fair=HEALING, needs=lambda bounds: bounds.reassignments)
+def replacements_complete(cluster: Cluster) -> Truth:
+    """A reassignment that adds as many replicas as it removes, or more, completes at some time, unless a broker that it
+    adds goes down or nobody can lead.
+
+    Kind: liveness.
+    When false: the partition keeps replicas that it shall not have, for ever.
+    Relies on: followers fetch, leaders propose, the controller answers, again and again.
+    Source: KAFKA-19975.
+    """
+    return cluster.partition.leader is None or not _is_replaced(cluster) or Witness("the reassignment never completes")

@@ -1,0 +1,68 @@
+"""How large a cluster under a KRaft controller may become, and the domains that follow from that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
+from model.language.records import bound
+from model.log import brokers
+
+
+def budget(meaning: str) -> Any:
+    """An attrs field of the bounds: how often a failure or a request may happen; 0 if a claim leaves it out."""
+    return bound(0, 7, meaning, default=0)
+
+
+@attrs.frozen
+class KraftBounds:
+    """How large the cluster and its history may become, and how often failures and requests may happen."""
+
+    brokers: int = bound(1, 5, "brokers that may host replicas")
+    replication_factor: int = bound(1, 5, "replicas of the partition at the beginning")
+    leader_epoch_max: int = bound(0, 15, "the last leader epoch; epochs are 0..max")
+    partition_epoch_max: int = bound(0, 31, "how many records may change the partition")
+    min_isr: int = bound(1, 5, "min.insync.replicas", default=1)
+    restarts: int = bound(0, 7, "how many times each broker may come back with a new broker epoch", default=0)
+    no_ops: int = bound(0, 1, "1: the controller appends records that change nothing, again and again", default=0)
+    crashes: int = budget("crashes of brokers")
+    lossy_crashes: int = budget("crashes of brokers that lose records which were committed")
+    fail_overs: int = budget("times that another controller becomes active")
+    shutdowns: int = budget("controlled shutdowns")
+    reassignments: int = budget("requests to reassign the partition")
+    cancellations: int = budget("requests to cancel a reassignment")
+    elections: int = budget("requests to elect a leader")
+    shrinks: int = budget("times that a leader takes a slow follower out of the ISR")
+    commits: int = budget("times that a leader commits records")
+
+    def __attrs_post_init__(self) -> None:
+        if self.replication_factor > self.brokers:
+            raise ValueError(f"replication_factor {self.replication_factor} is more than brokers {self.brokers}")
+
+
+def broker_sets(bounds: Any) -> SetOf:
+    return SetOf(brokers(bounds))
+
+
+def broker_lists(bounds: Any) -> SequenceOf:
+    return SequenceOf(brokers(bounds), bounds.brokers)
+
+
+def some_broker(bounds: Any) -> Maybe:
+    return Maybe(brokers(bounds))
+
+
+def broker_epochs(bounds: Any) -> Integers:
+    """The domain of a broker epoch: the number of the broker's registrations so far, less one."""
+    return Integers(0, bounds.restarts)
+
+
+def partition_epochs(bounds: Any) -> Integers:
+    return Integers(0, bounds.partition_epoch_max)
+
+
+def per_broker(of: Any) -> Any:
+    """A domain from bounds: one value for each broker."""
+    return lambda bounds: ArrayOf(of(bounds) if callable(of) else of, bounds.brokers, label="b", by="brokers")

@@ -1,0 +1,54 @@
+"""The protocols of releases."""
+
+from __future__ import annotations
+
+import attrs
+
+from model.kraft.partition_change import Rules
+from model.kraft.protocol import KraftProtocol, Reregistration, Unfencing
+from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST
+from model.language.definition import Release
+
+
+def _with_rules(protocol: KraftProtocol, rules: Rules) -> KraftProtocol:
+    names = {field.name for field in attrs.fields(Rules)} & {field.name for field in attrs.fields(KraftProtocol)}
+    return attrs.evolve(protocol, **{name: getattr(rules, name) for name in names})
+
+
+REPAIRED = KraftProtocol(
+    shrink_bump=NEWEST.shrink_bump,
+    completion=NEWEST.completion,
+    elr=NEWEST.elr,
+    last_known_leader=NEWEST.last_known_leader,
+    last_known_leader_must_be_active=True,
+    fences_one_at_a_time=True,
+    election_type_obeyed=True,
+    members_must_be_active=True,
+    members_epochs_checked=True,
+    unfencing=Unfencing.AT_REGISTRATION,
+    shutdown_offset_kept=True,
+    reregistration=Reregistration.ISR,
+    new_controller_expects_heartbeats=True,
+)
+V4_3 = REPAIRED
+V4_1 = _with_rules(V4_3, KAFKA_4_1)
+V4_0 = _with_rules(V4_1, KAFKA_3_8)
+V3_8 = attrs.evolve(
+    V4_0, elr=False, reregistration=Reregistration.ISR_IF_UNCLEAN, new_controller_expects_heartbeats=False
+)
+V3_7 = attrs.evolve(_with_rules(V3_8, KAFKA_3_7), elr=False, reregistration=Reregistration.NOTHING)
+V3_6 = _with_rules(V3_7, KAFKA_3_6)
+V3_5 = _with_rules(V3_6, KAFKA_3_5)
+
+PRESETS_OF_RELEASES = {
+    "kafka-3.5": ("3.5.0", V3_5),
+    "kafka-3.6": ("3.6.0", V3_6),
+    "kafka-3.7": ("3.7.0", V3_7),
+    "kafka-3.8": ("3.8.0", V3_8),
+    "kafka-4.0": ("4.0.0", V4_0),
+    "kafka-4.1": ("4.1.0", V4_1),
+    "kafka-4.3": ("4.3.0", V4_3),
+}
+PRESETS = {name: protocol for name, (_, protocol) in PRESETS_OF_RELEASES.items()}
+RELEASES_OF_PRESETS = {name: Release(first, "kraft") for name, (first, _) in PRESETS_OF_RELEASES.items()}
+LAST_RELEASES = {"kraft": "4.3"}

@@ -1,0 +1,68 @@
+"""The rules of the KRaft controller that changed over Kafka's history, one toggle each."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from model.kraft.partition_change import LastKnownLeader, Rules, ShrinkBump
+from model.kraft.reassignment import Completion
+from model.language.definition import toggle
+
+
+class Unfencing(Enum):
+    """How far a broker must have read the metadata log to be unfenced."""
+
+    AT_END = "at-end"
+    AT_REGISTRATION = "at-registration"
+
+
+class Reregistration(Enum):
+    """What a new incarnation of a broker costs it if its earlier one has not been fenced yet."""
+
+    NOTHING = "nothing"
+    ISR_IF_UNCLEAN = "isr-if-unclean"
+    ISR = "isr"
+
+
+@attrs.frozen
+class KraftProtocol:
+    """One toggle per rule."""
+
+    shrink_bump: ShrinkBump = toggle("whether a smaller ISR begins a leader epoch; KAFKA-15021, metadata version 3.6")
+    completion: Completion = toggle("which replicas a complete reassignment needs in the ISR; KAFKA-15665, KAFKA-19975")
+    elr: bool = toggle("whether who leaves a too small ISR stays eligible to lead; KIP-966")
+    last_known_leader: LastKnownLeader = toggle("when the last known leader is noted and forgotten; KIP-966")
+    last_known_leader_must_be_active: bool = toggle("whether a fenced broker cannot be elected so; KAFKA-19522")
+    fences_one_at_a_time: bool = toggle(
+        "whether brokers that lose their sessions together are fenced by one batch of records each; KAFKA-13173, 3.0"
+    )
+    election_type_obeyed: bool = toggle("whether a request for a preferred election is a clean one; KAFKA-13162, 3.1")
+    members_must_be_active: bool = toggle(
+        "whether AlterPartition refuses an ISR with brokers that are fenced or shutting down; KIP-841, 3.3"
+    )
+    members_epochs_checked: bool = toggle(
+        "whether AlterPartition refuses an ISR with an earlier incarnation of a broker; KIP-903, 3.5"
+    )
+    unfencing: Unfencing = toggle("how far a broker must have read to be unfenced; KAFKA-13959, 3.3")
+    shutdown_offset_kept: bool = toggle(
+        "whether the offset that other brokers must reach stays during a controlled shutdown; KAFKA-14292, 3.3.2"
+    )
+    reregistration: Reregistration = toggle(
+        "what a restart before the session's end costs; KAFKA-15586, 3.8; KAFKA-18106, 4.0"
+    )
+    new_controller_expects_heartbeats: bool = toggle(
+        "whether a new active controller fences who has been silent since before; KAFKA-18138, 4.0"
+    )
+
+    @property
+    def rules(self) -> Rules:
+        """The rules of `partition_change`."""
+        return Rules(
+            shrink_bump=self.shrink_bump,
+            completion=self.completion,
+            elr=self.elr,
+            last_known_leader=self.last_known_leader,
+            last_known_leader_must_be_active=self.last_known_leader_must_be_active,
+        )

@@ -1,0 +1,270 @@
+"""Brokers: they crash, start, read the metadata log, fetch, propose another ISR, commit and shut down."""
+
+from __future__ import annotations
+
+from model.kraft.bounds import KraftBounds
+from model.kraft.controlling import changed, registered, taken_out, view_of
+from model.kraft.protocol import KraftProtocol
+from model.kraft.state import Cluster, Progress, Proposal, Standing
+from model.language.declarations import action
+from model.language.records import evolve
+from model.log import brokers
+
+
+def down(cluster: Cluster, broker: int) -> Cluster:
+    """The broker after its process has ended. Its log stays."""
+    return cluster.with_broker(
+        broker, running=False, stopping=False, view=None, proposal=None, waits_for=frozenset[int]()
+    )
+
+
+@action(actor="broker", needs=lambda bounds: bounds.crashes, broker=brokers)
+def crash(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker crashes and keeps its log.
+
+    Actor: the broker.
+    Enabled: it runs; the budget allows it.
+    Effect: it sends no heartbeats any more.
+    """
+    return down(cluster, broker).spending("crashes") if cluster.brokers[broker].running else None
+
+
+@action(actor="broker", needs=lambda bounds: bounds.lossy_crashes, broker=brokers)
+def crash_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker's machine fails, and its log loses committed records.
+
+    Actor: the broker.
+    Enabled: it runs and has every committed record; there are some; the budget allows it.
+    Effect: it sends no heartbeats any more, and is no longer complete.
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or not ours.complete or not cluster.used.commits:
+        return None
+    return down(cluster, broker).with_broker(broker, complete=False).spending("lossy_crashes")
+
+
+@action(actor="broker", needs=lambda bounds: bounds.restarts, broker=brokers)
+def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """A broker that was killed starts, and the controller registers it at once.
+
+    Actor: the broker.
+    Enabled: it is down; the budget allows it.
+    Effect: it has a new broker epoch and is fenced. It has lost what the metadata log told it.
+    Source: kafka.server.BrokerLifecycleManager (3.5.1 to 4.3.1).
+    """
+    if cluster.brokers[broker].running or cluster.registrations[broker].broker_epoch >= bounds.restarts:
+        return None
+    cluster = registered(cluster, broker, uncleanly=True, protocol=protocol, bounds=bounds)
+    return cluster.with_broker(broker, running=True, progress=Progress.NOT_REGISTERED)
+
+
+@action(actor="broker", broker=brokers)
+def read_metadata(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker reads the metadata log to its end.
+
+    Actor: the broker.
+    Enabled: it runs.
+    Effect: it knows leader, ISR and epochs of the partition.
+    Source: kafka.server.metadata.BrokerMetadataPublisher#onMetadataUpdate, kafka.server.ReplicaManager#applyDelta
+        (3.5.1 to 4.3.1).
+    """
+    if not cluster.brokers[broker].running:
+        return None
+    for other in cluster.ids:
+        if broker in cluster.brokers[other].waits_for:
+            cluster = cluster.with_broker(other, waits_for=cluster.brokers[other].waits_for - {broker})
+    return cluster.with_broker(broker, view=view_of(cluster.partition), progress=Progress.AT_END)
+
+
+@action(actor="broker", broker=brokers)
+def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker sends a heartbeat to the active controller.
+
+    Actor: the broker.
+    Enabled: it runs.
+    Effect: the controller has heard of it.
+    Source: org.apache.kafka.controller.BrokerHeartbeatManager#touch (3.5.1 to 4.3.1).
+    """
+    if not cluster.brokers[broker].running:
+        return None
+    return evolve(cluster, contacted=cluster.contacted | {broker})
+
+
+def _follows(cluster: Cluster, leader: int, follower: int) -> bool:
+    """Whether the leader that a follower knows runs and knows that it leads in the same epoch."""
+    ours = cluster.brokers[follower]
+    if leader == follower or not ours.running or ours.view is None or not cluster.leads(leader):
+        return False
+    return ours.view.leader == leader and ours.view.leader_epoch == cluster.brokers[leader].view.leader_epoch
+
+
+@action(actor="follower", leader=brokers, follower=brokers)
+def catch_up(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
+    """A follower fetches all that its leader has.
+
+    Actor: the follower.
+    Enabled: both run and know that this leader leads in this epoch; the follower is assigned.
+    Effect: it is complete if, and only if, the leader is.
+    Abstracts: fetches, offsets and truncation; the model `partition` has them.
+    """
+    if not _follows(cluster, leader, follower) or follower not in cluster.partition.replicas:
+        return None
+    return cluster.with_broker(follower, complete=cluster.brokers[leader].complete)
+
+
+def _proposing(cluster: Cluster, leader: int) -> bool:
+    return cluster.leads(leader) and cluster.brokers[leader].proposal is None
+
+
+@action(actor="leader", leader=brokers, follower=brokers)
+def propose_expansion(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
+    """A leader proposes to take a follower that has caught up into the ISR.
+
+    Actor: the leader.
+    Enabled: no proposal of its own is in flight; the follower follows it, is complete as it is, and not in the ISR.
+    Effect: the request is in flight, with the broker epoch that the follower has now.
+    Source: kafka.cluster.Partition#maybeExpandIsr (3.5.1 to 4.3.1).
+    """
+    if not _proposing(cluster, leader) or not _follows(cluster, leader, follower):
+        return None
+    ours, theirs = cluster.brokers[leader], cluster.brokers[follower]
+    if follower in ours.view.isr or follower not in cluster.partition.replicas:
+        return None
+    if ours.complete and not theirs.complete:
+        return None
+    epoch = cluster.registrations[follower].broker_epoch
+    proposal = Proposal(follower, epoch, None, ours.view.leader_epoch, ours.view.partition_epoch)
+    return cluster.with_broker(leader, proposal=proposal)
+
+
+@action(actor="leader", needs=lambda bounds: bounds.shrinks, leader=brokers, follower=brokers)
+def propose_shrink(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
+    """A leader proposes to take a slow follower out of the ISR.
+
+    Actor: the leader.
+    Enabled: no proposal of its own is in flight; the follower is in the ISR; the budget allows it.
+    Effect: the request is in flight.
+    Source: kafka.cluster.Partition#maybeShrinkIsr (3.5.1 to 4.3.1).
+    """
+    if leader == follower or not _proposing(cluster, leader):
+        return None
+    view = cluster.brokers[leader].view
+    if follower not in view.isr:
+        return None
+    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch)
+    return cluster.with_broker(leader, proposal=proposal).spending("shrinks")
+
+
+@action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers)
+def commit(cluster: Cluster, leader: int, bounds: KraftBounds) -> Cluster | None:
+    """A leader commits records: every member of the ISR that it knows has them.
+
+    Actor: the leader.
+    Enabled: the ISR that it knows has min.insync.replicas; its members follow it, and it has no proposal in flight; the
+        budget allows it.
+    Effect: who is not in that ISR is no longer complete.
+    """
+    if not _proposing(cluster, leader):
+        return None
+    members = cluster.brokers[leader].view.isr
+    if leader not in members or len(members) < bounds.min_isr:
+        return None
+    if not all(member == leader or _follows(cluster, leader, member) for member in members):
+        return None
+    for broker in cluster.ids:
+        if broker not in members:
+            cluster = cluster.with_broker(broker, complete=False)
+    return cluster.spending("commits")
+
+
+@action(actor="broker", needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def begin_shutdown(cluster: Cluster, broker: int) -> Cluster | None:
+    """Somebody stops a broker by SIGTERM.
+
+    Actor: the broker.
+    Enabled: it runs and is unfenced; the budget allows it.
+    Effect: its heartbeats say that it wants to shut down.
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or ours.stopping or not cluster.is_active(broker):
+        return None
+    return cluster.with_broker(broker, stopping=True).spending("shutdowns")
+
+
+def _waited_for(cluster: Cluster, broker: int) -> frozenset[int]:
+    """The active brokers that have not read all of the metadata log."""
+    return frozenset(
+        other
+        for other in cluster.ids
+        if other != broker and cluster.is_active(other) and cluster.brokers[other].progress is not Progress.AT_END
+    )
+
+
+@action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def enter_controlled_shutdown(
+    cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds
+) -> Cluster | None:
+    """The controller learns that a broker wants to shut down.
+
+    Actor: the controller.
+    Enabled: the broker wants it and is unfenced.
+    Effect: it is in controlled shutdown and leaves the ISR; another one leads if it led.
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.5.1 to 4.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or not ours.stopping or not cluster.is_active(broker):
+        return None
+    cluster = changed(cluster, protocol, bounds, taken_out(cluster, broker), without=broker)
+    for other in cluster.ids:
+        if cluster.brokers[other].progress is Progress.AT_END:
+            cluster = cluster.with_broker(other, progress=Progress.BEHIND)
+    cluster = cluster.with_registration(broker, standing=Standing.LEAVING)
+    return cluster.with_broker(broker, waits_for=_waited_for(cluster, broker))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def stay_in_controlled_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster | None:
+    """A broker in controlled shutdown sends one more heartbeat.
+
+    Actor: the controller.
+    Enabled: the broker is in controlled shutdown.
+    Effect: until KAFKA-14292 the offset that other brokers must reach moved to the present end of the metadata log.
+    Source: org.apache.kafka.controller.BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset (3.3.2),
+        #updateControlledShutdownOffset (3.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if protocol.shutdown_offset_kept or not ours.running or not ours.stopping:
+        return None
+    if cluster.registrations[broker].standing is not Standing.LEAVING:
+        return None
+    return cluster.with_broker(broker, waits_for=_waited_for(cluster, broker))
+
+
+@action(actor="broker", needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def finish_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """A broker in controlled shutdown ends.
+
+    Actor: the broker.
+    Enabled: it leads no partition, and the active brokers have read what its departure has changed.
+    Effect: it is down and fenced, in order.
+    Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or cluster.registrations[broker].standing is not Standing.LEAVING:
+        return None
+    if ours.waits_for or cluster.partition.leader == broker:
+        return None
+    return down(cluster, broker).with_registration(broker, standing=Standing.FENCED)
+
+
+DISTURBING = (crash, crash_with_loss, propose_shrink, commit, begin_shutdown)
+HEALING = (
+    read_metadata,
+    send_heartbeat,
+    catch_up,
+    propose_expansion,
+    enter_controlled_shutdown,
+    stay_in_controlled_shutdown,
+    finish_shutdown,
+)
+RETURNS = (start,)
