@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
 
 import attrs
 import numpy as np
@@ -144,16 +143,17 @@ def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int]) -> tuple[np
 
 
 def _changing(engine: Engine) -> set[str]:
-    """The fields of the state that do not have the same value in every row, without the places in arrays and tuples."""
     room = np.zeros((engine.store.count, 2 * engine.layout.words), np.uint32)
     room[:, : len(engine.store.units)] = _cells(engine)
-    words = room.view(np.uint64)
+    return changing_fields(engine.layout, room.view(np.uint64))
+
+
+def changing_fields(layout: Layout, words: np.ndarray) -> set[str]:
+    """The fields of the state that do not have the same value in all of some packed states, without the places in
+    arrays and tuples.
+    """
     differs = np.bitwise_or.reduce(words ^ words[0], axis=0)
-    return {_field(leaf.path) for leaf in _leaves(engine.layout) if int(differs[leaf.word]) >> leaf.shift & leaf.mask}
-
-
-def _leaves(layout: Layout) -> Iterable:
-    return layout.root.leaves()
+    return {_field(leaf.path) for leaf in layout.root.leaves() if int(differs[leaf.word]) >> leaf.shift & leaf.mask}
 
 
 def _field(path: str) -> str:

@@ -15,9 +15,11 @@ from enum import Enum
 from typing import Any
 
 import attrs
+import numpy as np
 
+from explorer.compiler.layout import Layout
 from explorer.search import breadth_first
-from explorer.search.difference import Difference, difference
+from explorer.search.difference import Difference, changing_fields, difference
 from explorer.search.engine import Engine
 from explorer.search.store import Stopped
 from explorer.system import RAISED, ModelError, System, blaming_the_model, judge_end, successor
@@ -58,6 +60,7 @@ class Attempt:
         outcome: what the exploration found out; None where there was none.
         cost: for a repair, what it does to states and steps; None where that could not be compared.
         no_cost: why not.
+        needed: the actions that the claim's own counterexamples take, and the fields of the state that they change.
     """
 
     changes: tuple[Change, ...]
@@ -67,22 +70,28 @@ class Attempt:
     outcome: Outcome | None = None
     cost: Difference | None = None
     no_cost: str = ""
+    needed: frozenset[str] = frozenset()
 
     @property
-    def missing(self) -> list[str]:
-        """What happens under the spec's own rules and never under these: the claim may hold for the lack of it."""
+    def missing(self) -> dict[str, bool]:
+        """What happens under the spec's own rules and never under these, and whether the counterexample needs it."""
         if self.cost is None:
-            return []
-        return [
-            *(f"{name} never happens" for name in self.cost.never),
-            *(f"{field} never changes" for field in self.cost.constant),
-            *(f"{each.of} never looks further than {each.text!r}" for each in self.cost.unlooked),
-        ]
+            return {}
+        return {
+            **{f"{name} never happens": name in self.needed for name in self.cost.never},
+            **{f"{field} never changes": self._needs(field) for field in self.cost.constant},
+            **{f"{each.of} never looks further than {each.text!r}": True for each in self.cost.unlooked},
+        }
+
+    def _needs(self, field: str) -> bool:
+        return any(each == field or each.startswith(f"{field}.") for each in self.needed)
 
     @property
     def vacuous(self) -> bool:
-        """Whether a repair may hold only because something never happens any more."""
-        return bool(self.missing)
+        """Whether a repair may hold only because something never happens any more that the counterexample needs, or
+        because a property looks at less.
+        """
+        return any(self.missing.values())
 
 
 @attrs.frozen
@@ -151,6 +160,7 @@ class _Search:
         self._spec, self._changes, self._search, self._costs = spec, changes, search, costs
         self._repairs: list[set[str]] = []
         self._known = [_Known.of(spec, each) for each in base.outcome.violations]
+        self._needed = frozenset().union(*(_needed_by(spec, each) for each in base.outcome.violations))
 
     def attempts(self, most_rules: int) -> Iterator[Attempt]:
         """Try each set that is no superset of a repair, and changes no rule twice."""
@@ -190,7 +200,7 @@ class _Search:
             return Attempt(chosen, Ending.UNKNOWN, f"ran out of {outcome.reason}", outcome=outcome)
         cost, no_cost = self._costs.of(candidate)
         why = f"holds within these bounds, {counted(outcome.distinct_states, 'state')}"
-        return Attempt(chosen, Ending.REPAIRED, why, outcome=outcome, cost=cost, no_cost=no_cost)
+        return Attempt(chosen, Ending.REPAIRED, why, outcome=outcome, cost=cost, no_cost=no_cost, needed=self._needed)
 
     def _known_violation(self, protocol: Any, definition: Definition) -> _Known | None:
         """The first known counterexample that is one under these rules, too; it moves to the front."""
@@ -200,6 +210,14 @@ class _Search:
                 self._known.insert(0, self._known.pop(place))
                 return known
         return None
+
+
+def _needed_by(spec: Spec, violation: Violation) -> set[str]:
+    """The actions of a counterexample, and the fields that it changes."""
+    layout = Layout(spec.system().domain)
+    words = np.array([layout.pack(step.state) for step in violation.trace], np.uint64)
+    actions = {step.action.of.name for step in violation.trace if step.action is not None}
+    return actions | changing_fields(layout, words)
 
 
 def changed(protocol: Any, changes: Collection[Change]) -> Any:

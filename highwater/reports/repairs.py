@@ -83,9 +83,7 @@ class Repairs:
             return
         for size in sorted({len(each.changes) for each in self.attempts}):
             counts = Counter(
-                "vacuous" if each.vacuous else _ENDED[each.ending]
-                for each in self.attempts
-                if len(each.changes) == size
+                _VACUOUS if each.vacuous else _ENDED[each.ending] for each in self.attempts if len(each.changes) == size
             )
             of = "a rule" if size == 1 else f"{size} rules"
             words = ", ".join(f"{count:,} {ended[count != 1]}" for ended, count in counts.items())
@@ -115,8 +113,8 @@ def cost_lines(attempt: Attempt) -> Iterator[str]:
         yield attempt.no_cost
     if attempt.cost is None:
         return
-    for each in attempt.missing:
-        yield f"{each}: the claim may hold for the lack of it"
+    for each, needed in attempt.missing.items():
+        yield f"{each}{': the claim may hold for the lack of it' if needed else ', which no counterexample needs'}"
     cost = attempt.cost
     if cost.replaced and cost.replacing:
         yield f"{', '.join(cost.replacing)} instead of {', '.join(cost.replaced)}"
@@ -163,7 +161,7 @@ def _attempt(attempt: Attempt) -> dict[str, Any]:
         "ending": attempt.ending.value,
         "why": attempt.why,
         "vacuous": attempt.vacuous,
-        "missing": attempt.missing,
+        "missing": [{"what": what, "needed": needed} for what, needed in attempt.missing.items()],
         "property": violation.property if violation else None,
         "trace_length": violation.trace_length if violation else None,
         "witness": violation.witness if violation else None,
