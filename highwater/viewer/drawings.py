@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from explorer.system import System
 from highwater.viewer.picture import Drawing
-from highwater.viewer.pictures import controller, of_any_model, partition, reference
+from highwater.viewer.pictures import controller, kraft, of_any_model, partition, reference
 from model.controller.state import Cluster as ControllerCluster
+from model.kraft.state import Cluster as KraftCluster
 from model.partition.state import Partition
 from model.reference.async_isr import Agreement
 from model.reference.state import Cluster
@@ -15,6 +16,7 @@ DRAWINGS: dict[type, Drawing] = {
     Agreement: reference.AGREEMENT,
     Partition: partition.PARTITION,
     ControllerCluster: controller.CONTROLLER,
+    KraftCluster: kraft.KRAFT,
 }
 
 

@@ -27,8 +27,8 @@ class Standing(Enum):
 class Progress(Enum):
     """How far a broker has read the metadata log."""
 
-    NOT_REGISTERED = "not to its registration"
-    BEHIND = "not to the end"
+    NOT_REGISTERED = "up to before its registration"
+    BEHIND = "not quite to the end"
     AT_END = "to the end"
 
 
