@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import attrs
@@ -11,10 +11,14 @@ import pytest
 
 from conformance.distribution import find
 from conformance.partition_changes import Beginning, Cancelling, Change, PartitionChanges
-from model.kraft.partition import PartitionRegistration
-from model.kraft.partition_change import Election, LastKnownLeader, Rules, ShrinkBump, Target
+from explorer.search.breadth_first import reach
+from highwater.claims.spec import Spec, make_spec
+from model.kraft import controlling
+from model.kraft.partition import PartitionChange, PartitionRegistration
+from model.kraft.partition_change import Election, LastKnownLeader, Rules, ShrinkBump, Target, change_of
 from model.kraft.reassignment import Completion
 from model.kraft.releases import RULES
+from model.kraft.state import Cluster
 from tests.conformance.conftest import harness_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]
@@ -30,6 +34,13 @@ RELEASES = {
     "4.3.1": "4.3",
 }
 WITHOUT_ELR = ("3.5", "3.6")
+PRESETS = {"3.5": "kafka-3.5", "3.6": "kafka-3.6", "3.7": "kafka-3.7", "3.8": "kafka-4.0", "4.1": "kafka-4.1"}
+PRESETS |= {"4.3": "kafka-4.3"}
+SMALL = {"leader_epoch_max": 2, "partition_epoch_max": 3, "min_isr": 2, "crashes": 1}
+MOVING = {**SMALL, "brokers": 3, "replication_factor": 2, "reassignments": 1, "cancellations": 1}
+RESTARTING = {**SMALL, "brokers": 3, "replication_factor": 3, "restarts": 1, "shutdowns": 1, "elections": 1}
+DECIDING = {"start", "fence", "unfence", "answer_alter_partition", "elect_preferred_leader", "reassign"}
+DECIDING |= {"cancel_reassignment", "enter_controlled_shutdown"}
 CALLS = 2_000
 AT_ONCE = 2_000
 BROKERS = range(4)
@@ -132,6 +143,48 @@ def feature_levels(name: str) -> list[Rules]:
 def test_both_sides_record_the_same_at_every_feature_level(kafka: Kafka) -> None:
     for rules in feature_levels(kafka.name):
         assert kafka.first_difference(rules, rules) is None, rules
+
+
+def decided_by(cluster: Cluster) -> Any:
+    """What the controller's steps read of a state."""
+    brokers = [(each.running, each.stopping, each.progress, each.proposal) for each in cluster.brokers]
+    return cluster.partition, cluster.registrations, cluster.contacted, *brokers
+
+
+def reached(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> list[Call]:
+    """Every record that the controller of a claim makes in a reachable state."""
+    system = attrs.evolve(spec.system(), invariants=(), step_properties=(), prospects=(), liveness=())
+    engine, outcome = reach(system)
+    assert not outcome.reason
+    found: dict[Change, None] = {}
+
+    def noted(
+        partition: PartitionRegistration, target: Target, is_active: Callable[[int], bool], rules: Rules
+    ) -> PartitionChange | None:
+        active = frozenset(broker for broker in range(spec.bounds.brokers) if is_active(broker))
+        found[Change(partition, target, active)] = None
+        return change_of(partition, target, is_active, rules)
+
+    monkeypatch.setattr(controlling, "change_of", noted)
+    deciding = [each for each in system.actions if each.of.name in DECIDING]
+    states = (engine.layout.unpack(engine.store.words(row)) for row in range(engine.store.count))
+    for state in {decided_by(state): state for state in states}.values():
+        for each in deciding:
+            each.apply(state)
+    monkeypatch.undo()
+    return list(found)
+
+
+@pytest.mark.parametrize("bounds", [MOVING, RESTARTING], ids=["moving", "restarting"])
+def test_every_record_that_a_claim_reaches_is_kafkas(
+    kafka: Kafka, bounds: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {"model": "kraft", "preset": PRESETS[kafka.name], "bounds": bounds, "check": ["leaders_are_in_the_isr"]}
+    spec = make_spec("what is reached", keys)
+    made = reached(spec, monkeypatch)
+    assert len(made) > 10
+    known = Kafka(kafka.name, kafka.classes, made)
+    assert known.first_difference(spec.protocol.rules, spec.protocol.rules) is None
 
 
 def wrong_rules(name: str) -> Iterator[Rules]:
