@@ -94,6 +94,9 @@ COMMANDS = {
     "init": ("highwater.cli.init.write_scaffold", ["init", "FOLDER"]),
     "explore": ("highwater.exploring.opening.open_path", ["explore", "SPEC"]),
     "conform": ("highwater.claims.spec.load_spec", ["conform", "SPEC", "--kafka", "FOLDER"]),
+    "repair": ("highwater.claims.spec.load_spec", ["repair", "SPEC"]),
+    "reproduce": ("highwater.reports.replaying.only_entry", ["reproduce", "REPORT", "--kafka", "FOLDER"]),
+    "explain": ("highwater.claims.resolving.choose", ["explain", "HERE", "--kafka", "FOLDER"]),
 }
 
 
@@ -104,7 +107,7 @@ def test_an_internal_error_exits_70_with_one_line_and_keeps_its_traceback(
     broken, words = COMMANDS[command]
     monkeypatch.setattr(broken, failing("a fault\nof our own"))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    places = {"SPEC": write_spec(), "REPORT": report, "FOLDER": tmp_path / "new"}
+    places = {"SPEC": write_spec(), "REPORT": report, "FOLDER": tmp_path / "new", "HERE": tmp_path}
     result = highwater(*(places.get(word, word) for word in words), may_fail=True)
     assert result.exit_code == 70
     line = one_line(result.stderr)
