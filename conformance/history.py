@@ -101,12 +101,14 @@ class History:
     Attributes:
         events: by partition, such as `t-0`, what happened to it.
         recorded: by partition, the controller's last record.
+        begun: by partition, the record in the snapshot that the log begins with.
         compacted: the topics whose logs are compacted.
     """
 
     def __init__(self, preset: str) -> None:
         self.events: dict[str, list[Event]] = {}
         self.recorded: dict[str, Recorded] = {}
+        self.begun: dict[str, Recorded] = {}
         self._preset: PartitionProtocol = MODELS["partition"].presets[preset]
         self._topics: dict[str, str] = {}
         self._standings: dict[int, Standing] = {}
@@ -122,6 +124,7 @@ class History:
         """Take over what a snapshot holds."""
         for each in _readable(records):
             self._apply(each["type"], each["record"], {}, {})
+        self.begun = dict(self.recorded)
 
     def take(self, batch: dict[str, Any]) -> None:
         """Take in one batch of the log, and explain what it did to each partition."""

@@ -3,7 +3,7 @@
 `recorded/kill_and_return` is what three brokers and a controller of 4.1.1 have left, without index files and without
 the brokers' copies of the metadata log: b1 was killed, fenced, and came back; leadership moved to b2; b0 shut down and
 came back. `recorded/lost_record` is what `highwater reproduce` has left of 4.1.1 and the missed election, without the
-replicas of its second topic.
+replicas of its second topic, and of the brokers' lines those about the first topic's leader epochs.
 """
 
 from __future__ import annotations
@@ -236,14 +236,30 @@ def test_the_first_record_that_no_step_explains_is_named(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("kafka")
 @pytest.mark.xdist_group("kafka")
-def test_what_a_lost_record_leaves_on_disk_violates_properties() -> None:
-    """The controller did nothing wrong, and a broker still remembers a high watermark above a record that is gone."""
-    result = run(RECORDED.parent / "lost_record", "--kafka", NEWEST)
+def test_what_a_lost_record_leaves_on_disk_violates_properties(tmp_path: Path) -> None:
+    """The controller did nothing wrong, and a broker still remembers a high watermark above a record that is gone. What
+    went wrong is in the brokers' lines: b0 led in epoch 0, and leads again in epoch 2.
+    """
+    lost = RECORDED.parent / "lost_record"
+    result = run(lost, "--kafka", NEWEST, "--json", tmp_path / "e.json", "--html", tmp_path / "e.html")
     assert result.exit_code == 1
     assert "t-0: 7 changes, all explained by kafka-4.1\n" in result.output
-    findings = [line.split("  ")[0] for line in result.output.splitlines() if line[:1].isalpha() and ", b" in line]
+    findings = [line.split("  ")[0] for line in result.output.splitlines() if line[:1].isalpha() and "data/t-0" in line]
     assert findings == ["high_watermark_is_within_the_log", "candidates_are_complete", "candidates_are_complete"]
     assert "the high watermark in the checkpoint is 1, and the log ends at 0" in result.output
+    learned = "b0 leads in e2 v4 from offset 1, high watermark 0, after e0, missed e1"
+    assert f"{' ' * 22}{learned}\n" in result.output
+    assert "missed_election  t-0, b0/lines.log:12: b0 begins e2 after e0: it missed e1 of b2. " in result.output
+    assert "67 lines in 3 files of brokers' lines: 10 leader epochs begun by b0 b1 b2\n" in result.output
+    data = json.loads((tmp_path / "e.json").read_text(encoding="utf-8"))
+    (again,) = (each for each in data["partitions"]["t-0"]["learned"] if each["missed"] and each["broker"] == 0)
+    assert (again["behind"], again["previous_leader_epoch"]) == (77, 0)
+    assert again["missed"] == [{"leader_epoch": 1, "leader": 2}]
+    assert [each["name"] for each in data["remarks"]] == ["missed_election", "missed_election"]
+    assert data["lines"]["files"] == {"b0/lines.log": 19, "b1/lines.log": 21, "b2/lines.log": 27}
+    html = (tmp_path / "e.html").read_text(encoding="utf-8")
+    assert html.count("missed an election</span>") == 2
+    assert "leads e2 v4" in html
 
 
 DAMAGES = (
