@@ -66,12 +66,12 @@ def explain_directories(root: Path, distribution: Distribution, preset: str) -> 
     """
     disk = read(root, distribution)
     history = History(preset)
-    history.begin(disk.snapshot)
+    history.begin(disk.snapshot, disk.snapshot_end)
     findings = list(disk.findings)
-    if not disk.metadata:
+    if not disk.metadata and not disk.snapshot:
         findings.append(Finding("readable", ".", f"there is no record of {METADATA}, so that there is no history"))
-    elif disk.metadata[0]["base"] and not disk.snapshot:
-        words = f"{METADATA} begins at offset {disk.metadata[0]['base']}, and the snapshot before that is missing"
+    elif not disk.snapshot and disk.metadata[0]["base"]:
+        words = f"{METADATA} begins at offset {disk.metadata[0]['base']}, and there is no snapshot that it goes on from"
         findings.append(Finding("readable", ".", words))
     for batch in disk.metadata:
         history.take(batch)
