@@ -37,14 +37,14 @@ class Remark:
 def place(learned: Iterable[Learned], events: Sequence[Event]) -> list[Learned]:
     """What brokers have learned of a partition, each behind the change that it has learned: by epochs, not by clocks.
 
-    A broker's lines stay in their order. Of the same change, the leader's comes first.
+    Of the same epochs, the leader's line comes first.
     """
     reached: dict[int, int] = {}
     placed = []
     for each in learned:
         behind = reached[each.broker] = _behind(each, events, reached.get(each.broker, 0))
         placed.append(attrs.evolve(each, behind=behind, missed=tuple(_missed(each, events, behind))))
-    return sorted(placed, key=lambda each: (each.behind, not each.leads, each.broker))
+    return sorted(placed, key=lambda each: (each.behind, _epochs(each), not each.leads, each.broker))
 
 
 def _behind(learned: Learned, events: Sequence[Event], least: int) -> int:
