@@ -6,6 +6,7 @@ is changed there. What cannot be read is a finding, and the rest is read anyway.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from conformance.process import Harness
 from model.language.definition import release_number
 
 METADATA = "__cluster_metadata"
-MARK, CHECKPOINT = "meta.properties", "replication-offset-checkpoint"
+MARK, CHECKPOINT, STARTS = "meta.properties", "replication-offset-checkpoint", "log-start-offset-checkpoint"
 OLDEST_READER, DEFAULT_READER = (4, 0, 0, 0), "4.3.1"
 
 
@@ -59,6 +60,8 @@ class Copy:
         batches: in the order of the segments.
         epochs: its leader epoch cache, as (epoch, start offset); None if there is none that can be read.
         high_watermark: from the checkpoint; None if it is not there.
+        log_start: the log start offset; batches before it may still be there, and count no more.
+        last_segment: where the last segment begins, which is the log's end if it is empty.
     """
 
     node: int
@@ -67,15 +70,17 @@ class Copy:
     batches: tuple[Batch, ...]
     epochs: tuple[tuple[int, int], ...] | None
     high_watermark: int | None
+    log_start: int = 0
+    last_segment: int = 0
 
     @property
     def start(self) -> int:
-        return self.batches[0].base if self.batches else 0
+        return max(self.log_start, self.batches[0].base if self.batches else self.last_segment)
 
     @property
     def end(self) -> int:
         """The log end offset."""
-        return self.batches[-1].last + 1 if self.batches else 0
+        return max(self.last_segment, self.batches[-1].last + 1 if self.batches else 0)
 
 
 @attrs.frozen
@@ -85,8 +90,9 @@ class Disk:
     Attributes:
         nodes: by folder, the id of the node.
         copies: every replica.
-        metadata: the batches of the longest metadata log, as JSON, and before them the records of its snapshot.
-        snapshot: the records of the snapshot that the metadata log begins with.
+        metadata: the batches of the longest metadata log, as JSON; if its beginning is gone, those behind the snapshot.
+        snapshot: the batches of the oldest snapshot that the log goes on from, if its beginning is gone.
+        snapshot_end: the first offset that is not in the snapshot.
         findings: what cannot be read.
     """
 
@@ -94,6 +100,7 @@ class Disk:
     copies: tuple[Copy, ...]
     metadata: tuple[dict[str, Any], ...]
     snapshot: tuple[dict[str, Any], ...]
+    snapshot_end: int
     findings: tuple[Finding, ...]
 
 
@@ -138,7 +145,7 @@ class _Reading:
         self._root, self._findings = root, findings
         self._nodes: dict[str, int] = {}
         self._copies: list[Copy] = []
-        self._logs: list[tuple[list[dict[str, Any]], list[dict[str, Any]]]] = []
+        self._logs: list[tuple[Copy, list[dict[str, Any]], dict[int, list[dict[str, Any]]]]] = []
 
     @staticmethod
     def finding(root: Path, path: Path, words: str, partition: str = "") -> Finding:
@@ -159,23 +166,29 @@ class _Reading:
             return
         self._nodes[str(folder.relative_to(self._root))] = int(node)
         marks = self._high_watermarks(folder, answer)
+        starts = self._offsets(folder / STARTS, answer.get("log_starts"))
         for name, found in answer["partitions"].items():
             if "error" in found:
                 self._miss(folder / name, f"cannot be read: {found['error']}", name)
             else:
-                self._take_partition(folder / name, int(node), found, marks)
+                self._take_partition(folder / name, int(node), found, marks, starts)
 
     def _high_watermarks(self, folder: Path, answer: dict[str, Any]) -> dict[str, int]:
         marks = answer.get("high_watermarks")
         hosts = any(not name.startswith(METADATA) for name in answer["partitions"])
         if marks is None and hosts:
             self._miss(folder / CHECKPOINT, "is missing")
-        if marks is not None and "error" in marks:
-            self._miss(folder / CHECKPOINT, f"cannot be read: {marks['error']}")
-            return {}
-        return marks or {}
+        return self._offsets(folder / CHECKPOINT, marks)
 
-    def _take_partition(self, folder: Path, node: int, found: dict[str, Any], marks: dict[str, int]) -> None:
+    def _offsets(self, path: Path, read: dict[str, Any] | None) -> dict[str, int]:
+        if read is not None and "error" in read:
+            self._miss(path, f"cannot be read: {read['error']}")
+            return {}
+        return read or {}
+
+    def _take_partition(
+        self, folder: Path, node: int, found: dict[str, Any], marks: dict[str, int], starts: dict[str, int]
+    ) -> None:
         name = f"{found['topic']}-{found['partition']}"
         epochs = found.get("epochs")
         cache = folder / "leader-epoch-checkpoint"
@@ -188,9 +201,29 @@ class _Reading:
         known = tuple(Batch(each["base"], each["last"], each["epoch"], each["checksum"]) for each in batches)
         cached = None if epochs is None else tuple((epoch, start) for epoch, start in epochs)
         where = str(folder.relative_to(self._root))
-        self._copies.append(Copy(node, name, where, known, cached, marks.get(name)))
+        last = max((_offset(each["file"]) for each in found["segments"]), default=0)
+        copy = Copy(node, name, where, known, cached, marks.get(name), starts.get(name, 0), last)
         if found["topic"] == METADATA:
-            self._logs.append((batches, found["snapshots"]))
+            snapshots = self._snapshots(folder, name, found["snapshots"], copy)
+            copy = attrs.evolve(copy, log_start=min(snapshots, default=0) if copy.start else 0)
+            self._logs.append((copy, batches, snapshots))
+        self._copies.append(copy)
+
+    def _snapshots(
+        self, folder: Path, name: str, files: list[dict[str, Any]], log: Copy
+    ) -> dict[int, list[dict[str, Any]]]:
+        """The snapshots that the metadata log goes on from, each by the first offset that is not in it.
+
+        Kafka deletes whole segments: the log may begin before its oldest snapshot ends.
+        """
+        found = {}
+        for each in files:
+            end = _offset(each["file"])
+            if log.start <= end <= log.end:
+                batches = [batch for part in self._whole(folder, name, [each]) for batch in part]
+                if "error" not in each and each["whole"] == each["size"]:
+                    found[end] = batches
+        return found
 
     def _whole(self, folder: Path, name: str, segments: list[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
         """The batches of each segment, up to the first segment that is not whole."""
@@ -205,9 +238,19 @@ class _Reading:
 
     def disk(self) -> Disk:
         """All of it."""
-        longest = max(self._logs, key=lambda log: log[0][-1]["last"] if log[0] else -1, default=([], []))
-        batches, snapshots = longest
-        first = batches[0]["base"] if batches else 0
-        begins = next((each for each in snapshots if int(each["file"][:20]) == first), None) if first else None
-        records = [record for batch in (begins or {"batches": []})["batches"] for record in batch["records"]]
-        return Disk(self._nodes, tuple(self._copies), tuple(batches), tuple(records), tuple(self._findings))
+        log, batches, snapshots = max(self._logs, key=_history, default=(None, [], {}))
+        end = min(snapshots, default=0) if log is not None and log.start else 0
+        behind = tuple(batch for batch in batches if batch["base"] >= end)
+        nodes, copies, findings = self._nodes, tuple(self._copies), tuple(self._findings)
+        return Disk(nodes, copies, behind, tuple(snapshots[end]) if end else (), end, findings)
+
+
+def _history(log: tuple[Copy, Any, dict[int, Any]]) -> tuple[bool, int, int]:
+    """What makes a metadata log better than another: that its beginning is known, how far it goes, and from where."""
+    copy, _, snapshots = log
+    return bool(snapshots) or not copy.start, copy.end, -copy.start
+
+
+def _offset(file: str) -> int:
+    """The offset that a file is called by."""
+    return int(file[:20]) if re.match("[0-9]{20}", file) else 0

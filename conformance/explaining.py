@@ -9,7 +9,9 @@ import attrs
 from conformance.disk import METADATA, Copy, Disk, Finding, read
 from conformance.distribution import Distribution
 from conformance.history import Event, History, Recorded
+from conformance.learning import Remark, judge_learned, place, remarks
 from conformance.on_disk import judge
+from conformance.state_changes import Learned, StateChanges, read_lines
 
 COMPACTED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", METADATA})
 
@@ -24,6 +26,9 @@ class Explained:
         events: by partition, its history; a partition without one stands in no metadata log.
         recorded: by partition, the controller's last record.
         findings: what is wrong.
+        lines: the brokers' lines, as they were read.
+        learned: by partition, the leader epochs that brokers have begun, in the order of the history.
+        remarks: what is not wrong, and worth knowing.
     """
 
     preset: str
@@ -32,6 +37,9 @@ class Explained:
     events: dict[str, list[Event]]
     recorded: dict[str, Recorded]
     findings: tuple[Finding, ...]
+    lines: StateChanges = StateChanges()
+    learned: dict[str, list[Learned]] = attrs.Factory(dict)
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def unexplained(self) -> dict[str, Event]:
@@ -42,7 +50,7 @@ class Explained:
     @property
     def partitions(self) -> list[str]:
         """The partitions with a history or a replica, without the metadata log itself."""
-        names = {*self.events, *(copy.partition for copy in self.disk.copies)}
+        names = {*self.events, *self.learned, *(copy.partition for copy in self.disk.copies)}
         return sorted(name for name in names if name.rpartition("-")[0] != METADATA)
 
     def copies(self, partition: str) -> list[Copy]:
@@ -58,12 +66,12 @@ def explain_directories(root: Path, distribution: Distribution, preset: str) -> 
     """
     disk = read(root, distribution)
     history = History(preset)
-    history.begin(disk.snapshot)
+    history.begin(disk.snapshot, disk.snapshot_end)
     findings = list(disk.findings)
-    if not disk.metadata:
+    if not disk.metadata and not disk.snapshot:
         findings.append(Finding("readable", ".", f"there is no record of {METADATA}, so that there is no history"))
-    elif disk.metadata[0]["base"] and not disk.snapshot:
-        words = f"{METADATA} begins at offset {disk.metadata[0]['base']}, and the snapshot before that is missing"
+    elif not disk.snapshot and disk.metadata[0]["base"]:
+        words = f"{METADATA} begins at offset {disk.metadata[0]['base']}, and there is no snapshot that it goes on from"
         findings.append(Finding("readable", ".", words))
     for batch in disk.metadata:
         history.take(batch)
@@ -74,6 +82,25 @@ def explain_directories(root: Path, distribution: Distribution, preset: str) -> 
         recorded = history.recorded.get(partition)
         isr = recorded.isr if recorded is not None else frozenset()
         findings += judge(copies, isr, topic in compacted and topic != METADATA)
+    lines = read_lines(root)
+    findings += lines.findings
+    learned, notes = dict[str, list[Learned]](), list[Remark]()
+    whole = bool(disk.metadata) and disk.metadata[0]["base"] == 0
+    for partition in sorted({each.partition for each in lines.learned}):
+        events, begun = history.events.get(partition, []), history.begun.get(partition)
+        of = [each for each in lines.learned if each.partition == partition]
+        if whole or (disk.snapshot and (events or begun)):
+            findings += judge_learned(of, events, begun)
+        learned[partition] = place(of, events)
+        notes += remarks(learned[partition], events)
     return Explained(
-        preset, distribution.release, disk, dict(sorted(history.events.items())), history.recorded, tuple(findings)
+        preset,
+        distribution.release,
+        disk,
+        dict(sorted(history.events.items())),
+        history.recorded,
+        tuple(findings),
+        lines,
+        learned,
+        tuple(notes),
     )

@@ -101,12 +101,14 @@ class History:
     Attributes:
         events: by partition, such as `t-0`, what happened to it.
         recorded: by partition, the controller's last record.
+        begun: by partition, the record in the snapshot that the log begins with.
         compacted: the topics whose logs are compacted.
     """
 
     def __init__(self, preset: str) -> None:
         self.events: dict[str, list[Event]] = {}
         self.recorded: dict[str, Recorded] = {}
+        self.begun: dict[str, Recorded] = {}
         self._preset: PartitionProtocol = MODELS["partition"].presets[preset]
         self._topics: dict[str, str] = {}
         self._standings: dict[int, Standing] = {}
@@ -118,10 +120,17 @@ class History:
         policies = {topic: configs.get("cleanup.policy", "") for topic, configs in self._configs.items()}
         return frozenset(topic for topic, policy in policies.items() if "compact" in policy)
 
-    def begin(self, records: Iterable[dict[str, Any]]) -> None:
-        """Take over what a snapshot holds."""
-        for each in _readable(records):
-            self._apply(each["type"], each["record"], {}, {})
+    def begin(self, batches: Iterable[dict[str, Any]], end: int) -> None:
+        """Take over what a snapshot holds: all records up to an offset."""
+        time = 0
+        for batch in batches:
+            time = max(time, batch["time"])
+            for each in _readable(batch["records"]):
+                self._apply(each["type"], each["record"], {}, {})
+        self.recorded = {name: self._with_standings(each) for name, each in self.recorded.items()}
+        self.begun = dict(self.recorded)
+        for name, each in self.begun.items():
+            self.events[name] = [Event(end, time, (), each, (), "as the snapshot has it")]
 
     def take(self, batch: dict[str, Any]) -> None:
         """Take in one batch of the log, and explain what it did to each partition."""

@@ -55,8 +55,8 @@ def _epoch_cache(copy: Copy) -> Iterator[Finding]:
         if copy.batches and start > copy.end:
             words = f"epoch {epoch} begins at offset {start}, and the log ends at {copy.end}"
             yield Finding("epoch_cache_is_within_the_log", where, words, copy.partition)
-    for batch in copy.batches:
-        known = [epoch for epoch, start in copy.epochs if start <= batch.base]
+    for batch in (each for each in copy.batches if each.last >= copy.log_start):
+        known = [epoch for epoch, start in copy.epochs if start <= max(batch.base, copy.log_start)]
         if batch.epoch >= 0 and (known or [-1])[-1] != batch.epoch:
             cached = f"epoch {known[-1]}" if known else "no epoch"
             words = f"the batch at offset {batch.base} is of epoch {batch.epoch}, and the cache has {cached} there"

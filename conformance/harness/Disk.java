@@ -68,6 +68,9 @@ public final class Disk {
         File checkpoint = new File(folder, "replication-offset-checkpoint");
         if (checkpoint.exists())
             put(found, "high_watermarks", () -> offsets(checkpoint));
+        File starts = new File(folder, "log-start-offset-checkpoint");
+        if (starts.exists())
+            put(found, "log_starts", () -> offsets(starts));
         Map<String, Object> partitions = new LinkedHashMap<>();
         File[] inside = folder.listFiles(File::isDirectory);
         if (inside != null) {

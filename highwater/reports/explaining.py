@@ -6,12 +6,15 @@ import datetime
 from collections.abc import Iterable
 from typing import Any
 
+import attrs
 from rich.console import Console
 from rich.text import Text
 
 from conformance.disk import Copy
 from conformance.explaining import Explained
 from conformance.history import Event, Recorded
+from conformance.learning import named
+from conformance.state_changes import Learned
 from highwater.visible import counted, visible
 
 NO_STEP = "no step of the model explains this"
@@ -23,18 +26,53 @@ def show(console: Console, found: Explained) -> None:
         events = found.events.get(partition, [])
         console.print(Text.assemble((visible(partition), "bold"), f": {_verdict(found, partition)}"))
         width = max((len(words_of(event)) for event in events), default=0)
-        for event in events:
+        _show_learned(console, found, partition, -1)
+        for number, event in enumerate(events):
             style = "bold red" if event.steps is None else ""
             line = Text(f"    {moment(event)}  {event.offset:>6}  ").append(
                 visible(words_of(event)).ljust(width), style
             )
             console.print(line.append(f"  {shown(event.after)}"))
+            _show_learned(console, found, partition, number)
         for copy in found.copies(partition):
             console.print(Text(f"    {visible(replica(copy))}", "dim"))
     for finding in found.findings:
         where = f"{finding.partition}, {finding.where}" if finding.partition else finding.where
         console.print(Text.assemble((finding.property, "bold red"), f"  {visible(where)}: {visible(finding.words)}"))
+    for remark in found.remarks:
+        where = f"{remark.partition}, {remark.where}"
+        console.print(Text.assemble((remark.name, "bold yellow"), f"  {visible(where)}: {visible(remark.words)}"))
+    if found.lines.files:
+        console.print(lines_of(found))
     console.print(summary(found))
+
+
+def _show_learned(console: Console, found: Explained, partition: str, behind: int) -> None:
+    for each in found.learned.get(partition, ()):
+        if each.behind == behind:
+            console.print(Text(f"{' ' * 22}{words_of_learned(each)}", "yellow" if each.skips else "dim"))
+
+
+def words_of_learned(of: Learned) -> str:
+    """A leader epoch that a broker has begun, in short."""
+    role = "leads" if of.leads else f"follows {named(of.leader)}"
+    missed = f", missed {' '.join(f'e{epoch}' for epoch, _ in of.missed)}".rstrip() if of.skips else ""
+    after = "" if of.previous_leader_epoch is None else f", after e{of.previous_leader_epoch}"
+    return (
+        f"b{of.broker} {role} in e{of.leader_epoch} v{of.partition_epoch} from offset {of.start_offset}, "
+        f"high watermark {of.high_watermark}{after}{missed}"
+    )
+
+
+def lines_of(found: Explained) -> str:
+    """What brokers have printed, in a line."""
+    lines = found.lines
+    brokers = sorted({each.broker for each in lines.learned})
+    garbled = f"; {counted(lines.garbled, 'line')} of another form passed over" if lines.garbled else ""
+    return (
+        f"{counted(lines.lines, 'line')} in {counted(len(lines.files), 'file')} of brokers' lines: "
+        f"{counted(len(lines.learned), 'leader epoch')} begun by {_brokers(brokers)}{garbled}"
+    )
 
 
 def summary(found: Explained) -> str:
@@ -106,6 +144,8 @@ def as_json(found: Explained) -> dict[str, Any]:
             {"property": each.property, "where": each.where, "words": each.words, "partition": each.partition}
             for each in found.findings
         ],
+        "remarks": [attrs.asdict(each) for each in found.remarks],
+        "lines": {"files": found.lines.files, "other_form": found.lines.garbled},
     }
 
 
@@ -129,6 +169,7 @@ def _partition(found: Explained, name: str) -> dict[str, Any]:
             }
             for event in found.events.get(name, [])
         ],
+        "learned": [_learned(found, each) for each in found.learned.get(name, ())],
         "replicas": [
             {
                 "broker": copy.node,
@@ -140,4 +181,22 @@ def _partition(found: Explained, name: str) -> dict[str, Any]:
             }
             for copy in found.copies(name)
         ],
+    }
+
+
+def _learned(found: Explained, of: Learned) -> dict[str, Any]:
+    events = found.events.get(of.partition, ())
+    return {
+        "behind": events[of.behind].offset if of.behind >= 0 else None,
+        "broker": of.broker,
+        "leader": of.leader,
+        "leader_epoch": of.leader_epoch,
+        "partition_epoch": of.partition_epoch,
+        "start_offset": of.start_offset,
+        "high_watermark": of.high_watermark,
+        "isr": None if of.isr is None else sorted(of.isr),
+        "previous_leader": of.previous_leader,
+        "previous_leader_epoch": of.previous_leader_epoch,
+        "missed": [{"leader_epoch": epoch, "leader": leader} for epoch, leader in of.missed],
+        "where": of.where,
     }

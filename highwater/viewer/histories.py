@@ -4,6 +4,7 @@ with what is on disk.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -11,7 +12,9 @@ import attrs
 from conformance.disk import Copy
 from conformance.explaining import Explained
 from conformance.history import Event, Recorded
-from highwater.reports.explaining import moment, summary, words_of
+from conformance.learning import named
+from conformance.state_changes import Learned
+from highwater.reports.explaining import lines_of, moment, summary, words_of, words_of_learned
 from highwater.viewer.cells import cell_of, pictures_alike
 from highwater.viewer.pages import render
 from highwater.viewer.picture import Badge, Block, Fact, Lane, Log, NameSet, Picture, Tone
@@ -29,11 +32,14 @@ STANDINGS = {
 
 @attrs.frozen
 class Row:
-    """One change, or at the end what is on disk: its words, and each lane after it."""
+    """One change, a leader epoch that a broker begins, or at the end what is on disk: its words, a note if there is
+    one, and each lane after it.
+    """
 
     title: str
     when: str
     explained: bool
+    note: str
     cells: dict[str, Cell]
 
 
@@ -45,6 +51,7 @@ class Board:
     lanes: tuple[str, ...]
     rows: tuple[Row, ...]
     findings: tuple[Any, ...]
+    remarks: tuple[Any, ...]
 
 
 def page(found: Explained, root: str) -> str:
@@ -52,41 +59,77 @@ def page(found: Explained, root: str) -> str:
     boards = [_board(found, partition) for partition in found.partitions]
     named = {board.partition for board in boards}
     others = [each for each in found.findings if each.partition not in named]
-    return render("explain.html", found=found, root=root, boards=boards, others=others, summary=summary(found))
+    lines = lines_of(found) if found.lines.files else ""
+    return render(
+        "explain.html", found=found, root=root, boards=boards, others=others, summary=summary(found), lines=lines
+    )
 
 
 def _board(found: Explained, partition: str) -> Board:
-    events, copies = found.events.get(partition, []), found.copies(partition)
+    events, learned = found.events.get(partition, []), found.learned.get(partition, [])
     brokers = sorted(
-        {*(broker for event in events for broker in event.after.replicas), *(each.node for each in copies)}
+        {
+            *(broker for event in events for broker in event.after.replicas),
+            *(each.node for each in found.copies(partition)),
+            *(each.broker for each in learned),
+        }
     )
-    pictures = [_picture(event.after, brokers) for event in events]
-    last = found.recorded.get(partition)
-    pictures.append(_picture(last, brokers, copies))
-    alike = pictures_alike(pictures)
-    titles = [(words_of(event), _when(event), event.steps is not None) for event in events]
-    titles.append(("on disk", "", True))
+    told = list(_told(found, partition, brokers))
+    alike = pictures_alike([picture for *_, picture in told])
     rows = [
-        Row(title, when, explained, {lane: cell_of(lane, before, after, False, frozenset()) for lane in after.lanes})
-        for (title, when, explained), before, after in zip(titles, (alike[0], *alike), alike, strict=False)
+        Row(*words, {lane: cell_of(lane, before, after, False, frozenset()) for lane in after.lanes})
+        for (*words, _), before, after in zip(told, (alike[0], *alike), alike, strict=False)
     ]
     wrong = tuple(each for each in found.findings if each.partition == partition)
-    return Board(partition, tuple(alike[0].lanes), tuple(rows), wrong)
+    remarks = tuple(each for each in found.remarks if each.partition == partition)
+    return Board(partition, tuple(alike[0].lanes), tuple(rows), wrong, remarks)
+
+
+def _told(found: Explained, partition: str, brokers: list[int]) -> Iterator[tuple[str, str, bool, str, Picture]]:
+    """Each change, what brokers have learned behind it, and at last what is on disk: a row's words, and its picture."""
+    known: dict[int, Learned] = {}
+    recorded: Recorded | None = None
+    for number, event in enumerate((None, *found.events.get(partition, [])), start=-1):
+        if event is not None:
+            recorded = event.after
+            picture = _picture(recorded, brokers, known)
+            yield words_of(event), _when(event), event.steps is not None, "", picture
+        for each in found.learned.get(partition, ()):
+            if each.behind == number:
+                known[each.broker] = each
+                note = "missed an election" if each.skips else ""
+                yield words_of_learned(each), each.where, True, note, _picture(recorded, brokers, known)
+    last = found.recorded.get(partition)
+    yield "on disk", "", True, "", _picture(last, brokers, known, found.copies(partition))
 
 
 def _when(event: Event) -> str:
     return f"{moment(event)}, metadata offset {event.offset}"
 
 
-def _picture(of: Recorded | None, brokers: list[int], copies: list[Copy] = ()) -> Picture:  # type: ignore[assignment]
-    """The controller's record in a lane, and a lane for each broker; with what is on its disk, if that is given."""
+def _picture(
+    of: Recorded | None, brokers: list[int], known: Mapping[int, Learned], copies: Sequence[Copy] = ()
+) -> Picture:
+    """The controller's record in a lane, and a lane for each broker with what it has learned; with what is on its disk,
+    if that is given.
+    """
     lanes = {CONTROLLER: Lane() if of is None else _controller(of)}
     on_disk = {copy.node: copy for copy in copies}
     for broker in brokers:
         badges = [] if of is None else _badges(of, broker)
-        lanes[f"b{broker}"] = _broker(tuple(badges), on_disk.get(broker))
+        lane = _broker(tuple(badges), on_disk.get(broker))
+        if broker in known:
+            lane = attrs.evolve(lane, facts=(*_facts(known[broker]), *lane.facts))
+        lanes[f"b{broker}"] = lane
     leader = None if of is None or of.leader is None else f"b{of.leader}"
     return Picture(lanes, (), None if of is None else of.leader_epoch, leader)
+
+
+def _facts(of: Learned) -> Iterator[Fact]:
+    """The leader epoch that a broker is in by its own lines."""
+    role = "leads" if of.leads else f"follows {named(of.leader)}"
+    yield Fact("has learned", f"{role} e{of.leader_epoch} v{of.partition_epoch}")
+    yield Fact("began at", f"offset {of.start_offset}, high watermark {of.high_watermark}")
 
 
 def _controller(of: Recorded) -> Lane:

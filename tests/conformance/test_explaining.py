@@ -3,7 +3,9 @@
 `recorded/kill_and_return` is what three brokers and a controller of 4.1.1 have left, without index files and without
 the brokers' copies of the metadata log: b1 was killed, fenced, and came back; leadership moved to b2; b0 shut down and
 came back. `recorded/lost_record` is what `highwater reproduce` has left of 4.1.1 and the missed election, without the
-replicas of its second topic.
+replicas of its second topic, and of the brokers' lines those about the first topic's leader epochs.
+`recorded/snapshot` is what the controller and b0 of 4.3.1 have left, with snapshots of metadata every 1,500 bytes and
+older segments deleted.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 from click.testing import CliRunner, Result
 
@@ -153,6 +156,15 @@ def test_replicas_that_fit_together_have_no_findings() -> None:
     assert properties(copy(0, 0, cache=((0, 0), (2, 1)))) == []  # an epoch without records
 
 
+def test_what_is_deleted_is_not_judged() -> None:
+    one, other = copy(0, 0, 0, 1, 1, cache=((1, 3),)), copy(1, 0, 0, 1, 1)
+    assert properties(one, other) == ["epoch_cache_matches_the_log"]
+    assert properties(attrs.evolve(one, log_start=3), other) == []
+    empty = Copy(0, "t-0", "b0/t-0", (), ((4, 500),), 500, 500, 500)
+    assert (empty.start, empty.end) == (500, 500)
+    assert properties(empty, attrs.evolve(empty, node=1)) == []
+
+
 @pytest.mark.parametrize(
     ("expected", "copies"),
     [
@@ -236,14 +248,58 @@ def test_the_first_record_that_no_step_explains_is_named(tmp_path: Path) -> None
 
 @pytest.mark.usefixtures("kafka")
 @pytest.mark.xdist_group("kafka")
-def test_what_a_lost_record_leaves_on_disk_violates_properties() -> None:
-    """The controller did nothing wrong, and a broker still remembers a high watermark above a record that is gone."""
-    result = run(RECORDED.parent / "lost_record", "--kafka", NEWEST)
+def test_what_a_lost_record_leaves_on_disk_violates_properties(tmp_path: Path) -> None:
+    """The controller did nothing wrong, and a broker still remembers a high watermark above a record that is gone. What
+    went wrong is in the brokers' lines: b0 led in epoch 0, and leads again in epoch 2.
+    """
+    lost = RECORDED.parent / "lost_record"
+    result = run(lost, "--kafka", NEWEST, "--json", tmp_path / "e.json", "--html", tmp_path / "e.html")
     assert result.exit_code == 1
     assert "t-0: 7 changes, all explained by kafka-4.1\n" in result.output
-    findings = [line.split("  ")[0] for line in result.output.splitlines() if line[:1].isalpha() and ", b" in line]
+    findings = [line.split("  ")[0] for line in result.output.splitlines() if line[:1].isalpha() and "data/t-0" in line]
     assert findings == ["high_watermark_is_within_the_log", "candidates_are_complete", "candidates_are_complete"]
     assert "the high watermark in the checkpoint is 1, and the log ends at 0" in result.output
+    learned = "b0 leads in e2 v4 from offset 1, high watermark 0, after e0, missed e1"
+    assert f"{' ' * 22}{learned}\n" in result.output
+    assert "missed_election  t-0, b0/lines.log:12: b0 begins e2 after e0: it missed e1 of b2. " in result.output
+    assert "67 lines in 3 files of brokers' lines: 10 leader epochs begun by b0 b1 b2\n" in result.output
+    data = json.loads((tmp_path / "e.json").read_text(encoding="utf-8"))
+    (again,) = (each for each in data["partitions"]["t-0"]["learned"] if each["missed"] and each["broker"] == 0)
+    assert (again["behind"], again["previous_leader_epoch"]) == (77, 0)
+    assert again["missed"] == [{"leader_epoch": 1, "leader": 2}]
+    assert [each["name"] for each in data["remarks"]] == ["missed_election", "missed_election"]
+    assert data["lines"]["files"] == {"b0/lines.log": 19, "b1/lines.log": 21, "b2/lines.log": 27}
+    html = (tmp_path / "e.html").read_text(encoding="utf-8")
+    assert html.count("missed an election</span>") == 2
+    assert "leads e2 v4" in html
+
+
+@pytest.mark.usefixtures("kafka")
+@pytest.mark.xdist_group("kafka")
+def test_a_metadata_log_without_its_beginning_goes_on_from_its_oldest_whole_snapshot(tmp_path: Path) -> None:
+    root = tmp_path / "snapshot"
+    shutil.copytree(RECORDED.parent / "snapshot", root)
+    shutil.copytree(root / "controller", root / "flipped")
+    shutil.copytree(root / "controller", root / "without")
+    for checkpoint in (root / "without").rglob("*.checkpoint"):
+        checkpoint.unlink()
+    (oldest,) = (root / "flipped").rglob("*304-0000000001.checkpoint")
+    data = bytearray(oldest.read_bytes())
+    data[-3] ^= 0xFF
+    oldest.write_bytes(data)
+    result = run(root, "--kafka", NEWEST, "--json", tmp_path / "e.json")
+    assert "  304  as the snapshot has it               b2 leads e26, ISR b0 b1 b2, v52\n" in result.output
+    assert "  306  the replicas are in the order 0 1 2  b2 leads e26, ISR b0 b1 b2, v53\n" in result.output
+    assert "t-0: 15 changes, all explained by kafka-4.1\n" in result.output
+    found = json.loads((tmp_path / "e.json").read_text(encoding="utf-8"))
+    folder = "data/__cluster_metadata-0"
+    assert [(each["property"], each["where"]) for each in found["findings"]] == [
+        ("readable", f"flipped/{folder}/{oldest.name}"),
+        ("epoch_cache_matches_the_log", f"without/{folder}/leader-epoch-checkpoint"),
+    ]
+    learned = found["partitions"]["t-0"]["learned"]
+    assert [each["leader_epoch"] for each in learned] == list(range(34))
+    assert [each["behind"] for each in learned[25:29]] == [None, 304, 307, 315]
 
 
 DAMAGES = (
