@@ -55,8 +55,9 @@ class Board:
 
 
 def page(found: Explained, root: str) -> str:
-    """The page."""
+    """The page. Partitions with findings come first, then those with remarks."""
     boards = [_board(found, partition) for partition in found.partitions]
+    boards.sort(key=lambda board: (not board.findings, not board.remarks))
     named = {board.partition for board in boards}
     others = [each for each in found.findings if each.partition not in named]
     lines = lines_of(found) if found.lines.files else ""

@@ -272,6 +272,7 @@ def test_what_a_lost_record_leaves_on_disk_violates_properties(tmp_path: Path) -
     html = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert html.count("missed an election</span>") == 2
     assert "leads e2 v4" in html
+    assert html.index("<h2>t-0</h2>") < html.index("<h2>scratch-0</h2>")  # what is wrong comes first
 
 
 @pytest.mark.usefixtures("kafka")
