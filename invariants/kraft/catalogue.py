@@ -10,7 +10,6 @@ KRAFT: tuple[Property, ...] = (
     safety.isr_members_are_not_fenced,
     safety.leaders_are_in_the_isr,
     safety.acting_leaders_hold_committed_records,
-    safety.elections_are_clean_unless_asked,
     safety.reassignments_keep_enough_copies,
     liveness.dead_brokers_are_fenced,
     liveness.running_brokers_are_unfenced,

@@ -69,17 +69,6 @@ def acting_leaders_hold_committed_records(cluster: Cluster, broker: int) -> Trut
 
 
 @invariant()
-def elections_are_clean_unless_asked(cluster: Cluster) -> Truth:
-    """No request for a preferred leader leads to an unclean election.
-
-    Kind: state.
-    When false: records are lost though nobody allowed it.
-    Source: KAFKA-13162.
-    """
-    return cluster.mishap is not Mishap.UNCLEAN or Witness("an unclean election took place that nobody asked for")
-
-
-@invariant()
 def reassignments_keep_enough_copies(cluster: Cluster) -> Truth:
     """No reassignment that completes takes the ISR below min.insync.replicas.
 

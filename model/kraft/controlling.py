@@ -5,117 +5,24 @@ Each step appends one batch of records, which is committed at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from model.kraft.bounds import KraftBounds, some_broker
-from model.kraft.partition import UNCHANGED, PartitionChange, PartitionRegistration
-from model.kraft.partition_change import Election, Target, change_of
+from model.kraft.changing import (
+    changed,
+    listed,
+    recorded,
+    registration_of,
+    replayed,
+    taken_out,
+    view_of,
+    without_broker,
+)
+from model.kraft.partition_change import Election, Target
 from model.kraft.protocol import KraftProtocol, Reregistration, Unfencing
 from model.kraft.reassignment import begun, cancelled
-from model.kraft.state import Broker, Cluster, Mishap, Partition, Progress, Standing, View
+from model.kraft.state import Broker, Cluster, Progress, Standing
 from model.language.declarations import action
 from model.language.records import evolve
 from model.log import brokers
-
-
-def listed(cluster: Cluster, members: Iterable[int]) -> tuple[int, ...]:
-    """Some brokers as a list: in the order of the assignment, then the others."""
-    replicas = cluster.partition.replicas
-    others = tuple(broker for broker in cluster.ids if broker not in replicas)
-    return tuple(broker for broker in replicas + others if broker in members)
-
-
-def registration_of(cluster: Cluster) -> PartitionRegistration:
-    """The partition, as `partition_change` takes it."""
-    partition = cluster.partition
-    return PartitionRegistration(
-        replicas=tuple(partition.replicas),
-        isr=listed(cluster, partition.isr),
-        leader=partition.leader,
-        elr=listed(cluster, partition.elr),
-        last_known_elr=() if partition.last_known_leader is None else (partition.last_known_leader,),
-        removing=listed(cluster, partition.removing),
-        adding=listed(cluster, partition.adding),
-        recovering=partition.recovering,
-    )
-
-
-def replayed(partition: Partition, change: PartitionChange | None) -> Partition:
-    """The partition after a record, if there is one."""
-    if change is None:
-        return partition
-    named = {
-        name: frozenset(value)
-        for name in ("isr", "elr", "removing", "adding")
-        if (value := getattr(change, name)) is not None
-    }
-    after = evolve(partition, **named, partition_epoch=partition.partition_epoch + 1)
-    if change.replicas is not None:
-        after = evolve(after, replicas=change.replicas)
-    if change.recovering is not None:
-        after = evolve(after, recovering=change.recovering)
-    if change.last_known_elr is not None:
-        after = evolve(after, last_known_leader=change.last_known_elr[0] if change.last_known_elr else None)
-    if change.leader is not UNCHANGED:
-        after = evolve(after, leader=change.leader, leader_epoch=partition.leader_epoch + 1)
-    return after
-
-
-def recorded(
-    cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds, target: Target, without: int | None = None
-) -> PartitionChange | None:
-    """The record that leads to a target.
-
-    Args:
-        without: the broker that is about to leave the active ones.
-    """
-    target_with_min_isr = Target(**{**_fields(target), "min_isr": bounds.min_isr})
-    return change_of(
-        registration_of(cluster),
-        target_with_min_isr,
-        lambda broker: broker != without and cluster.is_active(broker),
-        protocol.rules,
-    )
-
-
-def _fields(target: Target) -> dict[str, object]:
-    return {name: getattr(target, name) for name in ("isr", "replicas", "removing", "adding", "election")} | {
-        "shut_down_uncleanly": target.shut_down_uncleanly
-    }
-
-
-def changed(
-    cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds, target: Target, without: int | None = None
-) -> Cluster:
-    """The cluster after the record that leads to a target."""
-    before = cluster.partition
-    after = replayed(before, recorded(cluster, protocol, bounds, target, without))
-    cluster = evolve(cluster, partition=after)
-    completes = (before.removing or before.adding) and not (after.removing or after.adding)
-    asked = before.isr if target.isr is None else target.isr
-    if completes and len(after.isr) < bounds.min_isr <= len(asked):
-        return evolve(cluster, mishap=Mishap.FEWER_COPIES)
-    return cluster
-
-
-def view_of(partition: Partition) -> View:
-    """What a broker learns from the partition's newest record."""
-    return View(partition.leader, partition.isr, partition.leader_epoch, partition.partition_epoch)
-
-
-def taken_out(cluster: Cluster, broker: int, uncleanly: bool = False) -> Target:
-    """The target of a partition whose ISR a broker leaves."""
-    isr = listed(cluster, cluster.partition.isr - {broker})
-    return Target(isr=isr, shut_down_uncleanly=frozenset({broker}) if uncleanly else frozenset())
-
-
-def fenced(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
-    """A broker is fenced.
-
-    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced (3.5.1 to 4.3.1).
-    """
-    after = changed(cluster, protocol, bounds, taken_out(cluster, broker), without=broker)
-    return after.with_registration(broker, standing=Standing.FENCED)
 
 
 def has_lost_its_session(cluster: Cluster, broker: int) -> bool:
@@ -130,9 +37,12 @@ def fence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     Actor: the controller.
     Enabled: the broker is down and not fenced; the controller has heard of it.
     Effect: it leaves the ISR, and another one leads if it led.
+    Abstracts: the session time: a broker that is down loses its session at any moment.
     Source: org.apache.kafka.controller.ReplicationControlManager#maybeFenceOneStaleBroker (3.5.1 to 4.3.1).
     """
-    return fenced(cluster, broker, protocol, bounds) if has_lost_its_session(cluster, broker) else None
+    if not has_lost_its_session(cluster, broker):
+        return None
+    return without_broker(cluster, broker, Standing.FENCED, protocol, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.crashes > 1, first=brokers, second=brokers)
@@ -151,16 +61,12 @@ def fence_two(
         return None
     if not has_lost_its_session(cluster, first) or not has_lost_its_session(cluster, second):
         return None
-    records = [
-        recorded(cluster, protocol, bounds, taken_out(cluster, broker), without=broker) for broker in (first, second)
-    ]
-    partition = cluster.partition
+    members = [broker for broker in (first, second) if broker in cluster.partition.isr]
+    records = [recorded(cluster, protocol, bounds, taken_out(cluster, broker), without=broker) for broker in members]
     for record in records:
-        partition = replayed(partition, record)
-    cluster = evolve(cluster, partition=partition)
-    return cluster.with_registration(first, standing=Standing.FENCED).with_registration(
-        second, standing=Standing.FENCED
-    )
+        cluster = replayed(cluster, record)
+    cluster = cluster.with_registration(first, standing=Standing.FENCED)
+    return cluster.with_registration(second, standing=Standing.FENCED)
 
 
 @action(actor="controller", broker=brokers)
@@ -186,15 +92,17 @@ def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: Kraf
     return changed(cluster, protocol, bounds, Target()) if cluster.partition.leader is None else cluster
 
 
-def registered(cluster: Cluster, broker: int, uncleanly: bool, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
-    """A new incarnation of a broker is registered.
+def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
+    """A new incarnation of a broker that was killed is registered.
 
     Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
-    unclean_leaves = protocol.reregistration is Reregistration.ISR_IF_UNCLEAN and protocol.elr and uncleanly
-    if unclean_leaves or protocol.reregistration is Reregistration.ISR:
-        target = taken_out(cluster, broker, uncleanly)
+    partition, rule = cluster.partition, protocol.reregistration
+    held = partition.isr | partition.elr if protocol.elr else partition.isr
+    leaves = rule is Reregistration.ISR or (rule is Reregistration.ISR_WITH_ELR and protocol.elr)
+    if leaves and broker in held:
+        target = taken_out(cluster, broker, uncleanly=True)
         cluster = changed(cluster, protocol, bounds, target, without=broker)
     epoch = cluster.registrations[broker].broker_epoch + 1
     cluster = evolve(cluster, contacted=cluster.contacted | {broker})
@@ -250,25 +158,18 @@ def answer_alter_partition(
     return after.with_broker(leader, view=view_of(partition))
 
 
-def _is_clean(partition: Partition, leader: int | None) -> bool:
-    return leader is None or leader == partition.leader or leader in (partition.isr or partition.elr)
-
-
 @action(actor="controller", needs=lambda bounds: bounds.elections)
 def elect_preferred_leader(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
     """Somebody asks for the preferred leader.
 
     Actor: the controller.
     Enabled: another replica leads, or none; the budget allows it.
-    Effect: the first replica leads if it is active and in sync. Until KAFKA-13162 the election was an unclean one.
-    Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.0.0, 3.1.0).
+    Effect: the first replica leads if it is active and in sync.
+    Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1).
     """
-    before = cluster.partition
-    if before.leader == before.replicas[0]:
+    if cluster.partition.leader == cluster.partition.replicas[0]:
         return None
-    election = Election.PREFERRED if protocol.election_type_obeyed else Election.UNCLEAN
-    after = changed(cluster.spending("elections"), protocol, bounds, Target(election=election))
-    return after if _is_clean(before, after.partition.leader) else evolve(after, mishap=Mishap.UNCLEAN)
+    return changed(cluster.spending("elections"), protocol, bounds, Target(election=Election.PREFERRED))
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, leaver=some_broker, newcomer=some_broker)
@@ -324,10 +225,13 @@ def fail_over(cluster: Cluster, protocol: KraftProtocol) -> Cluster:
 
     Actor: the controller.
     Enabled: the budget allows it.
-    Effect: until KAFKA-18138 no broker loses its session before it has sent a heartbeat to this controller.
-    Source: org.apache.kafka.controller.ClusterControlManager#activate, BrokerHeartbeatManager#register (3.5.1, 4.0.0).
+    Effect: it counts every registered broker as heard of. With the bug of KAFKA-18138 it did not, so that a broker
+        lost its session only after a heartbeat to this controller.
+    Source: org.apache.kafka.controller.ClusterControlManager#activate (3.5.1 to 4.3.1), BrokerHeartbeatManager#register
+        (3.5.1 to 3.8).
     """
-    contacted = cluster.contacted if protocol.new_controller_expects_heartbeats else frozenset[int]()
+    everyone = frozenset(cluster.ids)
+    contacted = everyone if protocol.new_controller_expects_heartbeats else frozenset[int]()
     return evolve(cluster.spending("fail_overs"), contacted=contacted)
 
 

@@ -15,14 +15,13 @@ def _with_rules(protocol: KraftProtocol, rules: Rules) -> KraftProtocol:
     return attrs.evolve(protocol, **{name: getattr(rules, name) for name in names})
 
 
-REPAIRED = KraftProtocol(
+V4_3 = KraftProtocol(
     shrink_bump=NEWEST.shrink_bump,
     completion=NEWEST.completion,
     elr=NEWEST.elr,
     last_known_leader=NEWEST.last_known_leader,
-    last_known_leader_must_be_active=True,
+    last_known_leader_must_be_active=NEWEST.last_known_leader_must_be_active,
     fences_one_at_a_time=True,
-    election_type_obeyed=True,
     members_must_be_active=True,
     members_epochs_checked=True,
     unfencing=Unfencing.AT_REGISTRATION,
@@ -30,12 +29,10 @@ REPAIRED = KraftProtocol(
     reregistration=Reregistration.ISR,
     new_controller_expects_heartbeats=True,
 )
-V4_3 = REPAIRED
 V4_1 = _with_rules(V4_3, KAFKA_4_1)
-V4_0 = _with_rules(V4_1, KAFKA_3_8)
-V3_8 = attrs.evolve(
-    V4_0, elr=False, reregistration=Reregistration.ISR_IF_UNCLEAN, new_controller_expects_heartbeats=False
-)
+# new clusters have eligible leader replicas since 4.1
+V4_0 = attrs.evolve(_with_rules(V4_1, KAFKA_3_8), elr=False)
+V3_8 = attrs.evolve(V4_0, reregistration=Reregistration.ISR_WITH_ELR)
 V3_7 = attrs.evolve(_with_rules(V3_8, KAFKA_3_7), elr=False, reregistration=Reregistration.NOTHING)
 V3_6 = _with_rules(V3_7, KAFKA_3_6)
 V3_5 = _with_rules(V3_6, KAFKA_3_5)

@@ -19,11 +19,16 @@ class Unfencing(Enum):
 
 
 class Reregistration(Enum):
-    """What a new incarnation of a broker costs it if its earlier one has not been fenced yet."""
+    """Whether a broker that was killed leaves the ISR, and the ELR, when its new incarnation is registered. It matters
+    if the controller has not fenced it yet, or if it is in the ELR.
+    """
 
     NOTHING = "nothing"
-    ISR_IF_UNCLEAN = "isr-if-unclean"
+    """No; who is in the ISR stays (until 3.7)."""
+    ISR_WITH_ELR = "isr-with-elr"
+    """Yes, if eligible leader replicas are on (3.8, 3.9)."""
     ISR = "isr"
+    """Yes (since 4.0)."""
 
 
 @attrs.frozen
@@ -38,7 +43,6 @@ class KraftProtocol:
     fences_one_at_a_time: bool = toggle(
         "whether brokers that lose their sessions together are fenced by one batch of records each; KAFKA-13173, 3.0"
     )
-    election_type_obeyed: bool = toggle("whether a request for a preferred election is a clean one; KAFKA-13162, 3.1")
     members_must_be_active: bool = toggle(
         "whether AlterPartition refuses an ISR with brokers that are fenced or shutting down; KIP-841, 3.3"
     )
@@ -50,10 +54,10 @@ class KraftProtocol:
         "whether the offset that other brokers must reach stays during a controlled shutdown; KAFKA-14292, 3.3.2"
     )
     reregistration: Reregistration = toggle(
-        "what a restart before the session's end costs; KAFKA-15586, 3.8; KAFKA-18106, 4.0"
+        "whether a broker that returns before it is fenced leaves the ISR; KAFKA-15586, 3.8; KAFKA-18106, 4.0"
     )
     new_controller_expects_heartbeats: bool = toggle(
-        "whether a new active controller fences who has been silent since before; KAFKA-18138, 4.0"
+        "whether a new active controller fences who never sends it a heartbeat; KAFKA-18138, mended before 4.0"
     )
 
     @property

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
-from model.kraft.controlling import changed, registered, taken_out, view_of
+from model.kraft.changing import view_of, without_broker
+from model.kraft.controlling import registered
 from model.kraft.protocol import KraftProtocol
 from model.kraft.state import Cluster, Progress, Proposal, Standing
 from model.language.declarations import action
@@ -45,16 +46,17 @@ def crash_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
 
 @action(actor="broker", needs=lambda bounds: bounds.restarts, broker=brokers)
 def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
-    """A broker that was killed starts, and the controller registers it at once.
+    """A broker that was killed starts, and the controller registers it.
 
     Actor: the broker.
-    Enabled: it is down; the budget allows it.
+    Enabled: it is down, and its session has ended, whether the controller has fenced it yet or not; the budget allows
+        it. Until the session ends, the controller refuses another incarnation.
     Effect: it has a new broker epoch and is fenced. It has lost what the metadata log told it.
-    Source: kafka.server.BrokerLifecycleManager (3.5.1 to 4.3.1).
+    Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1).
     """
     if cluster.brokers[broker].running or cluster.registrations[broker].broker_epoch >= bounds.restarts:
         return None
-    cluster = registered(cluster, broker, uncleanly=True, protocol=protocol, bounds=bounds)
+    cluster = registered(cluster, broker, protocol, bounds)
     return cluster.with_broker(broker, running=True, progress=Progress.NOT_REGISTERED)
 
 
@@ -214,11 +216,10 @@ def enter_controlled_shutdown(
     ours = cluster.brokers[broker]
     if not ours.running or not ours.stopping or not cluster.is_active(broker):
         return None
-    cluster = changed(cluster, protocol, bounds, taken_out(cluster, broker), without=broker)
+    cluster = without_broker(cluster, broker, Standing.LEAVING, protocol, bounds)
     for other in cluster.ids:
         if cluster.brokers[other].progress is Progress.AT_END:
             cluster = cluster.with_broker(other, progress=Progress.BEHIND)
-    cluster = cluster.with_registration(broker, standing=Standing.LEAVING)
     return cluster.with_broker(broker, waits_for=_waited_for(cluster, broker))
 
 

@@ -35,7 +35,6 @@ class Progress(Enum):
 class Mishap(Enum):
     """What a step did and no state shows."""
 
-    UNCLEAN = "an unclean election that nobody asked for"
     FEWER_COPIES = "a reassignment that left an ISR below min.insync.replicas"
 
 

@@ -13,7 +13,7 @@ from conformance.distribution import find
 from conformance.partition_changes import Beginning, Cancelling, Change, PartitionChanges
 from explorer.search.breadth_first import reach
 from highwater.claims.spec import Spec, make_spec
-from model.kraft import controlling
+from model.kraft import changing
 from model.kraft.partition import PartitionChange, PartitionRegistration
 from model.kraft.partition_change import Election, LastKnownLeader, Rules, ShrinkBump, Target, change_of
 from model.kraft.reassignment import Completion
@@ -165,7 +165,7 @@ def reached(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> list[Call]:
         found[Change(partition, target, active)] = None
         return change_of(partition, target, is_active, rules)
 
-    monkeypatch.setattr(controlling, "change_of", noted)
+    monkeypatch.setattr(changing, "change_of", noted)
     deciding = [each for each in system.actions if each.of.name in DECIDING]
     states = (engine.layout.unpack(engine.store.words(row)) for row in range(engine.store.count))
     for state in {decided_by(state): state for state in states}.values():
