@@ -32,7 +32,7 @@ def with_new_end(cluster: Cluster, protocol: KraftProtocol, of_quorum: bool) -> 
     """The cluster after a commit: nobody has read the metadata log to the end. The active controller remembers what it
     says there if it has made the batch itself.
 
-    Source: org.apache.kafka.controller.OffsetControlManager#handleCommitBatch, #handleScheduleAppend (3.8.0 to 4.3.1).
+    Source: org.apache.kafka.controller.OffsetControlManager#handleCommitBatch (3.7.0 to 4.3.1).
     """
     cluster = evolve(cluster, at_end=NOBODY) if protocol.compares_with_end else cluster
     return cluster if protocol.voter_changes_skipped else evolve(cluster, can_revert=not of_quorum)
