@@ -80,7 +80,7 @@ def explore(
     """
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
     search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
-    kept = KeptTrees(engine, audit) if keep_trees else None
+    kept = KeptTrees(engine, audit) if keep_trees and system.ranks is None else None
     if kept is not None:
         kept.load()
     if checkpoint is not None:
@@ -295,6 +295,9 @@ class _Search:
             memory=self.store.bytes_taken,
             bits=engine.layout.bits,
             held_back=self.held_back,
+            any_number_of=engine.system.ranks.unlimited(by_bound(cut_steps))
+            if engine.system.ranks and not reason
+            else (),
             unreached=self._unreached() if looks else (),
             lines=lines_run([engine.actions, engine.invariants, engine.steps]) if looks and self.coverage else {},
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),

@@ -138,7 +138,8 @@ class _Judged:
         """The row of a plain state, or its number among the images where rows were unfolded; -1 if it has none."""
         if self._unfolded is None:
             return self._engine.row_of(state)
-        return self._unfolded.find(self._engine.layout.pack(state))
+        words = self._engine.words_of(state)
+        return -1 if words is None else self._unfolded.find(words)
 
     def _prefix(self, fair: np.ndarray) -> tuple[Step, ...]:
         """The first of the shortest paths to a row of a fair component."""
