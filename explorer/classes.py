@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from explorer.ranks import RENAMINGS, Ranks
+from explorer.ranks import RENAMINGS, Ranks, in_words
 from explorer.system import Cut, ModelError, System, judge, successor, where
 from explorer.trace import changes
 from model.language.declarations import Instance, StepProperty, Transition
@@ -112,7 +112,7 @@ def refuse(ranks: Ranks, instance: Instance, paths: Sequence[str], shown: str) -
     """
     fields = list(paths) or [path for group in ranks.groups.values() for path in group.paths]
     raise ModelError(
-        f"{instance.of.name} looks at more than the order of {', '.join(ranks.groups)}: it does arithmetic with"
+        f"{instance.of.name} looks at more than the order of {in_words(*ranks.groups)}: it does arithmetic with"
         f" {', '.join(fields[:MOST_FIELDS])}{' ...' if len(fields) > MOST_FIELDS else ''}, or compares with a"
         f" constant\n  {where(instance)}\n{shown}{WHAT_TO_DO}"
     )

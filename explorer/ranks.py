@@ -122,23 +122,18 @@ class Ranks:
         return value
 
 
-def ordered_in(domain: Any, path: str = "") -> Iterator[tuple[str, Integers]]:
-    """The fields inside a domain that declare an order, each with where it is.
-
-    Raises:
-        RankError: a set holds such numbers.
-    """
+def ordered_in(domain: Any, path: str = "", in_set: bool = False) -> Iterator[tuple[str, Integers, bool]]:
+    """The fields inside a domain that declare an order, each with where it is, and whether that is inside a set."""
     match domain:
         case Integers(order=order) if order:
-            yield path, domain
+            yield path, domain, in_set
         case SetOf(of=of):
-            for inside, each in ordered_in(of, path):
-                raise RankError(f"{inside}: a set cannot hold {each.order}, of which only the order matters")
+            yield from ordered_in(of, path, True)
         case Maybe(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
-            yield from ordered_in(of, path)
+            yield from ordered_in(of, path, in_set)
         case Struct(fields=fields):
             for name, of in fields.items():
-                yield from ordered_in(of, f"{path}.{name}" if path else name)
+                yield from ordered_in(of, f"{path}.{name}" if path else name, in_set)
 
 
 def ranks_of(domain: Struct, names: Sequence[str]) -> Ranks:
@@ -148,7 +143,9 @@ def ranks_of(domain: Struct, names: Sequence[str]) -> Ranks:
         RankError: there is no such group, or its fields do not fit together.
     """
     declared: dict[str, list[tuple[str, Integers]]] = {}
-    for path, each in ordered_in(domain):
+    for path, each, in_set in ordered_in(domain):
+        if in_set and each.order in names:
+            raise RankError(f"{path}: a set cannot hold {in_words(each.order)}, of which only the order matters")
         declared.setdefault(each.order, []).append((path, each))
     for name in names:
         if name not in declared:
@@ -198,4 +195,10 @@ def roomy(domain: Any, ranks: Ranks) -> Any:
 
 def named_in(domain: Any, names: Collection[str]) -> Iterator[str]:
     """The groups among the names whose numbers are inside a domain."""
-    return (each.order for _, each in ordered_in(domain) if each.order in names)
+    return (each.order for _, each, _ in ordered_in(domain) if each.order in names)
+
+
+def in_words(*groups: str) -> str:
+    """What groups are called."""
+    *others, last = (group.replace("_", " ") for group in groups)
+    return f"{', '.join(others)} and {last}" if others else last

@@ -142,7 +142,7 @@ def abstracted(system: System, groups: Sequence[str]) -> System:
                 for group in named_in(domain, groups):
                     raise RankError(f"{each.of.name}'s parameter {name} is one of the {group} {where(each)}")
     except RankError as error:
-        raise ModelError(f"cannot go by the order of {', '.join(groups)} alone: {error}") from None
+        raise ModelError(f"by_order: {error}") from None
     return attrs.evolve(system, domain=roomy(system.domain, ranks), ranks=ranks)
 
 

@@ -70,7 +70,7 @@ def live_numbers(words: Any, at: int, group: int, symmetry: Any) -> int:
     live = _ZERO
     for number in range(symmetry.groups[group], symmetry.groups[group + 1]):
         raw = _number(words, at, number, symmetry)
-        if raw >= symmetry.numbers[number, 3]:
+        if raw >= symmetry.numbers[number, 3] and _is_there(words, at, number, symmetry):
             live |= _ONE << (raw - symmetry.numbers[number, 3])
     return live
 
@@ -79,9 +79,13 @@ def live_numbers(words: Any, at: int, group: int, symmetry: Any) -> int:
 def _number(words: Any, at: int, number: int, symmetry: Any) -> int:
     """What a leaf holds; 0 if it is not there."""
     of = symmetry.numbers
-    if (words[at, of[number, 4]] >> of[number, 5]) & of[number, 6] < of[number, 7]:
-        return _ZERO
     return (words[at, of[number, 0]] >> of[number, 1]) & of[number, 2]
+
+
+@part
+def _is_there(words: Any, at: int, number: int, symmetry: Any) -> bool:
+    of = symmetry.numbers
+    return (words[at, of[number, 4]] >> of[number, 5]) & of[number, 6] >= of[number, 7]
 
 
 @part

@@ -165,7 +165,7 @@ class _Judged:
         after = ((action, successor(action, state, system.domain)) for action in system.actions)
         inside = (Step(action, each) for action, each in after if isinstance(each, system.domain.cls) and each != state)
         rows = ((step, self._engine.row_of(step.state)) for step in inside)
-        return next(step for step, row in rows if ways[row] and self._graph.distance[row] == distance)
+        return next(step for step, row in rows if row >= 0 and ways[row] and self._graph.distance[row] == distance)
 
     def _component(self, number: int) -> Container[int]:
         """The rows, or images of rows, in the fair component of one."""

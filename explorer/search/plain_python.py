@@ -183,6 +183,7 @@ class _Search:
             stored_states=len(self.parents),
             seconds=time.perf_counter() - self.started,
             held_back=self.held_back,
+            by_order=tuple(self.system.ranks.groups) if self.system.ranks else (),
             any_number_of=() if self.reason or not self.system.ranks else self.system.ranks.unlimited(self.cut),
         )
 

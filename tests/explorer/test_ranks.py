@@ -383,9 +383,14 @@ def terms(sizes: Any) -> Integers:
     return Integers(NONE, sizes.epochs, label="t", order="terms", constants_below=0)
 
 
+def begun(sizes: Any) -> Integers:
+    """Without one for none: what is absent is packed as the first term is."""
+    return Integers(0, sizes.epochs, label="t", order="terms")
+
+
 @attrs.frozen
 class Vote:
-    term: int = within(terms)
+    term: int = within(begun)
     granted: bool = within(BOOLEAN)
 
 
@@ -397,7 +402,7 @@ class Quorum:
     known: tuple[int, int] = within(lambda sizes: ArrayOf(terms(sizes), 2, by="nodes"))
     last: int | None = within(lambda sizes: Maybe(terms(sizes)))
     vote: Vote | None = within(lambda sizes: Maybe(domain_of(Vote, sizes)))
-    log: tuple[int, ...] = within(lambda sizes: SequenceOf(terms(sizes), Limit(2, "length")))
+    log: tuple[int, ...] = within(lambda sizes: SequenceOf(begun(sizes), Limit(2, "length")))
 
 
 NODE = Integers(0, 1, label="n", names="nodes")
@@ -424,9 +429,12 @@ EFFECTS: dict[str, Callable[[Quorum, int], Quorum]] = {
     "forgets": lambda quorum, node: evolve(quorum, known=replaced(quorum.known, node, NONE)),
     "keeps": lambda quorum, node: evolve(quorum, last=quorum.known[node]),
     "drops": lambda quorum, node: evolve(quorum, last=None),
-    "votes": lambda quorum, node: evolve(quorum, vote=Vote(quorum.known[node], quorum.known[node] == quorum.term)),
+    "votes": lambda quorum, node: evolve(
+        quorum,
+        vote=Vote(max(quorum.known[node], min(quorum.log, default=quorum.term)), quorum.known[node] == quorum.term),
+    ),
     "revokes": lambda quorum, node: evolve(quorum, vote=None),
-    "appends": lambda quorum, node: evolve(quorum, log=(*quorum.log, quorum.known[node])),
+    "appends": lambda quorum, node: evolve(quorum, log=(*quorum.log, quorum.term)),
     "truncates": lambda quorum, node: evolve(quorum, log=quorum.log[:-1]),
     "takes over": lambda quorum, node: evolve(quorum, known=(max(quorum.known), max(quorum.known))),
 }
@@ -549,10 +557,10 @@ def goes_on_for_ever(system: System, lasso: Violation) -> None:
 
 @st.composite
 def quorum_states(draw: Any) -> Quorum:
-    term = st.integers(NONE, ENOUGH)
+    term, real = st.integers(NONE, ENOUGH), st.integers(0, ENOUGH)
     return Quorum(
         draw(term), (draw(term), draw(term)), draw(st.none() | term),
-        draw(st.none() | st.builds(Vote, term, st.booleans())), tuple(draw(st.lists(term, max_size=2))),
+        draw(st.none() | st.builds(Vote, real, st.booleans())), tuple(draw(st.lists(real, max_size=2))),
     )  # fmt: skip
 
 
