@@ -71,13 +71,22 @@ class Ranks:
     def class_of(self, state: Any, domain: Any = None) -> Any:
         """The state in which each number is replaced by its rank; `domain` is the state's, if it is no state."""
         domain = domain or self.domain
-        found: dict[str, set[int]] = {name: set() for name in self.groups}
-        self._collect(domain, state, found)
         places = {
             name: {number: self.groups[name].first + rank for rank, number in enumerate(sorted(numbers))}
-            for name, numbers in found.items()
+            for name, numbers in self._live(domain, state).items()
         }
         return self._mapped(domain, state, lambda group, number: places[group.name][number])
+
+    def renewed(self, before: Any, after: Any) -> list[str]:
+        """The groups whose live numbers differ between two states."""
+        live, now = self._live(self.domain, before), self._live(self.domain, after)
+        return [name for name in self.groups if live[name] != now[name]]
+
+    def _live(self, domain: Any, value: Any) -> dict[str, set[int]]:
+        """By group, the numbers that a value holds."""
+        found: dict[str, set[int]] = {name: set() for name in self.groups}
+        self._collect(domain, value, found)
+        return found
 
     def image(self, state: Any, renaming: Callable[[int], int]) -> Any:
         """A state of the same class, in other numbers; the state itself is in ranks."""

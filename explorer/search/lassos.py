@@ -153,7 +153,7 @@ def lasso_at(system: System, of: Instance, trace: Sequence[Step], back_to: int) 
     facts = why.facts if isinstance(why, Witness) else {}
     again = for_ever(trace, back_to)
     if trace[back_to].state != trace[-1].state:
-        again += f", with new {in_words(*system.ranks.groups)} each time"
+        again += f", with new {in_words(*system.ranks.renewed(trace[back_to].state, trace[-1].state))} each time"
     what = f"{again}; {sentence}" if sentence else again
     return Violation(of.of.name, dict(of.shown), what, facts, tuple(trace), back_to)
 
