@@ -14,13 +14,13 @@ from typing import Any
 from explorer.compiler.layout import Layout
 from explorer.search.fingerprint import fingerprint
 from explorer.system import ModelError, System
-from explorer.verdict import Budget, Outcome, Progress
+from explorer.verdict import DEADLOCK, Budget, Outcome, Progress
 from highwater.claims import own
 from highwater.claims.resolving import build_system, find_model, resolve_model, toggles_of
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.distribution import installing
-from model.language.graph_properties import GraphProperty, Prospect
+from model.language.graph_properties import Prospect
 
 
 def system_of(
@@ -48,25 +48,24 @@ def system_of(
     return build_system(definition, chosen, sizes, properties)
 
 
-def refuse_graph_properties(spec: Spec) -> None:
-    """What stays possible, and what must happen, is judged on the graph of all states, which Spark does not build.
+def refuse_prospects(spec: Spec) -> None:
+    """What stays possible is judged on the graph of all states, which Spark does not build.
 
     Raises:
-        SpecError: the spec checks a prospect or a liveness property.
+        SpecError: the spec checks a prospect.
     """
     for each in spec.properties:
-        if isinstance(each, GraphProperty):
-            kind = "a prospect" if isinstance(each, Prospect) else "a liveness property"
+        if isinstance(each, Prospect):
             raise SpecError(
-                f"{spec.path}: check: {each.name} is {kind}, which --engine spark cannot judge; leave it out, or use "
-                "local"
+                f"{spec.path}: check: {each.name} is a prospect, which --engine spark cannot judge; leave it out, or "
+                "use local"
             )
 
 
-def recipe(spec: Spec) -> Callable[[], System]:
-    """How to make a spec's system on any machine."""
+def recipe(spec: Spec, check: tuple[str, ...]) -> Callable[[], System]:
+    """How to make a spec's system on any machine, with some properties."""
     return functools.partial(
-        system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, spec.file.check, own.folders()
+        system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, check, own.folders()
     )
 
 
@@ -87,14 +86,14 @@ def explore(
     Raises:
         SpecError: Spark is not there, or gave up.
     """
-    refuse_graph_properties(spec)
+    refuse_prospects(spec)
     with_spark = session(master)
     from spark.driver.explore import explore as explore_levels
     from spark.driver.session import ClusterError
 
     try:
         return explore_levels(
-            recipe(spec),
+            recipe(spec, spec.file.check),
             budget,
             spark=with_spark,
             name=spec.name,
@@ -118,7 +117,7 @@ def explore_into(
 
     budget = Budget(max_depth=spec.file.max_depth)
     explore_levels(
-        recipe(spec),
+        recipe(spec, (DEADLOCK,)),
         budget,
         spark=with_spark,
         name=spec.name,

@@ -23,9 +23,11 @@ from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts, by_bound, by_bound_alone
 from explorer.search.durable import CheckpointError
+from explorer.search.store import Stopped
 from explorer.system import System
-from explorer.verdict import Budget, Outcome, Progress, Verdict
+from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from spark.driver.cluster import Cluster
+from spark.driver.liveness import lassos_on
 from spark.driver.traces import Traces, Violations
 from spark.levels import Level, Levels
 from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
@@ -51,8 +53,8 @@ def explore(
     """Explore every reachable state of the system, level by level, on a Spark cluster, and check the invariants there.
 
     Verdict, counts and the lengths of traces are those of `explorer.search.breadth_first.explore`, for any number of
-    executors and partitions. The traces themselves are the same for the same number of partitions. Prospects and
-    liveness are not judged: they need the graph of all states.
+    executors and partitions. The traces themselves are the same for the same number of partitions. Prospects are not
+    judged: they need the graph of all states. Liveness is, and its lassos are those of the local search.
 
     Args:
         make_system: makes the system. It runs on every machine, so it must be picklable and return the same everywhere.
@@ -112,6 +114,8 @@ class _Search:
         self.system = make_system()
         self.engine = PartitionWorker(self.system, options.symmetry)
         self.levels: list[Level] = []
+        self.lassos: list[Violation] = []
+        self.held_back: dict[str, int] = {}
         self.counts = Counts.none(len(self.system.actions))
         self.paths = 0
         self.took = ""
@@ -157,6 +161,8 @@ class _Search:
     def run(self) -> Outcome:
         try:
             reason = self._explore()
+            if not reason and (self.options.keep_going or not self.violations.all):  # every state is known
+                reason = self._judge_liveness()
         except KeyboardInterrupt:
             reason = "interrupted"
         finally:
@@ -183,6 +189,19 @@ class _Search:
             if not self._next_level():
                 self.store.note_end(depth)
                 return ""
+
+    def _judge_liveness(self) -> str:
+        """Look for lassos.
+
+        Returns:
+            What kept it from doing so, if anything did.
+        """
+        known = {violation.property for violation in self.violations.all}
+        try:
+            self.lassos, self.held_back = lassos_on(self.engine, self.store, self.levels, known)
+        except Stopped as stopped:
+            return str(stopped)
+        return ""
 
     def _begin(self) -> None:
         """Commit the level of the initial states."""
@@ -265,14 +284,16 @@ class _Search:
         return sum(level.bytes for level in self.levels) + (self.levels[-1].visited if self.levels else 0)
 
     def _outcome(self, reason: str) -> Outcome:
-        verdict = Verdict.after(bool(self.violations.all), reason)
+        violations = (*self.violations.all, *self.lassos)
+        verdict = Verdict.after(bool(violations), reason)
         enabled: Counter[str] = Counter()
         for instance, count in zip(self.system.actions, self.counts.enabled, strict=True):
             enabled[instance.of.name] += count
         return Outcome(
             verdict=verdict,
             reason=reason,
-            violations=tuple(self.violations.all),
+            violations=violations,
+            held_back=self.held_back,
             levels=tuple(level.states for level in self.levels),
             generated=self.counts.generated,
             enabled=dict(enabled),

@@ -1,0 +1,85 @@
+"""What must happen is judged on Spark as on one machine: verdicts, lassos step by step, what only bounds hold back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import promises
+import pytest
+
+from explorer.search import breadth_first
+from explorer.system import System
+from explorer.verdict import Budget, Outcome, Verdict
+from spark.driver.explore import explore
+
+LOCKS = {"promised to all": promises.lock_for_all, "promised to each": promises.lock_for_each}
+PAIRS = (
+    "a_follower_that_remembers_an_epoch_without_records_truncates_for_ever",
+    "a_follower_that_forgets_epochs_without_records_catches_up",
+    "kafka_2_8_0_leaves_the_high_watermark_where_it_is",
+    "kafka_3_0_moves_the_high_watermark",
+)
+
+
+def judged(outcome: Outcome) -> dict[str, Any]:
+    """All that was found out about liveness, each lasso with all its steps."""
+    return {
+        "verdict": outcome.verdict,
+        "states": outcome.distinct_states,
+        "held back": outcome.held_back,
+        "lassos": {
+            each.property: (
+                each.arguments,
+                each.witness,
+                each.back_to,
+                [(str(step.action), step.state) for step in each.trace],
+            )
+            for each in outcome.violations
+        },
+    }
+
+
+def locally(make: Callable[[], System], symmetry: bool) -> dict[str, Any]:
+    return judged(breadth_first.explore(make(), symmetry=symmetry, keep_going=True))
+
+
+@pytest.mark.parametrize("symmetry", [True, False], ids=["up to symmetry", "every state"])
+@pytest.mark.parametrize("make", LOCKS.values(), ids=LOCKS)
+def test_what_the_driver_has_room_for_it_judges_as_the_local_search_does(
+    make: Callable[[], System], symmetry: bool, tmp_path: Path
+) -> None:
+    found = explore(make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True)
+    assert judged(found) == locally(make, symmetry)
+    again = explore(make, spark=None, checkpoint=str(tmp_path), symmetry=symmetry, keep_going=True, resume=True)
+    assert judged(again) == judged(found)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_claims_of_the_gallery_are_judged_in_the_driver_as_the_local_search_does(name: str, tmp_path: Path) -> None:
+    make = promises.of_gallery(name)
+    found = explore(make, spark=None, checkpoint=str(tmp_path), keep_going=True)
+    assert judged(found) == locally(make, symmetry=True)
+
+
+def test_the_promises_are_broken_kept_and_held_back_and_some_states_stand_for_others() -> None:
+    """So that the comparisons say something."""
+    to_all = breadth_first.explore(promises.lock_for_all(), keep_going=True)
+    assert to_all.stored_states < to_all.distinct_states
+    assert {each.property: (each.back_to, each.trace_length) for each in to_all.violations} == {
+        "everybody_has_asked": (0, 0),
+        "it_is_counted_twice": (0, 9),
+        "the_lock_stays_taken": (0, 9),
+    }
+    assert to_all.held_back == {"it_was_taken_often": 20, "counting_ends": 20}
+    to_each = breadth_first.explore(promises.lock_for_each(), keep_going=True)
+    assert [each.property for each in to_each.violations] == ["who_asks_gets_in"]
+
+
+def test_liveness_is_not_judged_before_every_state_is_known(tmp_path: Path) -> None:
+    make = promises.lock_for_all
+    outcome = explore(make, Budget(max_depth=2), spark=None, checkpoint=str(tmp_path))
+    assert (outcome.verdict, outcome.violations) == (Verdict.HOLDS_TO_DEPTH, ())
+    outcome = explore(make, spark=None, checkpoint=str(tmp_path), resume=True)
+    assert judged(outcome) == locally(make, symmetry=True)
