@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 ROOT := $(if $(filter 0,$(shell id -u)),,sudo)
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: check test lint docs site bench java clean
+.PHONY: check test lint docs site bench wheel java clean
 
 check: $(VENV)/ready  # every claim in specs/ comes out as it says
 	$(BIN)/highwater check specs
@@ -29,6 +29,10 @@ site: $(VENV)/ready  # the documentation as a static site, with the counterexamp
 
 bench: $(VENV)/ready
 	$(BIN)/python bench/kip_320.py
+
+wheel: $(VENV)/ready  # a wheel in dist/ that brings machine code, so that nothing is compiled where it is installed
+	$(BIN)/python -m explorer.kernels.ahead explorer/kernels/machine_code
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 java:  # for the tests on Spark, which needs 17 or newer; Debian 13 has none older than 21
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { $(ROOT) apt-get update -qq && \

@@ -36,6 +36,15 @@ def read(folder: Path, name: str, owners: Collection[int] = ()) -> bytes:
     trusted = {0, os.geteuid(), *owners}
     with _opened(folder, trusted) as place:
         data = _read(name, place, trusted)
+    return body_of(data, name)
+
+
+def body_of(data: bytes, name: str) -> bytes:
+    """What is in a kept file, of its bytes.
+
+    Raises:
+        ValueError: it is damaged.
+    """
     head, _, body = data.partition(b"\n")
     if hashlib.sha256(body).hexdigest().encode("ascii") != head:
         raise ValueError(f"{name} is damaged")

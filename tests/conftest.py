@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from explorer.kernels.entry_points import EntryPoint, name_of
+from explorer.kernels.signatures import ANY_WIDTH, ONE_WIDTH
+
 HERE = Path(__file__).parent
 
 # A job in a shell's background ignores Ctrl-C, and so would all that tests start and interrupt.
@@ -34,6 +37,23 @@ def own_kept_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("HIGHWATER_JOBS", "1")  # tests look into the process that checks, and run side by side themselves
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
+    """Whatever any test calls a kernel with is in the list that machine code is made ahead from."""
+    load = EntryPoint._load
+
+    def checked(entry_point: EntryPoint, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
+        of = f"{entry_point._module}.{entry_point._name}"
+        listed = ANY_WIDTH.get(of) or (*ONE_WIDTH[of], arguments[-1]) if of in ANY_WIDTH | ONE_WIDTH else arguments
+        called, wanted = (name_of(entry_point._module, entry_point._name, each) for each in (arguments, listed))
+        assert called == wanted, f"{of} is called with other arguments than `explorer.kernels.signatures` says"
+        return load(entry_point, kinds, arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EntryPoint, "_load", checked)
         yield
 
 

@@ -1,4 +1,5 @@
-"""The same KIP-320 search by Highwater, SPIN, Stateright and, if its command is given, TLC: whole processes, in turn.
+"""The same KIP-320 search by Highwater, SPIN, Rumur, Stateright and, if its command is given, TLC: whole processes, in
+turn.
 
     python bench/peers/run.py                            # 3 brokers, logs of 2, 2 records, epochs 0..2: 737,794 states
     python bench/peers/run.py --bounds 3 2 2 3 --runs 1  # 9,985,570 states
@@ -7,13 +8,14 @@
 
 Every checker checks WeakIsr and StrongIsr. A peer whose tool is missing is left out, with a word about it.
 
-`highwater check` visits one state of all that differ only in which broker is which, and counts them all; the peers'
-models do not use symmetry. So Highwater also runs as they do, through every state, on one thread and on two.
+`highwater check` visits one state of all that differ only in which broker is which, and counts them all. Rumur can do
+so, too; in its other rows, and in those of the other peers, every state is visited. So Highwater also runs through
+every state, on one thread and on two.
 
-Only searches are timed: SPIN's and Stateright's programs are built before. TLC's own files must have the bounds that
-are given here. One round that is not counted comes first; it fills Highwater's kernel cache, and its count of states,
-which all must agree on, sizes SPIN's hash table. Peak memory is the operating system's count, which starts at that of
-this script: some 15 MiB.
+Only searches are timed: the programs of SPIN, Rumur and Stateright are built before. TLC's own files must have the
+bounds that are given here. One round that is not counted comes first; it fills Highwater's kernel cache, and its count
+of states, which all must agree on, sizes SPIN's hash table. Peak memory is the operating system's count, which starts
+at that of this script: some 15 MiB.
 """
 
 from __future__ import annotations
@@ -36,12 +38,14 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 DISTINCT = {
-    (2, 2, 2, 1): 957,
-    (2, 2, 2, 2): 5_973,
-    (3, 2, 2, 1): 39_619,
-    (3, 2, 2, 2): 737_794,
-    (3, 2, 2, 3): 9_985_570,
+    (2, 2, 2, 1): (957, 479),
+    (2, 2, 2, 2): (5_973, 2_987),
+    (3, 2, 2, 1): (39_619, 6_713),
+    (3, 2, 2, 2): (737_794, 123_311),
+    (3, 2, 2, 3): (9_985_570, 1_665_204),
 }
+"""By bounds: the distinct states, and how many of them differ in more than which broker is which."""
+
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
 EVERY_STATE = """
 import pathlib, sys
@@ -71,6 +75,7 @@ class Peer:
     command: Callable[[int], list[str]]
     distinct: str
     succeeded: str
+    representatives: bool = False  # whether it counts one state of all that differ only in which broker is which
     runs: list[Run] = field(default_factory=list)
 
     def run(self, states: int) -> tuple[int, Run]:
@@ -155,6 +160,42 @@ def spin(bounds: tuple[int, ...], folder: Path) -> list[Peer]:
     ]
 
 
+def rumur(bounds: tuple[int, ...], folder: Path) -> list[Peer]:
+    if missing("rumur", "gcc"):
+        return []
+    model = (HERE / "rumur" / "kip_320.m").read_text()
+    for key, value in zip(("BROKERS", "LOG_LENGTH", "RECORDS", "LAST_EPOCH"), bounds, strict=True):
+        model = re.sub(rf"^  {key}: \d+;$", f"  {key}: {value};", model, count=1, flags=re.MULTILINE)
+    peers = []
+    for symmetry, threads in (("exhaustive", 1), ("exhaustive", 2), ("off", 1), ("off", 2)):
+        place = folder / f"rumur-{symmetry}-{threads}"
+        place.mkdir(exist_ok=True)
+        (place / "kip_320.m").write_text(model)
+        options = ["--symmetry-reduction", symmetry, "--threads", str(threads), "--deadlock-detection", "off"]
+        translate = ["rumur", *options, "--output", "kip_320.c", "kip_320.m"]
+        compile_ = [
+            "gcc",
+            "-std=c11",
+            "-O3",
+            "-w",
+            "-march=native",
+            "-o",
+            "search",
+            "kip_320.c",
+            "-lpthread",
+            "-latomic",
+        ]
+        searched = "up to symmetry" if symmetry == "exhaustive" else "every state"
+        name = f"rumur, {searched}, {threads} thread{'s'[: threads - 1]}"
+        if build(name, [translate, compile_], place):
+            command = [str(place / "search")]
+            done = r"No error found(?s:.*?)State Space Explored"
+            peers.append(
+                Peer(name, lambda _, it=command: it, r"(\d+) states, \d+ rules", done, searched != "every state")
+            )
+    return peers
+
+
 def stateright(bounds: tuple[int, ...], folder: Path, version: str) -> list[Peer]:
     if missing("cargo"):
         return []
@@ -182,7 +223,7 @@ def tlc(command: str) -> list[Peer]:
     return [Peer("tlc", lambda _: shlex.split(command), r"([\d,]+) distinct states found", "No error has been found")]
 
 
-def table(peers: list[Peer], states: int) -> None:
+def table(peers: list[Peer], expected: dict[bool, int]) -> None:
     ours = statistics.median(run.seconds for run in peers[0].runs)
     print(
         f"\n{'':37}{'median s':>10}{'min..max s':>16}{'processor s':>13}{'to ours':>9}{'distinct':>13}{'peak MiB':>10}"
@@ -193,30 +234,31 @@ def table(peers: list[Peer], states: int) -> None:
         processor = statistics.median(run.processor_seconds for run in peer.runs)
         memory = max(run.memory for run in peer.runs) / 2**20
         print(
-            f"{peer.name:37}{median:10.2f}{spread:>16}{processor:13.2f}{median / ours:9.2f}{states:13,}{memory:10.0f}"
+            f"{peer.name:37}{median:10.2f}{spread:>16}{processor:13.2f}{median / ours:9.2f}"
+            f"{expected[peer.representatives]:13,}{memory:10.0f}"
         )
 
 
 def compare(bounds: tuple[int, ...], runs: int, versions: list[str], tlc_command: str | None, folder: Path) -> None:
-    peers = [*highwater(bounds, folder), *spin(bounds, folder)]
+    peers = [*highwater(bounds, folder), *spin(bounds, folder), *rumur(bounds, folder)]
     for version in versions:
         peers += stateright(bounds, folder, version)
     if tlc_command:
         peers += tlc(tlc_command)
-    states = DISTINCT.get(bounds, 0)
+    expected = dict(zip((False, True), DISTINCT.get(bounds, ()), strict=False))
     for round_ in range(runs + 1):
         for peer in peers:
-            distinct, run = peer.run(states)
-            states = states or distinct
-            if distinct != states:
+            distinct, run = peer.run(expected.get(False, 0))
+            wanted = expected.setdefault(peer.representatives, distinct)
+            if distinct != wanted:
                 sys.exit(
-                    f"{peer.name} found {distinct:,} distinct states, expected {states:,}: these are not the same "
+                    f"{peer.name} found {distinct:,} distinct states, expected {wanted:,}: these are not the same "
                     "searches"
                 )
             if round_:
                 peer.runs.append(run)
                 print(f"run {round_}: {peer.name} {run.seconds:.2f} s", flush=True)
-    table(peers, states)
+    table(peers, expected)
 
 
 def main() -> None:

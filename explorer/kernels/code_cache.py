@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from explorer import kept_files
+from explorer.kernels import targets
 from explorer.sources import INSTALLED, digest, files_of
 
 # Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how
@@ -29,18 +30,40 @@ there was an exception.
 """
 
 BESIDE_SOURCES = Path(__file__).parent / "__pycache__"
+BROUGHT = Path(__file__).parent / "machine_code"
+"""Where code is that came with Highwater, made by `explorer.kernels.ahead` when the distribution was built."""
+
+MADE_OF = "made_of"  # the file there that says of which sources
 MOST_KEPT = 8  # of what code is kept for: sources, versions, processors
 
 
 def load(name: str) -> Function | None:
-    """The entry point of that name, if it is kept, and was kept by somebody who may have this process execute it."""
-    for folder in folders():
+    """The entry point of that name: one that was kept by somebody who may have this process execute it, or else one
+    that came with Highwater.
+    """
+    readers = [partial(kept_files.read, folder / _made_of(), name, _owners(folder)) for folder in folders()]
+    readers += [partial(_brought, target, name) for target in _brought_targets()]
+    for read in readers:
         try:
-            symbol, _, code = kept_files.read(folder / _made_of(), name, _owners(folder)).partition(b"\n")
+            symbol, _, code = read().partition(b"\n")
             return linked(name, symbol.decode("ascii"), code)
         except (OSError, ValueError, RuntimeError):
             continue
     return None
+
+
+def _brought(target: str, name: str) -> bytes:
+    """What came with Highwater's own files, and is as trustworthy as they are."""
+    return kept_files.body_of((BROUGHT / target / name).read_bytes(), name)
+
+
+@cache
+def _brought_targets() -> list[str]:
+    """The targets whose code came with Highwater, was made of these sources, and is for this processor."""
+    with suppress(OSError):
+        if (BROUGHT / MADE_OF).read_text() == portable_digest() and "NUMBA_CPU_NAME" not in os.environ:
+            return [target.name for target in targets.fitting()]
+    return []
 
 
 def keep(name: str, symbol: str, code: bytes) -> None:
@@ -124,6 +147,13 @@ def _made_of() -> str:
         repr(sorted(item for item in os.environ.items() if item[0].startswith("NUMBA_"))).encode(),
     ]
     return "kernels-" + digest(parts)[:16]
+
+
+def portable_digest() -> str:
+    """What code that runs on other machines depends on: how Python and numpy lay out objects, which one number says,
+    and the sources. Whatever made it is not asked for when it runs.
+    """
+    return digest([*(file.read_bytes() for file in sources()), f"{object.__basicsize__}".encode()])
 
 
 def _processor() -> str:

@@ -12,6 +12,7 @@ import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from llvmlite import binding as llvm
 from llvmlite import ir
 from numba import njit, types
 from numba.core import cgutils
@@ -23,6 +24,7 @@ from numba.np.numpy_support import from_dtype
 from numpy import ndarray
 
 from explorer.kernels.code_cache import FIRST_ARGUMENT, RESULTS
+from explorer.kernels.targets import Target
 
 # No exceptions of Python's arithmetic and no counting of references: nothing here raises, allocates or holds on to
 # arrays, and code that might would need numba's runtime.
@@ -57,8 +59,11 @@ def dispatcher(of: Any) -> Callable[..., Any]:
     return njit(**_OPTIONS, nogil=True)(of.py_func)
 
 
-def object_code(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
+def object_code(of: Any, arguments: tuple[Any, ...], target: Target | None = None) -> tuple[str, bytes]:
     """Relocatable object code of a kernel's entry point for arguments of such types, and its name in there.
+
+    Args:
+        target: of another architecture than this process, which may not use any special instructions then.
 
     Raises:
         Exception: numba has changed; this leans on how it calls functions inside, and how it keeps them for its own
@@ -69,10 +74,25 @@ def object_code(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
     gc.disable()
     try:
         (made,) = njit("int64(int64)", **_INSIDE)(_entry_point(of, tuple(map(_type_of, arguments)))).overloads.values()
-        return made.fndesc.llvm_func_name, made.library._get_compiled_object()
+        library = made.library
+        code = library._get_compiled_object() if target is None else _translated(library.get_llvm_str(), target)
+        return made.fndesc.llvm_func_name, code
     finally:
         if collecting:
             gc.enable()
+
+
+def _translated(code: str, target: Target) -> bytes:
+    """Object code for another architecture, of LLVM's code for this one. All have words of 64 bits, the lower bytes
+    first.
+    """
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+    module = llvm.parse_assembly(code)
+    options = {"cpu": target.processor, "opt": 3, "reloc": "default", "codemodel": "jitdefault", "jit": True}
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(**options)
+    module.triple, module.data_layout = target.triple, str(machine.target_data)
+    return machine.emit_object(module)
 
 
 def _type_of(argument: Any) -> types.Type:

@@ -15,7 +15,7 @@ import sys
 import threading
 import warnings
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from hashlib import sha256
 from typing import Any
@@ -58,8 +58,7 @@ class EntryPoint:
     def _load(self, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Function | None:
         """The entry point for arguments of such types; None if numba has to be asked each time."""
         with _loading:
-            spelled = " ".join(each.__name__ if isinstance(each, type) else str(each) for each in kinds)
-            name = f"{self._module}.{self._name}-{sha256(spelled.encode()).hexdigest()[:16]}"
+            name = _kept_as(self._module, self._name, kinds)
             entry_point = self._loaded.get(kinds) or code_cache.load(name)
             if entry_point is None:
                 with code_cache.in_turn(name), TIMES.compiling():
@@ -92,6 +91,18 @@ class EntryPoint:
             return None
         code_cache.keep(name, symbol, code)
         return entry_point
+
+
+def name_of(module: str, name: str, arguments: tuple[Any, ...]) -> str:
+    """The name that the code of a kernel has for arguments of such types."""
+    kinds: list[Any] = []
+    _list(arguments, [], kinds)
+    return _kept_as(module, name, kinds)
+
+
+def _kept_as(module: str, name: str, kinds: Iterable[Any]) -> str:
+    spelled = " ".join(each.__name__ if isinstance(each, type) else str(each) for each in kinds)
+    return f"{module}.{name}-{sha256(spelled.encode()).hexdigest()[:16]}"
 
 
 elsewhere = False

@@ -8,14 +8,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import binding, ir
+from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from explorer.kernels.compiling import part
+from explorer.kernels.targets import has
 
-HAS_PEXT = bool(binding.get_host_cpu_features().get("bmi2"))
+HAS_PEXT = has("bmi2")
 _ONE = np.uint64(1)
 _ZERO = np.uint64(0)
 

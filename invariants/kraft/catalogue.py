@@ -11,8 +11,10 @@ KRAFT: tuple[Property, ...] = (
     safety.leaders_are_in_the_isr,
     safety.acting_leaders_hold_committed_records,
     safety.reassignments_keep_enough_copies,
+    safety.deposed_controllers_can_revert,
     liveness.dead_brokers_are_fenced,
     liveness.running_brokers_are_unfenced,
     liveness.controlled_shutdowns_complete,
     liveness.replacements_complete,
+    liveness.isr_changes_are_settled,
 )

@@ -65,6 +65,24 @@ def controlled_shutdowns_complete(cluster: Cluster, broker: int) -> Truth:
     return Witness("b{broker} wants to shut down and never does", broker=broker)
 
 
+def _waits_for_its_isr(cluster: Cluster, broker: int) -> bool:
+    return cluster.brokers[broker].running and cluster.brokers[broker].proposal is not None
+
+
+@leads_to(_waits_for_its_isr, fair=HEALING, broker=brokers)
+def isr_changes_are_settled(cluster: Cluster, broker: int) -> Truth:
+    """A leader that has asked for another ISR knows the outcome at some time, or goes down.
+
+    Kind: liveness.
+    When false: the leader changes its ISR no more, and its high watermark waits for whom it could do without.
+    Relies on: a deposed controller learns so; the active one answers; brokers read the metadata log again and again.
+    Source: KAFKA-14154.
+    """
+    if not _waits_for_its_isr(cluster, broker):
+        return True
+    return Witness("b{broker} waits for its ISR for ever", broker=broker)
+
+
 def _is_replaced(cluster: Cluster) -> bool:
     partition = cluster.partition
     replaces = bool(partition.adding) and len(partition.adding) >= len(partition.removing)

@@ -60,7 +60,7 @@ def acting_leaders_hold_committed_records(cluster: Cluster, broker: int) -> Trut
     When false: consumers lose records that producers know to be committed.
     Source: S1; KIP-903, KIP-966.
     """
-    ours, partition = cluster.brokers[broker], cluster.partition
+    ours, partition = cluster.brokers[broker], cluster.committed.partition
     if not cluster.leads(broker) or partition.leader != broker or ours.complete or partition.recovering:
         return True
     if ours.view is None or ours.view.leader_epoch != partition.leader_epoch:
@@ -79,3 +79,14 @@ def reassignments_keep_enough_copies(cluster: Cluster) -> Truth:
     return cluster.mishap is not Mishap.FEWER_COPIES or Witness(
         "a reassignment completed with an ISR below min.insync.replicas"
     )
+
+
+@invariant()
+def deposed_controllers_can_revert(cluster: Cluster) -> Truth:
+    """A controller that is deposed can go back to what is committed.
+
+    Kind: state.
+    When false: the controller crashes. If that is why it was deposed, the quorum is one smaller.
+    Source: KAFKA-17608.
+    """
+    return cluster.mishap is not Mishap.NO_SNAPSHOT or Witness("a controller could not go back to what is committed")

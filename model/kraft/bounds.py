@@ -27,12 +27,19 @@ class KraftBounds:
     min_isr: int = bound(1, 5, "min.insync.replicas", default=1)
     restarts: int = bound(0, 7, "how many times each broker may come back with a new broker epoch", default=0)
     no_ops: int = bound(0, 1, "1: the controller appends records that change nothing, again and again", default=0)
+    uncommitted: int = bound(
+        0, 3, "batches of the metadata log that may be uncommitted; 0: each is committed at once", default=0
+    )
+    controllers: int = bound(
+        1, 2, "1: a controller that is deposed knows it at once; 2: it may answer a while longer", default=1
+    )
     crashes: int = budget("crashes of brokers")
     lossy_crashes: int = budget("crashes of brokers that lose records which were committed")
     fail_overs: int = budget("times that another controller becomes active")
     shutdowns: int = budget("controlled shutdowns")
     reassignments: int = budget("requests to reassign the partition")
     cancellations: int = budget("requests to cancel a reassignment")
+    voter_changes: int = budget("changes of the voters of the quorum")
     elections: int = budget("requests to elect a leader")
     shrinks: int = budget("times that a leader takes a slow follower out of the ISR")
     commits: int = budget("times that a leader commits records")

@@ -2,26 +2,38 @@
 
 from __future__ import annotations
 
-from model.kraft import controlling, serving
+from model.kraft import administering, alter_partition, metadata_log, registering, serving
 from model.kraft.bounds import KraftBounds
 from model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
 from model.kraft.protocol import KraftProtocol
 from model.kraft.state import Cluster, initial_states
 from model.language.definition import Definition, Model
 
-CONTROLLING = (controlling.fence, controlling.unfence, controlling.answer_alter_partition)
+CONTROLLING = (
+    metadata_log.commit_batch,
+    metadata_log.learn_of_fail_over,
+    registering.fence,
+    registering.unfence,
+    registering.register_again,
+    registering.enter_controlled_shutdown,
+    registering.stay_in_controlled_shutdown,
+    registering.grant_shutdown,
+    alter_partition.answer_alter_partition,
+)
 HEALING = (*CONTROLLING, *serving.HEALING)
 """What happens by itself in a cluster that nobody disturbs; together with `serving.RETURNS` if brokers come back."""
 
 ACTIONS = (
     *HEALING,
     *serving.RETURNS,
-    controlling.fence_two,
-    controlling.elect_preferred_leader,
-    controlling.reassign,
-    controlling.cancel_reassignment,
-    controlling.fail_over,
-    controlling.append_no_op,
+    registering.fence_two,
+    alter_partition.answer_as_deposed,
+    administering.elect_preferred_leader,
+    administering.reassign,
+    administering.cancel_reassignment,
+    metadata_log.fail_over,
+    metadata_log.append_no_op,
+    metadata_log.change_voters,
     *serving.DISTURBING,
 )
 

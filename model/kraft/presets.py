@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from model.kraft.partition_change import Rules
-from model.kraft.protocol import KraftProtocol, Reregistration, Unfencing
+from model.kraft.protocol import AheadOfController, KraftProtocol, Reregistration, Unfencing
 from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST
 from model.language.definition import Release
 
@@ -23,10 +23,12 @@ V4_3 = KraftProtocol(
     last_known_leader_must_be_active=NEWEST.last_known_leader_must_be_active,
     fences_one_at_a_time=True,
     members_must_be_active=True,
+    ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
     members_epochs_checked=True,
     unfencing=Unfencing.AT_REGISTRATION,
     shutdown_offset_kept=True,
     reregistration=Reregistration.ISR,
+    voter_changes_skipped=True,
     new_controller_expects_heartbeats=True,
 )
 V4_1 = _with_rules(V4_3, KAFKA_4_1)

@@ -18,6 +18,13 @@ class Unfencing(Enum):
     AT_REGISTRATION = "at-registration"
 
 
+class AheadOfController(Enum):
+    """What a deposed controller answers to a request from an epoch that it does not know."""
+
+    FENCED = "fenced"
+    NOT_CONTROLLER = "not-controller"
+
+
 class Reregistration(Enum):
     """Whether a broker that was killed leaves the ISR, and the ELR, when its new incarnation is registered. It matters
     if the controller has not fenced it yet, or if it is in the ELR.
@@ -46,6 +53,9 @@ class KraftProtocol:
     members_must_be_active: bool = toggle(
         "whether AlterPartition refuses an ISR with brokers that are fenced or shutting down; KIP-841, 3.3"
     )
+    ahead_of_controller_error: AheadOfController = toggle(
+        "what a deposed controller answers to a request that is ahead of it; KAFKA-14154, 3.3"
+    )
     members_epochs_checked: bool = toggle(
         "whether AlterPartition refuses an ISR with an earlier incarnation of a broker; KIP-903, 3.5"
     )
@@ -56,9 +66,17 @@ class KraftProtocol:
     reregistration: Reregistration = toggle(
         "whether a broker that returns before it is fenced leaves the ISR; KAFKA-15586, 3.8; KAFKA-18106, 4.0"
     )
+    voter_changes_skipped: bool = toggle(
+        "whether a batch of the quorum's own leaves the controller's committed offset alone; KAFKA-17608, before 3.9"
+    )
     new_controller_expects_heartbeats: bool = toggle(
         "whether a new active controller fences who never sends it a heartbeat; KAFKA-18138, mended before 4.0"
     )
+
+    @property
+    def compares_with_end(self) -> bool:
+        """Whether the controller compares what a broker has read with the end of the metadata log."""
+        return self.unfencing is Unfencing.AT_END or not self.shutdown_offset_kept
 
     @property
     def rules(self) -> Rules:

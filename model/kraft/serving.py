@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
-from model.kraft.changing import view_of, without_broker
-from model.kraft.controlling import registered
+from model.kraft.changing import view_of
 from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster, Progress, Proposal, Standing
+from model.kraft.registering import registered
+from model.kraft.state import Cluster, Fate, Proposal, Standing
 from model.language.declarations import action
 from model.language.records import evolve
 from model.log import brokers
@@ -54,28 +54,45 @@ def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     Effect: it has a new broker epoch and is fenced. It has lost what the metadata log told it.
     Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1).
     """
-    if cluster.brokers[broker].running or cluster.registrations[broker].broker_epoch >= bounds.restarts:
+    ours = cluster.brokers[broker]
+    if ours.running or ours.broker_epoch >= bounds.restarts:
         return None
-    cluster = registered(cluster, broker, protocol, bounds)
-    return cluster.with_broker(broker, running=True, progress=Progress.NOT_REGISTERED)
+    cluster = cluster.with_broker(broker, running=True, broker_epoch=ours.broker_epoch + 1, knows_registration=False)
+    return registered(cluster, broker, protocol, bounds)
 
 
 @action(actor="broker", broker=brokers)
-def read_metadata(cluster: Cluster, broker: int) -> Cluster | None:
-    """A broker reads the metadata log to its end.
+def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster | None:
+    """A broker reads the metadata log as far as it is committed.
 
     Actor: the broker.
     Enabled: it runs.
-    Effect: it knows leader, ISR and epochs of the partition.
+    Effect: it knows leader, ISR and epochs of the partition. A leader that waited for newer metadata may ask again.
+    Abstracts: stops on the way; a broker learns several records at once.
     Source: kafka.server.metadata.BrokerMetadataPublisher#onMetadataUpdate, kafka.server.ReplicaManager#applyDelta
         (3.5.1 to 4.3.1).
     """
-    if not cluster.brokers[broker].running:
+    ours, image = cluster.brokers[broker], cluster.committed
+    if not ours.running:
         return None
     for other in cluster.ids:
-        if broker in cluster.brokers[other].waits_for:
+        if broker in cluster.brokers[other].waits_for and _can_read_departure(cluster, other, protocol):
             cluster = cluster.with_broker(other, waits_for=cluster.brokers[other].waits_for - {broker})
-    return cluster.with_broker(broker, view=view_of(cluster.partition), progress=Progress.AT_END)
+    if protocol.compares_with_end:
+        cluster = evolve(cluster, at_end=cluster.at_end | {broker})
+    proposal = ours.proposal
+    refused = proposal is not None and proposal.fate is Fate.REFUSED
+    if refused and proposal.partition_epoch != image.partition.partition_epoch:
+        cluster = cluster.with_broker(broker, proposal=None)
+    registered = image.registrations[broker].broker_epoch == ours.broker_epoch
+    return cluster.with_broker(broker, view=view_of(image.partition), knows_registration=registered)
+
+
+def _can_read_departure(cluster: Cluster, broker: int, protocol: KraftProtocol) -> bool:
+    """Whether what must be read before a broker may shut down is committed."""
+    if not protocol.shutdown_offset_kept:
+        return not cluster.tail
+    return cluster.committed.registrations[broker].standing is Standing.LEAVING
 
 
 @action(actor="broker", broker=brokers)
@@ -134,8 +151,8 @@ def propose_expansion(cluster: Cluster, leader: int, follower: int) -> Cluster |
         return None
     if ours.complete and not theirs.complete:
         return None
-    epoch = cluster.registrations[follower].broker_epoch
-    proposal = Proposal(follower, epoch, None, ours.view.leader_epoch, ours.view.partition_epoch)
+    epochs = ours.view.leader_epoch, ours.view.partition_epoch
+    proposal = Proposal(follower, theirs.broker_epoch, None, *epochs, Fate.IN_FLIGHT)
     return cluster.with_broker(leader, proposal=proposal)
 
 
@@ -153,7 +170,7 @@ def propose_shrink(cluster: Cluster, leader: int, follower: int) -> Cluster | No
     view = cluster.brokers[leader].view
     if follower not in view.isr:
         return None
-    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch)
+    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, Fate.IN_FLIGHT)
     return cluster.with_broker(leader, proposal=proposal).spending("shrinks")
 
 
@@ -162,15 +179,18 @@ def commit(cluster: Cluster, leader: int, bounds: KraftBounds) -> Cluster | None
     """A leader commits records: every member of the ISR that it knows has them.
 
     Actor: the leader.
-    Enabled: the ISR that it knows has min.insync.replicas; its members follow it, and it has no proposal in flight; the
-        budget allows it.
-    Effect: who is not in that ISR is no longer complete.
+    Enabled: the ISR that it knows has min.insync.replicas; its members, and whom it has asked to take in, follow it;
+        the budget allows it.
+    Effect: who is not among these is no longer complete.
     """
-    if not _proposing(cluster, leader):
+    if not cluster.leads(leader):
         return None
-    members = cluster.brokers[leader].view.isr
+    ours = cluster.brokers[leader]
+    members = ours.view.isr
     if leader not in members or len(members) < bounds.min_isr:
         return None
+    if ours.proposal is not None and ours.proposal.newcomer is not None:
+        members = members | {ours.proposal.newcomer}
     if not all(member == leader or _follows(cluster, leader, member) for member in members):
         return None
     for broker in cluster.ids:
@@ -193,79 +213,22 @@ def begin_shutdown(cluster: Cluster, broker: int) -> Cluster | None:
     return cluster.with_broker(broker, stopping=True).spending("shutdowns")
 
 
-def _waited_for(cluster: Cluster, broker: int) -> frozenset[int]:
-    """The active brokers that have not read all of the metadata log."""
-    return frozenset(
-        other
-        for other in cluster.ids
-        if other != broker and cluster.is_active(other) and cluster.brokers[other].progress is not Progress.AT_END
-    )
-
-
-@action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
-def enter_controlled_shutdown(
-    cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds
-) -> Cluster | None:
-    """The controller learns that a broker wants to shut down.
-
-    Actor: the controller.
-    Enabled: the broker wants it and is unfenced.
-    Effect: it is in controlled shutdown and leaves the ISR; another one leads if it led.
-    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.5.1 to 4.3.1).
-    """
-    ours = cluster.brokers[broker]
-    if not ours.running or not ours.stopping or not cluster.is_active(broker):
-        return None
-    cluster = without_broker(cluster, broker, Standing.LEAVING, protocol, bounds)
-    for other in cluster.ids:
-        if cluster.brokers[other].progress is Progress.AT_END:
-            cluster = cluster.with_broker(other, progress=Progress.BEHIND)
-    return cluster.with_broker(broker, waits_for=_waited_for(cluster, broker))
-
-
-@action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
-def stay_in_controlled_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster | None:
-    """A broker in controlled shutdown sends one more heartbeat.
-
-    Actor: the controller.
-    Enabled: the broker is in controlled shutdown.
-    Effect: until KAFKA-14292 the offset that other brokers must reach moved to the present end of the metadata log.
-    Source: org.apache.kafka.controller.BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset (3.3.2),
-        #updateControlledShutdownOffset (3.3.1).
-    """
-    ours = cluster.brokers[broker]
-    if protocol.shutdown_offset_kept or not ours.running or not ours.stopping:
-        return None
-    if cluster.registrations[broker].standing is not Standing.LEAVING:
-        return None
-    return cluster.with_broker(broker, waits_for=_waited_for(cluster, broker))
-
-
 @action(actor="broker", needs=lambda bounds: bounds.shutdowns, broker=brokers)
-def finish_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
-    """A broker in controlled shutdown ends.
+def stop(cluster: Cluster, broker: int) -> Cluster | None:
+    """A broker that wants to shut down learns that it may, and ends.
 
     Actor: the broker.
-    Enabled: it leads no partition, and the active brokers have read what its departure has changed.
-    Effect: it is down and fenced, in order.
+    Enabled: it is fenced, and that is committed. The controller lets a fenced broker shut down at once.
+    Effect: it is down, in order.
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or cluster.registrations[broker].standing is not Standing.LEAVING:
+    if not ours.running or not ours.stopping:
         return None
-    if ours.waits_for or cluster.partition.leader == broker:
-        return None
-    return down(cluster, broker).with_registration(broker, standing=Standing.FENCED)
+    fenced = cluster.committed.registrations[broker].standing is Standing.FENCED
+    return down(cluster, broker) if fenced else None
 
 
 DISTURBING = (crash, crash_with_loss, propose_shrink, commit, begin_shutdown)
-HEALING = (
-    read_metadata,
-    send_heartbeat,
-    catch_up,
-    propose_expansion,
-    enter_controlled_shutdown,
-    stay_in_controlled_shutdown,
-    finish_shutdown,
-)
+HEALING = (read_metadata, send_heartbeat, catch_up, propose_expansion, stop)
 RETURNS = (start,)

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from model.kraft.bounds import broker_epochs, broker_lists, broker_sets, partition_epochs, per_broker, some_broker
-from model.language.domain import BOOLEAN, Integers, Maybe
+from model.language.domain import BOOLEAN, Integers, Maybe, SequenceOf
 from model.language.records import evolve, records, replaced, within
 from model.log import epochs
 
@@ -24,18 +24,20 @@ class Standing(Enum):
     LEAVING = "in controlled shutdown"
 
 
-class Progress(Enum):
-    """How far a broker has read the metadata log."""
+class Fate(Enum):
+    """What has become of a leader's AlterPartition request."""
 
-    NOT_REGISTERED = "up to before its registration"
-    BEHIND = "not quite to the end"
-    AT_END = "to the end"
+    IN_FLIGHT = "in flight"
+    APPENDED = "granted, and not yet committed"
+    REFUSED = "refused as out of date"
+    """The leader waits for newer metadata and asks nothing until then."""
 
 
 class Mishap(Enum):
     """What a step did and no state shows."""
 
     FEWER_COPIES = "a reassignment that left an ISR below min.insync.replicas"
+    NO_SNAPSHOT = "a controller that was deposed and could not go back to what is committed"
 
 
 @attrs.frozen
@@ -50,7 +52,7 @@ class View:
 
 @attrs.frozen
 class Proposal:
-    """A leader's AlterPartition request in flight.
+    """A leader's AlterPartition request that it has not settled.
 
     Attributes:
         newcomer: the follower that the ISR shall gain, with the broker epoch that it has fetched with.
@@ -62,6 +64,7 @@ class Proposal:
     leaver: int | None = within(some_broker)
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
+    fate: Fate = within(Fate)
 
 
 @attrs.frozen
@@ -71,13 +74,17 @@ class Broker:
     Attributes:
         complete: whether its log has every committed record.
         stopping: whether it wants to shut down.
-        waits_for: the brokers that must read the metadata log before it may shut down.
+        broker_epoch: the broker epoch that it has asked for, once its registration is committed.
+        knows_registration: whether it has read the metadata log as far as its registration.
+        waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
+            Soft state of the active controller: the controlled shutdown offset.
     """
 
     running: bool = within(BOOLEAN)
     complete: bool = within(BOOLEAN)
     stopping: bool = within(BOOLEAN)
-    progress: Progress = within(Progress)
+    broker_epoch: int = within(broker_epochs)
+    knows_registration: bool = within(BOOLEAN)
     waits_for: frozenset[int] = within(broker_sets)
     view: View | None = within(lambda bounds: Maybe(records(View)(bounds)))
     proposal: Proposal | None = within(lambda bounds: Maybe(records(Proposal)(bounds)))
@@ -108,6 +115,29 @@ class Partition:
 
 
 @attrs.frozen
+class Image:
+    """What the metadata log says up to some offset."""
+
+    registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
+    partition: Partition = within(Partition)
+
+
+@attrs.frozen
+class Batch:
+    """A batch of records that the active controller has appended and that is not committed.
+
+    Attributes:
+        before: what the metadata log says before it.
+        answers: the leader whose AlterPartition request is answered once the batch is committed.
+        of_quorum: whether the batch changes the quorum's voters, which is nothing to the controller (KIP-853).
+    """
+
+    before: Image = within(Image)
+    answers: int | None = within(some_broker)
+    of_quorum: bool = within(BOOLEAN)
+
+
+@attrs.frozen
 class Used:
     """How often each failure and request has happened."""
 
@@ -117,6 +147,7 @@ class Used:
     shutdowns: int = within(lambda bounds: Integers(0, bounds.shutdowns))
     reassignments: int = within(lambda bounds: Integers(0, bounds.reassignments))
     cancellations: int = within(lambda bounds: Integers(0, bounds.cancellations))
+    voter_changes: int = within(lambda bounds: Integers(0, bounds.voter_changes))
     elections: int = within(lambda bounds: Integers(0, bounds.elections))
     shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks))
     commits: int = within(lambda bounds: Integers(0, bounds.commits))
@@ -127,20 +158,40 @@ class Cluster:
     """The state.
 
     Attributes:
+        registrations, partition: what the metadata log says up to its end, as the active controller has it in memory.
+        tail: the batches that are not committed, oldest first.
         contacted: the brokers that the active controller has heard of, by registration or heartbeat. Only these
             can lose their session.
+        at_end: the brokers that have read the metadata log as far as it is committed. It is kept under protocols
+            that compare offsets with the end only; under others it is everyone.
+        can_revert: whether the active controller remembers what is committed, so that it can go back to it.
+        deposed: what a controller that has been deposed, and does not know it, takes for committed; at most one.
     """
 
     brokers: tuple[Broker, ...] = within(per_broker(records(Broker)))
     registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
     partition: Partition = within(Partition)
+    tail: tuple[Batch, ...] = within(lambda bounds: SequenceOf(records(Batch)(bounds), bounds.uncommitted))
     contacted: frozenset[int] = within(broker_sets)
+    at_end: frozenset[int] = within(broker_sets)
+    can_revert: bool = within(BOOLEAN)
+    deposed: tuple[Image, ...] = within(lambda bounds: SequenceOf(records(Image)(bounds), bounds.controllers - 1))
     mishap: Mishap | None = within(Maybe(Mishap))
     used: Used = within(Used)
 
     @property
     def ids(self) -> range:
         return range(len(self.brokers))
+
+    @property
+    def end(self) -> Image:
+        """What the metadata log says up to its end."""
+        return Image(self.registrations, self.partition)
+
+    @property
+    def committed(self) -> Image:
+        """What the metadata log says as far as it is committed, which is what brokers can read."""
+        return self.tail[0].before if self.tail else self.end
 
     def is_active(self, broker: int) -> bool:
         """Whether a broker may lead.
@@ -150,9 +201,15 @@ class Cluster:
         return self.registrations[broker].standing is Standing.UNFENCED
 
     def leads(self, broker: int) -> bool:
-        """Whether a broker runs and believes that it leads."""
+        """Whether a broker serves clients and followers, and believes that it leads. It serves nobody before it is
+        unfenced.
+
+        Source: kafka.server.BrokerServer#startup (3.3.0 to 4.3.1).
+        """
         ours = self.brokers[broker]
-        return ours.running and ours.view is not None and ours.view.leader == broker
+        if not ours.running or ours.view is None or ours.view.leader != broker or not ours.knows_registration:
+            return False
+        return self.committed.registrations[broker].standing is not Standing.FENCED
 
     def with_broker(self, broker: int, **changes: Any) -> Cluster:
         return evolve(self, brokers=replaced(self.brokers, broker, evolve(self.brokers[broker], **changes)))
@@ -175,7 +232,8 @@ def initial_states(bounds: Any) -> list[Cluster]:
             running=True,
             complete=number in replicas,
             stopping=False,
-            progress=Progress.AT_END,
+            broker_epoch=0,
+            knows_registration=True,
             waits_for=frozenset(),
             view=view,
             proposal=None,
@@ -198,7 +256,11 @@ def initial_states(bounds: Any) -> list[Cluster]:
             brokers=tuple(broker(number) for number in range(bounds.brokers)),
             registrations=(Registration(0, Standing.UNFENCED),) * bounds.brokers,
             partition=partition,
+            tail=(),
             contacted=frozenset(range(bounds.brokers)),
+            at_end=frozenset(range(bounds.brokers)),
+            can_revert=True,
+            deposed=(),
             mishap=None,
             used=Used(*(0,) * len(attrs.fields(Used))),
         )

@@ -88,6 +88,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         setattr(module, function.__name__, kernel(function))
     monkeypatch.setitem(sys.modules, module.__name__, module)
     monkeypatch.setattr(code_cache, "folders", lambda: [tmp_path / "kept"])
+    monkeypatch.setattr(code_cache, "BROUGHT", tmp_path / "nothing")
     return tmp_path / "kept"
 
 
@@ -332,7 +333,7 @@ def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) 
     code = f"""
 import sys, pathlib, numpy as np
 from explorer.kernels import code_cache, entry_points
-code_cache.folders = lambda: [pathlib.Path({str(folder)!r})]
+code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
 entry_points.enter_rows(rows, 0, 6, table, room, np.zeros(4, np.uint64), (0,))
 print(sorted(table[table > 0] & 7), "numba" in sys.modules)
@@ -416,7 +417,7 @@ def test_of_processes_that_need_the_same_kernel_one_compiles_it(folder: Path, tm
     code = f"""
 import sys, pathlib, numpy as np
 from explorer.kernels import code_cache, compiling, entry_points
-code_cache.folders = lambda: [pathlib.Path({str(folder)!r})]
+code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 compile_now = compiling.object_code
 compiling.object_code = lambda *asked: print("compiles", flush=True) or compile_now(*asked)
 print("ready", flush=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from highwater.viewer.picture import Badge, Drawing, Fact, Lane, Message, NameSet, Picture, Tone
 from highwater.viewer.pictures.of_any_model import names, role
-from model.kraft.state import Cluster, Progress, Proposal, Standing
+from model.kraft.state import Cluster, Proposal, Standing
 from model.language.domain import Struct
 
 CONTROLLER = "controller"
@@ -74,8 +74,8 @@ def broker_lane(cluster: Cluster, broker: int) -> Lane:
         badges.append(Badge("shutting down", short="leaving"))
     if ours.waits_for:
         name_sets = (*name_sets, NameSet("waits for", names(ours.waits_for)))
-    if ours.progress is not Progress.AT_END:
-        facts.append(Fact("metadata log", f"read {ours.progress.value}"))
+    if not ours.knows_registration:
+        facts.append(Fact("metadata log", "read up to before its registration"))
     return Lane(tuple(badges), name_sets=name_sets, facts=tuple(facts))
 
 

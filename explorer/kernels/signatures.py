@@ -1,0 +1,95 @@
+"""The types of arguments that kernels are called with, as empty arguments of these types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explorer.kernels.arrays import Components, EffectArrays, Fairness, Graph, Symmetry, Trees, Work
+from explorer.kernels.walk_arrays import Walker
+
+WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32)
+"""The numbers of 32-bit units of a row that machine code is made for ahead of time: every state of up to 1,024 bits has
+one of them.
+"""
+
+
+def _array(kind: Any, axes: int = 1) -> np.ndarray:
+    return np.empty((0,) * axes, kind)
+
+
+FLAGS, BYTES, SHORTS, UNITS, WORDS = map(_array, (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64))
+DISTANCES, NUMBERS, CHANCES = map(_array, (np.int32, np.int64, np.float64))
+WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
+    _array(np.uint64, 2),
+    _array(np.uint64, 3),
+    _array(np.uint64, 4),
+    _array(np.int64, 2),
+)
+
+TREES = Trees(WORDS, WORDS_2, UNITS, WORDS_2, WORDS_3)
+EFFECTS = EffectArrays(WORDS_2, WORDS, UNITS)
+SYMMETRY = Symmetry(WORDS_2, WORDS_4, WORDS_2, WORDS_4, WORDS_2, WORDS_2, WORDS, NUMBERS, NUMBERS)
+WORK = Work(
+    counts=NUMBERS, enabled=NUMBERS, steps=NUMBERS, words=WORDS_2, left=WORDS_2, hit_state=UNITS, hit_tree=UNITS,
+    hit_effect=UNITS, position=WORDS, branch=UNITS, walking=UNITS, made=WORDS_2, hashes=WORDS, slots=WORDS,
+    recent=WORDS_2, orbits=NUMBERS, moves=BYTES, pair=WORDS_2, broken=BYTES, misses=NUMBERS_2,
+)  # fmt: skip
+GRAPH = Graph(UNITS, UNITS, SHORTS)
+FAIRNESS = Fairness(NUMBERS, NUMBERS, NUMBERS, BYTES)
+COMPONENTS = Components(UNITS, UNITS, UNITS, UNITS, UNITS)
+WALKER = Walker(
+    place=NUMBERS, random=WORDS, words=WORDS_2, pair=WORDS_2, pending=NUMBERS, path=NUMBERS, hit_tree=NUMBERS,
+    hit_effect=NUMBERS, enabled=NUMBERS, taken=NUMBERS, cut_steps=NUMBERS, ends=WORDS_2,
+)  # fmt: skip
+
+ANY_WIDTH: dict[str, tuple[Any, ...]] = {
+    "components.judge_components": (GRAPH, FAIRNESS, BYTES, BYTES, UNITS, 0, COMPONENTS, NUMBERS_2),
+    "components.mark_held_back": (GRAPH, FAIRNESS, BYTES, BYTES),
+    "components.mark_ways": (GRAPH, UNITS, 0, DISTANCES, BYTES),
+    "components.measure": (GRAPH, NUMBERS, BYTES, BYTES, DISTANCES, UNITS),
+    "passes.drop_leading_nowhere": (GRAPH, 0, 0, BYTES, BYTES, UNITS),
+    "passes.drop_unpreceded": (GRAPH, 0, 0, BYTES, BYTES, BYTES),
+    "passes.mark_ways_in": (GRAPH, 0, 0, BYTES, DISTANCES, BYTES),
+    "passes.measure_range": (GRAPH, 0, 0, BYTES, 0, FAIRNESS, DISTANCES, BYTES, BYTES),
+}
+"""The kernels that do not read rows, by module and name."""
+
+ONE_WIDTH: dict[str, tuple[Any, ...]] = {
+    "expand.expand": (UNITS, UNITS, NUMBERS, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
+    "check.check": (UNITS, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, WORDS_2, NUMBERS_2),
+    "check.mark_violating": (UNITS, 0, 0, WORDS, BYTES, TREES, WORDS_2),
+    "rows.enter_rows": (UNITS, 0, 0, UNITS, WORDS_2, WORDS),
+    "rows.find": (UNITS, UNITS, WORDS_2),
+    "rows.move_row": (UNITS, 0, 0, UNITS, WORDS_2),
+    "canonical.orbit_sizes": (UNITS, 0, 0, SYMMETRY, WORDS_2),
+    "canonical.representative": (WORDS_2, SYMMETRY),
+    "reach.mark_breaking": (UNITS, 0, 0, FLAGS, BYTES, TREES, TREES, EFFECTS, WORK),
+    "reach.mark_predecessors": (UNITS, UNITS, 0, 0, 0, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "reach.mark_reaching": (UNITS, UNITS, 0, BYTES, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "graph.list_edges": (
+        UNITS, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,
+    ),
+    "reach.mark_at_rest": (UNITS, 0, 0, BYTES, TREES, WORK),
+    "partitions.admit": (UNITS, 0, UNITS, 0, UNITS, NUMBERS, DISTANCES, 0, WORDS_2, WORDS),
+    "partitions.enter": (UNITS, 0, 0, UNITS, WORDS_2, WORDS),
+    "partitions.first_breaking": (UNITS, 0, FLAGS, TREES, TREES, EFFECTS, WORK),
+    "partitions.first_violating": (UNITS, 0, WORDS, TREES, WORDS_2),
+    "partitions.keep_owned": (UNITS, 0, 0, 0, WORDS_2),
+    "partitions.orbits_of": (UNITS, 0, SYMMETRY, NUMBERS, WORDS_2, WORDS_2),
+    "partitions.route": (UNITS, NUMBERS, NUMBERS, 0, DISTANCES, NUMBERS, UNITS, WORDS_2),
+    "partitions.successors": (
+        UNITS, 0, 0, UNITS, NUMBERS, NUMBERS, 0, UNITS, NUMBERS, TREES, TREES, EFFECTS, SYMMETRY, WORK,
+    ),
+    "walks.walk_on": (0, 0, 0, WORDS_2, CHANCES, 0, 0, 0, TREES, TREES, TREES, EFFECTS, WALKER),
+}  # fmt: skip
+"""The kernels that read rows of one machine, but for their last argument, a tuple as long as a row."""
+
+
+def all_signatures(widths: tuple[int, ...] = WIDTHS) -> list[tuple[str, tuple[Any, ...]]]:
+    """Kernels by module and name, each with arguments of types that it is called with. Those that take longest to
+    compile come first.
+    """
+    rows = [(name, (*arguments, (0,) * width)) for name, arguments in ONE_WIDTH.items() for width in widths]
+    return sorted(rows, key=lambda each: -len(each[1][-1])) + list(ANY_WIDTH.items())

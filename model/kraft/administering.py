@@ -1,0 +1,78 @@
+"""What operators ask the controller for: elections and reassignments."""
+
+from __future__ import annotations
+
+from model.kraft.bounds import KraftBounds, some_broker
+from model.kraft.changing import changed, recorded, registration_of, replayed
+from model.kraft.metadata_log import appended
+from model.kraft.partition_change import Election, Target
+from model.kraft.protocol import KraftProtocol
+from model.kraft.reassignment import begun, cancelled
+from model.kraft.state import Cluster
+from model.language.declarations import action
+
+
+@action(actor="controller", needs=lambda bounds: bounds.elections)
+def elect_preferred_leader(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """Somebody asks for the preferred leader.
+
+    Actor: the controller.
+    Enabled: another replica leads, or none; the election changes something; the budget allows it.
+    Effect: the first replica leads if it is active and in sync; if nobody leads, another one may.
+    Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1).
+    """
+    if cluster.partition.leader == cluster.partition.replicas[0]:
+        return None
+    record = recorded(cluster, protocol, bounds, Target(election=Election.PREFERRED))
+    if record is None:
+        return None
+    return appended(cluster, replayed(cluster.spending("elections"), record), protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.reassignments, leaver=some_broker, newcomer=some_broker)
+def reassign(
+    cluster: Cluster, leaver: int | None, newcomer: int | None, protocol: KraftProtocol, bounds: KraftBounds
+) -> Cluster | None:
+    """Somebody asks for another assignment: without one replica, with another, or both.
+
+    Actor: the controller.
+    Enabled: no reassignment is in progress; one replica stays; the budget allows it.
+    Effect: the reassignment is in progress. It is complete at once if the ISR has what it needs.
+    Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5.1 to 4.3.1).
+    """
+    partition = cluster.partition
+    current = tuple(partition.replicas)
+    moves = bool(partition.removing) or bool(partition.adding)
+    if moves or (leaver is None and newcomer is None) or newcomer in current:
+        return None
+    if leaver is not None and leaver not in current:
+        return None
+    target = tuple(broker for broker in current if broker != leaver)
+    target = target if newcomer is None else (newcomer, *target)
+    if not target:
+        return None
+    move = begun(current, target)
+    wanted = Target(replicas=move.replicas, removing=move.removing or None, adding=move.adding or None)
+    after = changed(cluster.spending("reassignments"), protocol, bounds, wanted)
+    return appended(cluster, after, protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.cancellations)
+def cancel_reassignment(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """Somebody cancels the reassignment in progress.
+
+    Actor: the controller.
+    Enabled: one is in progress; a replica from before is in the ISR, since else it would take an unclean election; the
+        budget allows it.
+    Effect: the partition has the replicas from before.
+    Source: org.apache.kafka.controller.ReplicationControlManager#cancelPartitionReassignment (3.5.1 to 4.3.1).
+    """
+    partition = cluster.partition
+    if not partition.removing and not partition.adding:
+        return None
+    back = cancelled(registration_of(cluster))
+    if back.unclean:
+        return None
+    wanted = Target(isr=back.isr, replicas=back.replicas, removing=(), adding=())
+    after = changed(cluster.spending("cancellations"), protocol, bounds, wanted)
+    return appended(cluster, after, protocol, bounds)

@@ -1,0 +1,184 @@
+"""Registrations of brokers at the active controller: fenced, unfenced, in controlled shutdown.
+
+Each step appends one batch of records.
+"""
+
+from __future__ import annotations
+
+from model.kraft.bounds import KraftBounds
+from model.kraft.changing import changed, recorded, replayed, taken_out, without_broker
+from model.kraft.metadata_log import appended
+from model.kraft.partition_change import Target
+from model.kraft.protocol import KraftProtocol, Reregistration, Unfencing
+from model.kraft.state import Broker, Cluster, Standing
+from model.language.declarations import action
+from model.language.records import evolve
+from model.log import brokers
+
+
+def has_lost_its_session(cluster: Cluster, broker: int) -> bool:
+    silent = not cluster.brokers[broker].running and broker in cluster.contacted
+    return silent and cluster.registrations[broker].standing is not Standing.FENCED
+
+
+@action(actor="controller", broker=brokers)
+def fence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """The controller fences a broker that sends no heartbeats any more.
+
+    Actor: the controller.
+    Enabled: the broker is down and not fenced; the controller has heard of it.
+    Effect: it leaves the ISR, and another one leads if it led.
+    Abstracts: the session time: a broker that is down loses its session at any moment.
+    Source: org.apache.kafka.controller.ReplicationControlManager#maybeFenceOneStaleBroker (3.5.1 to 4.3.1).
+    """
+    if not has_lost_its_session(cluster, broker):
+        return None
+    after = without_broker(cluster, broker, Standing.FENCED, protocol, bounds)
+    return appended(cluster, after, protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.crashes > 1, first=brokers, second=brokers)
+def fence_two(
+    cluster: Cluster, first: int, second: int, protocol: KraftProtocol, bounds: KraftBounds
+) -> Cluster | None:
+    """The controller fences two brokers in one batch of records.
+
+    Actor: the controller.
+    Enabled: both are down and not fenced; the controller has heard of them. Since KAFKA-13173 it fences one at a time.
+    Effect: each record is made from the partition before the batch.
+    Source: org.apache.kafka.controller.ReplicationControlManager#maybeFenceStaleBrokers (2.8.0),
+        #maybeFenceOneStaleBroker (3.0.0).
+    """
+    if protocol.fences_one_at_a_time or first == second:
+        return None
+    if not has_lost_its_session(cluster, first) or not has_lost_its_session(cluster, second):
+        return None
+    members = [broker for broker in (first, second) if broker in cluster.partition.isr]
+    records = [recorded(cluster, protocol, bounds, taken_out(cluster, broker), without=broker) for broker in members]
+    after = cluster
+    for record in records:
+        after = replayed(after, record)
+    after = after.with_registration(first, standing=Standing.FENCED)
+    after = after.with_registration(second, standing=Standing.FENCED)
+    return appended(cluster, after, protocol, bounds)
+
+
+@action(actor="controller", broker=brokers)
+def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """The controller unfences a broker by a heartbeat.
+
+    Actor: the controller.
+    Enabled: the broker runs, is fenced, does not want to shut down, and has read its registration; until KAFKA-13959
+        it must have read all of the metadata log.
+    Effect: it is unfenced. A partition without a leader may get one.
+    Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState, ReplicationControlManager
+        #handleBrokerUnfenced (3.5.1 to 4.3.1).
+    """
+    ours: Broker = cluster.brokers[broker]
+    at_end = protocol.unfencing is Unfencing.AT_REGISTRATION or broker in cluster.at_end
+    if not ours.running or ours.stopping or not ours.knows_registration or not at_end:
+        return None
+    if cluster.registrations[broker].standing is not Standing.FENCED:
+        return None
+    after = cluster.with_registration(broker, standing=Standing.UNFENCED)
+    after = evolve(after, contacted=after.contacted | {broker})
+    if cluster.partition.leader is None:
+        after = changed(after, protocol, bounds, Target())
+    return appended(cluster, after, protocol, bounds)
+
+
+def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
+    """A new incarnation of a broker that was killed is registered.
+
+    Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1), ReplicationControlManager
+        #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
+    """
+    partition, rule, after = cluster.partition, protocol.reregistration, cluster
+    held = partition.isr | partition.elr if protocol.elr else partition.isr
+    leaves = rule is Reregistration.ISR or (rule is Reregistration.ISR_WITH_ELR and protocol.elr)
+    if leaves and broker in held:
+        target = taken_out(cluster, broker, uncleanly=True)
+        after = changed(cluster, protocol, bounds, target, without=broker)
+    after = evolve(after, contacted=after.contacted | {broker})
+    epoch = cluster.brokers[broker].broker_epoch
+    after = after.with_registration(broker, broker_epoch=epoch, standing=Standing.FENCED)
+    return appended(cluster, after, protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.uncommitted and bounds.restarts, broker=brokers)
+def register_again(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """A broker whose registration was lost in a fail-over is registered by the new controller.
+
+    Actor: the controller.
+    Enabled: the broker runs, and its incarnation is not registered.
+    Effect: as that of `start`.
+    Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or cluster.registrations[broker].broker_epoch == ours.broker_epoch:
+        return None
+    return registered(cluster, broker, protocol, bounds)
+
+
+def _others_to_read(cluster: Cluster, broker: int) -> frozenset[int]:
+    return frozenset(other for other in cluster.ids if other != broker and cluster.is_active(other))
+
+
+@action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def enter_controlled_shutdown(
+    cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds
+) -> Cluster | None:
+    """The controller learns that a leader wants to shut down.
+
+    Actor: the controller.
+    Enabled: the broker wants it, is unfenced and leads.
+    Effect: it is in controlled shutdown and leaves the ISR; another one leads, or nobody. The other active brokers must
+        read so.
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.5.1 to 4.3.1),
+        org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or not ours.stopping or not cluster.is_active(broker) or cluster.partition.leader != broker:
+        return None
+    after = without_broker(cluster, broker, Standing.LEAVING, protocol, bounds)
+    after = after.with_broker(broker, waits_for=_others_to_read(cluster, broker))
+    return appended(cluster, after, protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def stay_in_controlled_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster | None:
+    """A broker in controlled shutdown sends one more heartbeat.
+
+    Actor: the controller.
+    Enabled: the broker is in controlled shutdown.
+    Effect: until KAFKA-14292 the offset that other brokers must reach moved to the present end of the metadata log.
+    Source: org.apache.kafka.controller.BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset (3.3.2),
+        #updateControlledShutdownOffset (3.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if protocol.shutdown_offset_kept or not ours.running or not ours.stopping:
+        return None
+    if cluster.registrations[broker].standing is not Standing.LEAVING:
+        return None
+    behind = _others_to_read(cluster, broker)
+    return cluster.with_broker(broker, waits_for=behind if cluster.tail else behind - cluster.at_end)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
+def grant_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """The controller lets a broker that wants to shut down do so.
+
+    Actor: the controller.
+    Enabled: the broker leads nothing. If it is in controlled shutdown, the active brokers have read what that has
+        changed, as far as this controller knows.
+    Effect: it is fenced and leaves the ISR.
+    Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
+    """
+    ours, standing = cluster.brokers[broker], cluster.registrations[broker].standing
+    if not ours.running or not ours.stopping or standing is Standing.FENCED or cluster.partition.leader == broker:
+        return None
+    for other in cluster.ids:
+        if other in ours.waits_for and cluster.is_active(other):
+            return None
+    after = without_broker(cluster, broker, Standing.FENCED, protocol, bounds)
+    return appended(cluster, after.with_broker(broker, waits_for=frozenset[int]()), protocol, bounds)

@@ -1,0 +1,78 @@
+"""Short stories about the model of the KRaft control plane: steps by name, and what is to be seen after them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from model.kraft.bounds import KraftBounds
+from model.kraft.definition import ACTIONS
+from model.kraft.presets import PRESETS
+from model.kraft.protocol import KraftProtocol
+from model.kraft.state import Cluster, initial_states
+
+STEPS = {step.name: step for step in ACTIONS}
+BUDGETS = [field.name for field in attrs.fields(KraftBounds) if field.metadata["high"] == 7]
+
+
+def bounds_of(**given: int) -> KraftBounds:
+    """Bounds with room for any story; what is given is set on top."""
+    roomy = dict.fromkeys(BUDGETS, 5) | {"no_ops": 1, "leader_epoch_max": 9, "partition_epoch_max": 9}
+    return KraftBounds(**{"brokers": 4, "replication_factor": 3, **roomy, **given})
+
+
+def argument(word: str) -> int | None:
+    """b1 is broker 1, 2 is the number 2, none is nobody."""
+    return None if word == "none" else int(word.lstrip("b"))
+
+
+def told(story: str, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
+    """The state after a story such as `crash b1, fence b1, not unfence b1`.
+
+    What comes behind `not` must not be enabled.
+    """
+    (state,) = initial_states(bounds)
+    for sentence in filter(None, (sentence.strip() for sentence in story.split(","))):
+        refused, words = sentence.startswith("not "), sentence.removeprefix("not ").split()
+        wanted = [argument(word) for word in words[1:]]
+        instances = STEPS[words[0]].instances(bounds, protocol)
+        (instance,) = [each for each in instances if list(each.arguments.values()) == wanted]
+        after = instance.apply(state)
+        assert (after is None) == refused, f"{sentence}: {'enabled' if refused else 'not enabled'} after {story}"
+        state = state if after is None else after
+    return state
+
+
+def seen(state: Cluster, path: str) -> Any:
+    """What stands in a state at a path such as `partition.isr`, `b0.view.leader` or `r0.standing` (its registration);
+    enum members by value.
+    """
+    at: Any = state
+    for name in path.split("."):
+        if at is state and name[1:].isdigit():
+            at = (state.brokers if name[0] == "b" else state.registrations)[int(name[1:])]
+        else:
+            at = getattr(at, name)
+    if isinstance(at, tuple) and path == "tail":
+        return len(at)
+    return set(at) if isinstance(at, frozenset) else getattr(at, "value", at)
+
+
+@attrs.frozen
+class Row:
+    """A fact about Kafka as a story: which test or method of Kafka it mirrors, under which preset, and what is to be
+    seen.
+    """
+
+    kafka: str
+    preset: str
+    story: str
+    expected: dict[str, Any]
+    rules: dict[str, Any] = attrs.Factory(dict)
+    bounds: dict[str, int] = attrs.Factory(dict)
+
+    def check(self) -> None:
+        protocol = attrs.evolve(PRESETS[self.preset], **self.rules)
+        state = told(self.story, protocol, bounds_of(**self.bounds))
+        assert {path: seen(state, path) for path in self.expected} == self.expected
