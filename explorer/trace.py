@@ -11,7 +11,7 @@ import attrs
 from explorer.system import RAISED, Contradiction, ModelError, System, judge_end, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.language.declarations import Instance, Witness
-from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
+from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 
 def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
@@ -73,12 +73,15 @@ def broken_step(system: System, name: str, trace: Sequence[Step]) -> Violation |
     return None
 
 
+SHOWN_WHOLE = 16  # members that a set can have
+
+
 @attrs.frozen
 class Change:
     """One part of the state that a step changed: where, and what it was and is, as shown to people.
 
     `gained` and `lost` are set where a sequence grew or was cut at its end, or where elements came and left while the
-    others kept their order, as messages do.
+    others kept their order, as messages do, and in sets that are too large to be shown whole.
     """
 
     path: str
@@ -96,7 +99,7 @@ class Change:
 
 
 def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change]:
-    """The smallest parts that differ. Records and arrays are entered; sets, sequences and scalars are shown whole."""
+    """The smallest parts that differ. Records and arrays are entered; small sets and scalars are shown whole."""
     if before == after:
         return []
     match domain:
@@ -124,6 +127,9 @@ def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change
             if _without(after, gained) == _without(before, lost) or before[:shared] == after[:shared]:
                 shown = (" ".join(map(of.show, elements)) for elements in (gained, lost))
                 return [Change(path, domain.show(before), domain.show(after), *shown)]
+        case SetOf(of=OneOf(members=members)) if len(members) > SHOWN_WHOLE:
+            moved = (domain.show(after - before)[1:-1], domain.show(before - after)[1:-1])
+            return [Change(path, domain.show(before), domain.show(after), *moved)]
     return [Change(path, domain.show(before), domain.show(after))]
 
 
