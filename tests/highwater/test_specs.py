@@ -66,6 +66,8 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CLAIMS)
 def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
+    if not checked(path).spec.system().interchangeable:
+        pytest.skip("no names are interchangeable, so that it would be the same search again")
     assert told(check_spec(load_spec(path), symmetry=False).outcome) == told(checked(path).outcome)
 
 
