@@ -34,6 +34,9 @@ FULL, SOME, TAKEN, DEMAND_SEEN, CLASS_SEEN, NOW, TALLIED = range(7)
 # What is noted of a row: no step of it is relied on, so that a behaviour may end there; or bounds cut all that are.
 ENDS, HELD_BACK = 1, 2
 
+# What is seen of a row's steps that are relied on: a bound cuts one; one may happen. If both, the latter counts.
+ONLY_CUT, MAY_HAPPEN = 1, 2
+
 MANY = 255  # steps to a row, or more: they are not counted any more
 
 

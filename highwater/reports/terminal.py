@@ -74,6 +74,8 @@ def _advice(outcome: Outcome) -> str:
     lower = f"lower a bound ({most} cuts most steps)" if most else "lower a bound"
     if outcome.reason == "memory":
         return f"{full}: give it more --memory, {lower}, or stop at a --max-depth; a --checkpoint keeps what is known"
+    if outcome.reason == "memory of the driver":
+        return f"{lower}, or run the driver where it has more memory; --resume goes on from a --checkpoint"
     return f"{full}: raise --max-states, or {lower}"
 
 
