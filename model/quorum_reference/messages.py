@@ -69,9 +69,11 @@ class Message:
     request: Message | None = None
 
     def __str__(self) -> str:
-        return f"{self.kind.value} s{self.source} to s{self.dest} e{self.epoch}{self._details()}"
+        return f"{self.kind.value} s{self.source} to s{self.dest} e{self.epoch}{self.content}"
 
-    def _details(self) -> str:
+    @property
+    def content(self) -> str:
+        """What it says besides its epoch."""
         match self.kind:
             case Kind.VOTE | Kind.FETCH:
                 return self._position()
