@@ -37,17 +37,10 @@ WITHOUT_ELR = ("3.5", "3.6")
 PRESETS = {"3.5": "kafka-3.5", "3.6": "kafka-3.6", "3.7": "kafka-3.7", "3.8": "kafka-4.0", "4.1": "kafka-4.1"}
 PRESETS |= {"4.3": "kafka-4.3"}
 SMALL = {"leader_epoch_max": 2, "partition_epoch_max": 3, "min_isr": 2, "crashes": 1}
-MOVING = {
-    **SMALL,
-    "brokers": 3,
-    "replication_factor": 2,
-    "reassignments": 1,
-    "cancellations": 1,
-    "directory_failures": 1,
-}
+MOVING = {**SMALL, "brokers": 3, "replication_factor": 2, "reassignments": 1, "cancellations": 1}
 RESTARTING = {**SMALL, "brokers": 3, "replication_factor": 3, "restarts": 1, "shutdowns": 1, "elections": 1}
 DECIDING = {"start", "fence", "unfence", "answer_alter_partition", "elect_preferred_leader", "reassign"}
-DECIDING |= {"cancel_reassignment", "enter_controlled_shutdown", "grant_shutdown", "take_out_failed_directory"}
+DECIDING |= {"cancel_reassignment", "enter_controlled_shutdown", "grant_shutdown"}
 CALLS = 2_000
 AT_ONCE = 2_000
 BROKERS = range(4)
