@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,21 +13,23 @@ from model.language.declarations import Instance, Witness
 from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 
-def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
-    """Name the action between each two states: the first in the system's order whose plain evaluation gives the next
-    state.
+def retrace(system: System, path: Sequence[Any]) -> tuple[Step, ...]:
+    """The states of a path of classes, and the action between each two: the first in the system's order whose plain
+    evaluation gives a state of the next class. Most often a class is one state.
 
     Raises:
         Contradiction: the first state is not an initial one, or no action leads from one state to the next.
     """
-    if states[0] not in system.initial:
+    steps = [Step(None, state) for state in system.initial if system.class_of(state) == path[0]][:1]
+    if not steps:
         raise Contradiction("the trace does not begin in an initial state")
-    steps = [Step(None, states[0])]
-    for number, (before, after) in enumerate(itertools.pairwise(states), 1):
-        action = next((action for action in system.actions if successor(action, before, system.domain) == after), None)
-        if action is None:
+    for number, wanted in enumerate(path[1:], 1):
+        results = ((action, successor(action, steps[-1].state, system.domain)) for action in system.actions)
+        states = (Step(action, after) for action, after in results if isinstance(after, system.domain.cls))
+        step = next((each for each in states if system.class_of(each.state) == wanted), None)
+        if step is None:
             raise Contradiction(f"no action leads to step {number} of the trace")
-        steps.append(Step(action, after))
+        steps.append(step)
     return tuple(steps)
 
 

@@ -135,7 +135,7 @@ class _Judged:
         after = ((action, successor(action, state, system.domain)) for action in system.actions)
         inside = (Step(action, each) for action, each in after if isinstance(each, system.domain.cls) and each != state)
         rows = ((step, self._engine.row_of(step.state)) for step in inside)
-        return next(step for step, row in rows if ways[row] and self._graph.distance[row] == distance)
+        return next(step for step, row in rows if row >= 0 and ways[row] and self._graph.distance[row] == distance)
 
 
 class FairRows:
@@ -194,4 +194,5 @@ class FairRows:
         """The row of a plain state, or its number among the images where rows were unfolded; -1 if it has none."""
         if self._unfolded is None:
             return self._engine.row_of(state)
-        return self._unfolded.find(self._engine.layout.pack(state))
+        words = self._engine.words_of(state)
+        return -1 if words is None else self._unfolded.find(words)

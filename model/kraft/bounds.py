@@ -69,7 +69,7 @@ def broker_epochs(bounds: Any) -> Integers:
 
 
 def partition_epochs(bounds: Any) -> Integers:
-    return Integers(0, bounds.partition_epoch_max)
+    return Integers(0, bounds.partition_epoch_max, order="partition_epochs")
 
 
 def min_isrs(bounds: Any) -> Integers:

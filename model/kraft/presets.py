@@ -56,8 +56,12 @@ V3_7 = attrs.evolve(
 # a broker has one log directory until 3.6: it goes down with it
 V3_6 = attrs.evolve(_with_rules(V3_7, KAFKA_3_6), failed_directories_reported=False, failed_directories_avoided=True)
 V3_5 = _with_rules(V3_6, KAFKA_3_5)
+V3_4 = attrs.evolve(V3_5, members_epochs_checked=False)
+V3_3 = attrs.evolve(V3_4, shutdown_offset_kept=False)
 
 PRESETS_OF_RELEASES = {
+    "kafka-3.3": ("3.3.0", V3_3),
+    "kafka-3.4": ("3.4.0", V3_4),
     "kafka-3.5": ("3.5.0", V3_5),
     "kafka-3.6": ("3.6.0", V3_6),
     "kafka-3.7": ("3.7.0", V3_7),

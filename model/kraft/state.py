@@ -155,20 +155,22 @@ class Batch:
 
 @attrs.frozen
 class Used:
-    """How often each failure and request has happened."""
+    """How often each failure and request has happened. A claim may go by the order of some of these counts: nothing
+    but itself is compared with one, so that there is one class of each, and any number of times.
+    """
 
     crashes: int = within(lambda bounds: Integers(0, bounds.crashes))
     lossy_crashes: int = within(lambda bounds: Integers(0, bounds.lossy_crashes))
-    fail_overs: int = within(lambda bounds: Integers(0, bounds.fail_overs))
+    fail_overs: int = within(lambda bounds: Integers(0, bounds.fail_overs, order="fail_overs"))
     shutdowns: int = within(lambda bounds: Integers(0, bounds.shutdowns))
     reassignments: int = within(lambda bounds: Integers(0, bounds.reassignments))
     cancellations: int = within(lambda bounds: Integers(0, bounds.cancellations))
     voter_changes: int = within(lambda bounds: Integers(0, bounds.voter_changes))
     min_isr_changes: int = within(lambda bounds: Integers(0, bounds.min_isr_changes))
     directory_failures: int = within(lambda bounds: Integers(0, bounds.directory_failures))
-    elections: int = within(lambda bounds: Integers(0, bounds.elections))
-    shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks))
-    commits: int = within(lambda bounds: Integers(0, bounds.commits))
+    elections: int = within(lambda bounds: Integers(0, bounds.elections, order="elections"))
+    shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks, order="shrinks"))
+    commits: int = within(lambda bounds: Integers(0, bounds.commits, order="commits", constants_below=1))
 
 
 @attrs.frozen

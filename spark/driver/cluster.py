@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -61,6 +61,7 @@ class Cluster:
         self._depth = -1
         self._group = f"highwater-{uuid.uuid4().hex[:12]}"
         self._pool = ThreadPoolExecutor(1)
+        self._does, self._since, self._interrupted = "", 0.0, False
 
     @property
     def partitions(self) -> int:
@@ -96,26 +97,29 @@ class Cluster:
         behind = sum(each.caught_up for each in admitted)
         return expanded, admitted, self._exchanged() + (f", {behind:,} visited rows read again" if behind else "")
 
-    def do(self, what: str, job: Callable[[], Result], on_progress: Callable[[str], None]) -> Result:
-        """Run what needs Spark's jobs once every level is known.
+    def do(self, job: Callable[[], Result], on_progress: Callable[[str], None]) -> Result:
+        """Run what makes tables, and says by `begin` what each of its jobs does.
 
-        Args:
-            what: what it does, for progress and for Spark's web pages.
+        All calls of Spark are in a thread of its own, so that Ctrl-C meets none of them.
 
         Raises:
             ClusterError: Spark failed.
         """
-
-        def described() -> Result:
-            self._describe(what)
-            return job()
-
         try:
-            return self._wait_for(described, lambda seconds: on_progress(f"{what} for {seconds:.0f} s"))
+            return self._wait_for(
+                job, lambda _: on_progress(f"{self._does} for {time.perf_counter() - self._since:.0f} s")
+            )
         except SPARK_ERRORS as error:
             raise ClusterError(
-                f"Spark gave up on {what}: {reason_of(error)}\n  {self._advice('all levels are')}"
+                f"Spark gave up on {self._does}: {reason_of(error)}\n  {self._advice('all levels are')}"
             ) from error
+
+    def begin(self, what: str) -> None:
+        """Say what the next jobs do, for progress and for Spark's web pages."""
+        if self._interrupted:
+            raise CancelledError
+        self._does, self._since = what, time.perf_counter()
+        self._describe(what)
 
     def graph(self, levels: Sequence[Level], wanted: Wanted) -> tuple[DataFrame, DataFrame]:
         """States and steps as tables; see `spark.worker.graph`. Nothing is computed yet, but where shards are at home.
@@ -162,6 +166,7 @@ class Cluster:
                 except StillRunning:
                     on_progress(time.perf_counter() - started)
         except BaseException:
+            self._interrupted = True
             self._spark.sparkContext.cancelJobGroup(self._group)
             raise
 

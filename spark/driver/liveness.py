@@ -9,10 +9,12 @@ for the rest. A component never loses a state by it, so that what is fair is the
 
 from __future__ import annotations
 
+import functools
 import os
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -66,9 +68,10 @@ def lassos_on(
     engine = Engine(worker.system, Budget(), 8, os.cpu_count() or 1, symmetry=bool(worker.permutations))
     try:
         if sum(level.rows for level in levels) > ROWS_IN_THE_DRIVER:
-            with Tables(cluster, levels, worker.layout.words, wanted, on_progress) as tables:
+            run = functools.partial(cluster.do, on_progress=on_progress)
+            with run(lambda: Tables(cluster, levels, worker.layout.words, wanted)) as tables:
                 instances = [worker.system.liveness[number] for number in wanted]
-                return _Trimmed(worker, engine, Traces(worker, store), tables).lassos(instances)
+                return _Trimmed(worker, engine, Traces(worker, store), tables, run).lassos(instances)
         on_progress("liveness is judged on the driver")
         parts = (worker.rows_of(store.words_of(part, worker.layout.words)) for part in _parts(levels))
         hold(engine, parts, [0, *np.cumsum([level.rows for level in levels]).tolist()])
@@ -105,15 +108,17 @@ def hold(engine: Engine, parts: Iterable[np.ndarray], level_ends: Sequence[int])
 class _Trimmed:
     """Judges one property after the other by trimming on the cluster."""
 
-    def __init__(self, worker: PartitionWorker, engine: Engine, traces: Traces, tables: Tables) -> None:
-        self._worker, self._engine, self._traces, self._tables = worker, engine, traces, tables
+    def __init__(
+        self, worker: PartitionWorker, engine: Engine, traces: Traces, tables: Tables, run: Callable[[Any], Any]
+    ) -> None:
+        self._worker, self._engine, self._traces, self._tables, self._run = worker, engine, traces, tables, run
 
     def lassos(self, wanted: Sequence[Instance]) -> tuple[list[Violation], dict[str, int]]:
         """The shortest lasso of each property, the shortest first; and what is held back."""
         found: dict[str, Violation] = {}
         held_back: Counter[str] = Counter()
         for position, each in enumerate(wanted):
-            waiting = Waiting(self._tables, position, each)
+            waiting = self._run(functools.partial(Waiting, self._tables, position, each))
             held_back[each.of.name] += waiting.held_back
             lasso = self._lasso(each, waiting)
             if lasso and (each.of.name not in found or lasso.trace_length < found[each.of.name].trace_length):
@@ -123,7 +128,7 @@ class _Trimmed:
 
     def _lasso(self, of: Instance, waiting: Waiting) -> Violation | None:
         """The first of the lassos with a shortest path to the cycle."""
-        left = waiting.trimmed()
+        left = self._run(waiting.trimmed)
         try:
             graph, judged = self._judged(of, left)
         except Stopped:
@@ -134,7 +139,8 @@ class _Trimmed:
         least = min([*fair.distances.tolist(), *ends], default=None)
         if least is None:
             return None
-        prefix = self._traces.along(waiting.ways(fair.where(fair.distances == least), least))
+        nearest = fair.where(fair.distances == least)
+        prefix = self._traces.along(self._run(lambda: waiting.ways(nearest, least)))
         last = prefix[-1].state
         row = self._engine.row_of(last)
         around = judged.around(last) if row >= 0 and graph.state[row] == FAIR else last.__eq__

@@ -1,5 +1,6 @@
 """The graph of states as two tables of Spark, a row per state and a row per step, and what one property asks of it by
-rounds of joins: how far states are, what trimming leaves, and the shortest ways there.
+rounds of joins: how far states are, what trimming leaves, and the shortest ways there. All of it is to run inside
+`Cluster.do`.
 
 A round ends with a checkpoint on the executors, so that what Spark remembers of earlier rounds does not grow.
 """
@@ -61,17 +62,13 @@ class Rows:
 class Tables:
     """The states where any of some properties may wait, and the steps from these."""
 
-    def __init__(
-        self, cluster: Cluster, levels: Sequence[Level], words: int, properties: Sequence[int],
-        on_progress: Callable[[str], None],
-    ) -> None:  # fmt: skip
+    def __init__(self, cluster: Cluster, levels: Sequence[Level], words: int, properties: Sequence[int]) -> None:
         """List them.
 
         Raises:
             ModelError: a property raised.
-            ClusterError: Spark failed.
         """
-        self._cluster, self._levels, self.words, self._on_progress = cluster, levels, words, on_progress
+        self._cluster, self._levels, self.words = cluster, levels, words
         self.states, self.steps = self._listed(Wanted(tuple(properties)))
         (found,) = self.do("listing states", self.states.agg(sql.max("error").alias("error")).collect)
         if found.error is not None:
@@ -99,8 +96,9 @@ class Tables:
             steps.unpersist()
 
     def do(self, what: str, job: Callable[[], Any]) -> Any:
-        """Do what starts jobs of Spark, so that it is described, and can be interrupted."""
-        return self._cluster.do(f"liveness: {what}", job, self._on_progress)
+        """Do what starts jobs of Spark, so that it is described."""
+        self._cluster.begin(f"liveness: {what}")
+        return job()
 
     def rows(self, what: str, found: DataFrame, flag: str | None = None) -> Rows:
         """Fetch states to the driver."""
