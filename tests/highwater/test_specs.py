@@ -92,12 +92,12 @@ def sets_are_sorted_lists(entry: dict[str, Any]) -> None:
 
 
 def sets_in(data: Any, key: str = "") -> Iterator[list[Any]]:
-    """The lists that stand for sets of brokers in a state."""
+    """The lists that stand for sets of brokers or servers in a state."""
     if isinstance(data, dict):
         for name, value in data.items():
             yield from sets_in(value, name)
     elif isinstance(data, list):
-        if key in ("isr", "pending_isr"):
+        if key in ("isr", "pending_isr", "votes"):
             yield data
         for value in data:
             yield from sets_in(value)
