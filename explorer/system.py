@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import attrs
 
+from explorer.ranks import RankError, Ranks, named_in, ranks_of, roomy
 from model.language import declarations
 from model.language.declarations import Instance, StepProperty, Transition, Witness
 from model.language.domain import DomainError, Struct
@@ -74,6 +75,8 @@ class System:
         prospects: one instance per prospect and parameter values, each judged on the whole graph of states.
         liveness: one instance per liveness property and parameter values, each judged on the whole graph of states.
         interchangeable: by set of names, those that can be exchanged without any action or invariant noticing.
+        ranks: what the search abstracts from, see `explorer.ranks`; None if every state is its own class. Then the
+            domain is that of real states, which have room for numbers that the bounds do not allow in a class.
         protocol, bounds: what the system was made from. The engine does not look at them, but they are part of what a
             search is.
         modules: the modules that made it, besides those of its functions and its state.
@@ -90,6 +93,16 @@ class System:
     protocol: Any = None
     bounds: Any = None
     modules: tuple[str, ...] = ()
+    ranks: Ranks | None = None
+
+    @property
+    def class_domain(self) -> Struct:
+        """The domain of what a search keeps: of classes of states, or of the states themselves."""
+        return self.domain if self.ranks is None else self.ranks.domain
+
+    def class_of(self, state: Any) -> Any:
+        """What a search keeps for a state: the state in ranks, or the state itself."""
+        return state if self.ranks is None else self.ranks.class_of(state)
 
     @property
     def premises(self) -> tuple[Instance, ...]:
@@ -109,8 +122,28 @@ class System:
                 cut = self.domain.exceeded(state)
             except DomainError as error:
                 raise ModelError(f"an initial state is outside its domain: {error}") from None
+            cut = cut or self.class_domain.exceeded(self.class_of(state))
             if cut:
                 raise ModelError(f"an initial state is outside the bounds: {', '.join(sorted(cut))}")
+
+
+def abstracted(system: System, groups: Sequence[str]) -> System:
+    """The system in which only the order of the numbers of some groups matters.
+
+    Raises:
+        ModelError: there is no such group, its fields do not fit together, or an action or property has such numbers
+            among its parameters.
+    """
+    try:
+        ranks = ranks_of(system.domain, groups)
+        every = (*system.actions, *system.invariants, *system.step_properties, *system.prospects, *system.liveness)
+        for each in every:
+            for name, domain in each.domains.items():
+                for group in named_in(domain, groups):
+                    raise RankError(f"{each.of.name}'s parameter {name} is one of the {group} {where(each)}")
+    except RankError as error:
+        raise ModelError(f"by_order: {error}") from None
+    return attrs.evolve(system, domain=roomy(system.domain, ranks), ranks=ranks)
 
 
 @attrs.frozen

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,24 +10,26 @@ import attrs
 from explorer.system import RAISED, Contradiction, ModelError, System, judge_end, successor, where
 from explorer.verdict import DEADLOCK, Step, Violation
 from model.language.declarations import Instance, Witness
-from model.language.domain import ArrayOf, Maybe, SequenceOf, Struct
+from model.language.domain import ArrayOf, Maybe, OneOf, SequenceOf, SetOf, Struct
 
 
-def retrace(system: System, states: Sequence[Any]) -> tuple[Step, ...]:
-    """Name the action between each two states: the first in the system's order whose plain evaluation gives the next
-    state.
+def retrace(system: System, path: Sequence[Any]) -> tuple[Step, ...]:
+    """The states of a path of classes, and the action between each two: the first in the system's order whose plain
+    evaluation gives a state of the next class. Most often a class is one state.
 
     Raises:
         Contradiction: the first state is not an initial one, or no action leads from one state to the next.
     """
-    if states[0] not in system.initial:
+    steps = [Step(None, state) for state in system.initial if system.class_of(state) == path[0]][:1]
+    if not steps:
         raise Contradiction("the trace does not begin in an initial state")
-    steps = [Step(None, states[0])]
-    for number, (before, after) in enumerate(itertools.pairwise(states), 1):
-        action = next((action for action in system.actions if successor(action, before, system.domain) == after), None)
-        if action is None:
+    for number, wanted in enumerate(path[1:], 1):
+        results = ((action, successor(action, steps[-1].state, system.domain)) for action in system.actions)
+        states = (Step(action, after) for action, after in results if isinstance(after, system.domain.cls))
+        step = next((each for each in states if system.class_of(each.state) == wanted), None)
+        if step is None:
             raise Contradiction(f"no action leads to step {number} of the trace")
-        steps.append(Step(action, after))
+        steps.append(step)
     return tuple(steps)
 
 
@@ -73,12 +74,15 @@ def broken_step(system: System, name: str, trace: Sequence[Step]) -> Violation |
     return None
 
 
+SHOWN_WHOLE = 16  # members that a set can have
+
+
 @attrs.frozen
 class Change:
     """One part of the state that a step changed: where, and what it was and is, as shown to people.
 
     `gained` and `lost` are set where a sequence grew or was cut at its end, or where elements came and left while the
-    others kept their order, as messages do.
+    others kept their order, as messages do, and in sets that are too large to be shown whole.
     """
 
     path: str
@@ -96,7 +100,7 @@ class Change:
 
 
 def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change]:
-    """The smallest parts that differ. Records and arrays are entered; sets, sequences and scalars are shown whole."""
+    """The smallest parts that differ. Records and arrays are entered; small sets and scalars are shown whole."""
     if before == after:
         return []
     match domain:
@@ -124,6 +128,9 @@ def changes(domain: Any, before: Any, after: Any, path: str = "") -> list[Change
             if _without(after, gained) == _without(before, lost) or before[:shared] == after[:shared]:
                 shown = (" ".join(map(of.show, elements)) for elements in (gained, lost))
                 return [Change(path, domain.show(before), domain.show(after), *shown)]
+        case SetOf(of=OneOf(members=members)) if len(members) > SHOWN_WHOLE:
+            moved = (domain.show(after - before)[1:-1], domain.show(before - after)[1:-1])
+            return [Change(path, domain.show(before), domain.show(after), *moved)]
     return [Change(path, domain.show(before), domain.show(after))]
 
 

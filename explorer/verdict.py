@@ -142,6 +142,9 @@ class Outcome:
         bits: the size of a packed state; 0 for the plain-Python engine.
         held_back: by liveness property, how many states wait for it where only bounds cut the steps that it relies on.
             What such a state leads to is not judged.
+        by_order: the groups of numbers, such as epochs, of which only the order mattered: states are counted up to it.
+        any_number_of: of these, where every state was seen, those whose bounds cut no step: what was found holds for
+            any number of them, within the other bounds.
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them;
             with `coverage` also those of actions. Nothing for the plain-Python engine, and for a search that went on
             from a snapshot.
@@ -169,6 +172,8 @@ class Outcome:
     restored: int = 0
     warnings: tuple[str, ...] = ()
     held_back: dict[str, int] = attrs.field(factory=dict)
+    by_order: tuple[str, ...] = ()
+    any_number_of: tuple[str, ...] = ()
     cut_alone: dict[str, int] = attrs.field(factory=dict)
     compile_seconds: float = 0.0
     lines: dict[str, dict[int, int]] = attrs.field(factory=dict)

@@ -11,6 +11,7 @@ MODELS: MutableMapping[str, Model] = Catalogue(
     {
         "reference": "model.reference.protocols:REFERENCE",
         "kraft-reference": "model.kraft_reference.definition:KRAFT_REFERENCE",
+        "quorum-reference": "model.quorum_reference.definition:QUORUM_REFERENCE",
         "partition": "model.partition.definition:PARTITION",
         "controller": "model.controller.definition:CONTROLLER",
         "kraft": "model.kraft.definition:KRAFT",

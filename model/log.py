@@ -19,7 +19,7 @@ def brokers(bounds: Any) -> Integers:
 
 def epochs(bounds: Any) -> Integers:
     """The domain of a leader epoch, without -1 for none, for any bounds with a last leader epoch."""
-    return Integers(0, bounds.leader_epoch_max, label="e")
+    return Integers(0, bounds.leader_epoch_max, label="e", order="leader_epochs")
 
 
 def offsets(bounds: Any) -> Integers:

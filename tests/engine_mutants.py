@@ -145,6 +145,7 @@ PROSPECT = f"{SMALL}::test_a_prospect_is_lost_where_plain_python_loses_it"
 CLASHES = f"{SMALL}::test_states_whose_hashes_are_equal_stay_apart"
 COUNTED = f"{SMALL}::test_violations_are_counted_row_by_row"
 PARTS = f"{SMALL}::test_parts_of_levels_find_the_same"
+PARTS_STEPS = f"{SMALL}::test_parts_list_the_steps_that_plain_python_takes"
 WALKS = f"{SMALL}::test_a_first_step_at_random_counts_what_is_enabled_and_cut"
 STORED = f"{SMALL}::test_what_steps_do_is_the_same_after_it_was_stored"
 KEPT = f"{SMALL}::test_a_search_goes_on_with_kept_trees[invariant]"
@@ -549,6 +550,27 @@ DEFECTS: tuple[Defect, ...] = (
         "        owners[number] = owner_of(owner_hash(words, 0, units), most)",
         "        owners[number] = 0",
         (PARTS,),
+    ),
+    Defect(
+        "a step that a bound cuts counts as one that may happen, in parts of levels",
+        "kernels/partitions.py",
+        "notes[of, row] |= ONLY_CUT if cut else MAY_HAPPEN",
+        "notes[of, row] |= MAY_HAPPEN",
+        (PARTS_STEPS,),
+    ),
+    Defect(
+        "where a step leads is not brought into canonical form, in parts of levels",
+        "kernels/partitions.py",
+        "make_representative(work.made, number, symmetry, units)\n                write_row",
+        "write_row",
+        (f"{PARTS_STEPS}[symmetry]",),
+    ),
+    Defect(
+        "the first row is where every step leads, in parts of levels",
+        "kernels/partitions.py",
+        "            found[first + number] = np.int64(table[slot]) - 1",
+        "            found[first + number] = 0",
+        (PARTS_STEPS,),
     ),
     Defect(
         "a snapshot forgets what was counted",

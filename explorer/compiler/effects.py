@@ -71,14 +71,17 @@ class Effects:
         copies: one number per copy from the state before to the state after: word, shift and width of what is copied,
             then word and shift of where it goes, `COPY_FIELD` bits each from the lowest.
         cut: the number of the set of bounds that cuts the step, plus one; 0 for a step that happens.
+        tops: per group of which only the order matters, the rank that must be the greatest in the state before, plus
+            2; 0 where that does not matter.
         bounds: the sets of bounds, by number.
         results: what row i means; None if it was learned in another process.
     """
 
-    def __init__(self, words: int) -> None:
+    def __init__(self, words: int, groups: int = 0) -> None:
         self.writes = Column(np.uint64, 2 * words + 1)
         self.copies = Column(np.uint64)
         self.cut = Column(np.uint32)
+        self.tops = Column(np.uint64, max(1, groups))
         self.bounds: list[frozenset[str]] = []
         self._words = words
         self._results: list[Any] = []
@@ -98,7 +101,7 @@ class Effects:
 
     def clear(self) -> None:
         """Forget everything."""
-        for column in (self.writes, self.copies, self.cut):
+        for column in (self.writes, self.copies, self.cut, self.tops):
             column.clear()
         self.bounds.clear()
         self._results, self._numbers, self._recall = [], {}, None
@@ -116,6 +119,7 @@ class Effects:
     def _add(self, result: Update | OutOfBounds) -> None:
         row = self.writes.extend(1)
         self.cut.extend(1)
+        self.tops.extend(1)
         keep, put = [2**64 - 1] * self._words, [0] * self._words
         first = self.copies.length
         if isinstance(result, OutOfBounds):
@@ -127,6 +131,8 @@ class Effects:
                 self.bounds.append(result.bounds)
             self.cut.array[row] = self.bounds.index(result.bounds) + 1
         else:
+            for group, top in result.tops:
+                self.tops.array[row, group] = top + 2
             for leaf, raw in (*result.constants, *((leaf, 0) for leaf in result.cleared)):
                 keep[leaf.word] &= ~(leaf.mask << leaf.shift)
                 put[leaf.word] |= raw << leaf.shift

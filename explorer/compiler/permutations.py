@@ -125,9 +125,8 @@ class Image:
         if isinstance(result, OutOfBounds):
             return result
         copies = frozenset((self.moves[target][0], self.moves[source][0]) for target, source in result.copies)
-        return Update(
-            frozenset(self.of_path(result.constants)), copies, frozenset(self.moves[leaf][0] for leaf in result.cleared)
-        )
+        cleared = frozenset(self.moves[leaf][0] for leaf in result.cleared)
+        return Update(frozenset(self.of_path(result.constants)), copies, cleared, result.tops)
 
 
 def _inverse(codes: Sequence[int]) -> Sequence[int] | Mapping[int, int]:

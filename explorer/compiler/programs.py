@@ -17,6 +17,7 @@ from explorer.compiler.effects import Effects
 from explorer.compiler.equivariance import Equivariance
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.permutations import Image, families
+from explorer.compiler.ranks import Renamings
 from explorer.compiler.tracing import Recorder
 from explorer.compiler.views import plain, tracing_errors
 from explorer.system import RAISED, ModelError, line_of, said_by, where
@@ -28,6 +29,7 @@ class Program(DecisionTrees):
 
     Attributes:
         effects: shared among programs over one layout.
+        renamings: tries each path on states that differ by numbers of which only the order matters, if there are any.
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
         examples: for each of them, the instance's number and the packed state on which it was learned.
         audits: by function, how many of its next paths to hold against plain Python where they did not look, too.
@@ -63,6 +65,7 @@ class Program(DecisionTrees):
                 self._first[number] = first, images[position]
                 self._others[first].append((number, images[position]))
         self._equivariance = Equivariance(self, images[1:]) if len(images) > 1 and instances else None
+        self.renamings: Renamings | None = None
         self._moved: dict[tuple[int, Image], int] = {}
         self._audit = audit
         self.audits = {instance.of.name: audit for instance in instances}
@@ -145,13 +148,26 @@ class Program(DecisionTrees):
         """The path of the first of an instance's family, in the state whose image the words hold, and what
         it leads to.
         """
-        if self._equivariance is None:
+        if self._equivariance is None and self.renamings is None:
             return self.run(number, lambda: words)
         first, image = self._first[number]
         base = Recorder(self.layout, words, (lambda leaf: image.origin_of_leaf(leaf, words)) if image else None)
         origin = functools.cache(lambda: tuple(image.origin_of(words)) if image else words)
-        reference = self._equivariance.run(first, base, origin)
+        reference = self.run_with_images(first, base, origin)
+        if self.renamings is not None:
+            reference = self.renamings.run(first, base, origin, reference)
         return base.path, reference
+
+    def run_with_images(self, number: int, base: Recorder, words: Callable[[], Sequence[int]]) -> int:
+        """Run an instance, and its images under permutations of names; what it leads to.
+
+        Args:
+            base: gives the packed values of leaves, and records which ones are read.
+            words: gives the state's words.
+        """
+        if self._equivariance is None:
+            return self.run(number, words, base.raw)[1]
+        return self._equivariance.run(number, base, words)
 
     def run(
         self,

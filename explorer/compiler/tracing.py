@@ -28,11 +28,16 @@ class OutOfBounds:
 class Update:
     """The step sets leaves to packed constants, clears what is absent, and copies some leaves' packed values from the
     state before.
+
+    Attributes:
+        tops: by the number of a group of which only the order matters, the rank that must be the greatest in the state
+            before, as the step writes a new number above it; see `explorer.compiler.ranks`.
     """
 
     constants: frozenset[tuple[Leaf, int]]
     copies: frozenset[tuple[Leaf, Leaf]]
     cleared: frozenset[Leaf]
+    tops: frozenset[tuple[int, int]] = frozenset()
 
     def after(self, words: Sequence[int]) -> tuple[int, ...]:
         """The words of the state after the step, from those of the state before."""

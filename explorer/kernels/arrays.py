@@ -34,6 +34,9 @@ FULL, SOME, TAKEN, DEMAND_SEEN, CLASS_SEEN, NOW, TALLIED = range(7)
 # What is noted of a row: no step of it is relied on, so that a behaviour may end there; or bounds cut all that are.
 ENDS, HELD_BACK = 1, 2
 
+# What is seen of a row's steps that are relied on: a bound cuts one; one may happen. If both, the latter counts.
+ONLY_CUT, MAY_HAPPEN = 1, 2
+
 MANY = 255  # steps to a row, or more: they are not counted any more
 
 
@@ -61,6 +64,7 @@ class EffectArrays(NamedTuple):
     writes: Any
     copies: Any
     cut: Any
+    tops: Any
 
 
 class Symmetry(NamedTuple):
@@ -75,6 +79,10 @@ class Symmetry(NamedTuple):
         key_places: per piece, where it goes in the key.
         first: per order of the keys, where its permutations begin in `chosen`; they end where the next order's begin.
         chosen: the permutations that put the keys into their least order; 0 is the identity.
+        groups: where the leaves of each group of which only the order matters begin in `numbers`, and where the last
+            one's end.
+        numbers: per leaf of a group its word, lowest bit and mask, and what it holds for rank 0; of the leaf that says
+            whether it is there the word, lowest bit and mask, and the least that it holds then.
     """
 
     chunks: Any
@@ -86,6 +94,8 @@ class Symmetry(NamedTuple):
     key_places: Any
     first: Any
     chosen: Any
+    groups: Any
+    numbers: Any
 
 
 class Work(NamedTuple):

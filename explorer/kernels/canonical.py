@@ -1,5 +1,7 @@
-"""Representatives of packed states under permutations of names, by tables. `explorer.search.symmetry` makes them and
-says what for.
+"""Representatives of packed states under permutations of names, and under renamings of numbers of which only the order
+matters, by tables. `explorer.search.symmetry` makes them; it and `explorer.ranks` say what for.
+
+A renaming of numbers does not notice an exchange of names. So the ranks come first, and the exchanges after them.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ import numpy as np
 
 from explorer.kernels.arrays import IMAGE, KEYS, LEAST
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.intrinsics import pext
+from explorer.kernels.intrinsics import count_bits, pext
 from explorer.kernels.rows import read_row
+
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @part
@@ -61,10 +65,50 @@ def _order_of_keys(words: Any, at: int, symmetry: Any, room: Any) -> int:
 
 
 @part
+def live_numbers(words: Any, at: int, group: int, symmetry: Any) -> int:
+    """The ranks that the numbers of a group have in `words[at]`, one bit each."""
+    live = _ZERO
+    for number in range(symmetry.groups[group], symmetry.groups[group + 1]):
+        raw = _number(words, at, number, symmetry)
+        if raw >= symmetry.numbers[number, 3] and _is_there(words, at, number, symmetry):
+            live |= _ONE << (raw - symmetry.numbers[number, 3])
+    return live
+
+
+@part
+def _number(words: Any, at: int, number: int, symmetry: Any) -> int:
+    """What a leaf holds; 0 if it is not there."""
+    of = symmetry.numbers
+    return (words[at, of[number, 0]] >> of[number, 1]) & of[number, 2]
+
+
+@part
+def _is_there(words: Any, at: int, number: int, symmetry: Any) -> bool:
+    of = symmetry.numbers
+    return (words[at, of[number, 4]] >> of[number, 5]) & of[number, 6] >= of[number, 7]
+
+
+@part
+def _put_in_ranks(made: Any, at: int, symmetry: Any) -> None:
+    """Replace each number of `made[at]` of which only the order matters by its rank."""
+    for group in range(len(symmetry.groups) - 1):
+        live = live_numbers(made, at, group, symmetry)
+        if live & (live + _ONE) == _ZERO:
+            continue  # they are ranks
+        for number in range(symmetry.groups[group], symmetry.groups[group + 1]):
+            raw, first = _number(made, at, number, symmetry), symmetry.numbers[number, 3]
+            if raw > first:
+                rank = count_bits(live & ((_ONE << (raw - first)) - _ONE))
+                word, shift = symmetry.numbers[number, 0], symmetry.numbers[number, 1]
+                made[at, word] ^= (raw ^ (first + rank)) << shift
+
+
+@part
 def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
-    """Replace `made[at]` by its representative: the least of the images whose keys are in the least order. The last
-    rows are room.
+    """Replace `made[at]` by its representative: in ranks, the least of the images whose keys are in the least order.
+    The last rows are room.
     """
+    _put_in_ranks(made, at, symmetry)
     if len(symmetry.images) == 0:
         return
     order = _order_of_keys(made, at, symmetry, made)

@@ -174,14 +174,16 @@ judge_components, mark_held_back, mark_ways, measure = (
 drop_leading_nowhere, drop_unpreceded, mark_ways_in, measure_range = (
     EntryPoint("passes", name) for name in ("drop_leading_nowhere", "drop_unpreceded", "mark_ways_in", "measure_range")
 )
-admit, enter, first_breaking, first_violating, keep_owned, orbits_of, route, successors = (
+admit, enter, find_records, first_breaking, first_violating, keep_owned, list_steps, orbits_of, route, successors = (
     EntryPoint("partitions", name)
     for name in (
         "admit",
         "enter",
+        "find_records",
         "first_breaking",
         "first_violating",
         "keep_owned",
+        "list_steps",
         "orbits_of",
         "route",
         "successors",

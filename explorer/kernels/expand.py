@@ -31,7 +31,7 @@ from explorer.kernels.arrays import (
     STOPPED_AT_BOUND,
 )
 from explorer.kernels.batches import list_hits
-from explorer.kernels.canonical import make_representative, orbit_size
+from explorer.kernels.canonical import live_numbers, make_representative, orbit_size
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.recent import drop_recent
@@ -48,13 +48,27 @@ from explorer.kernels.rows import (
     row_bits,
     write_row,
 )
-from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, PAUSED, ROWS_FULL, TABLE_FULL
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.kernels.steps import check_steps
 from explorer.kernels.trees import apply
 
 _CURSOR, _ROWS, _STOP, _CLAIMED = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP), np.uint64(CLAIMED)
 _FREE = np.uint32(0)
+_NONE, _ABOVE = np.uint64(0), np.uint64(1)
 _HAPPENS = np.uint32(0)
+
+
+@part
+def first_not_new(hits: int, effects: Any, symmetry: Any, work: Any) -> int:
+    """The first hit that writes a number above a rank that is not the greatest in its state; -1 if there is none."""
+    for hit in range(hits):
+        for group in range(len(symmetry.groups) - 1):
+            top = effects.tops[work.hit_effect[hit], group]
+            if top != _NONE:
+                live = live_numbers(work.words, work.hit_state[hit], group, symmetry)
+                if live >> (top - _ABOVE) != _NONE or (top > _ABOVE and live >> (top - _ABOVE - _ABOVE) == _NONE):
+                    return hit
+    return -1
 
 
 @part
@@ -168,7 +182,8 @@ def expand(
         units: a tuple as long as a row, so that loops over it are unrolled.
 
     Returns:
-        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`), TABLE_FULL, ROWS_FULL or PAUSED. After all but
+        DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`), NOT_NEW (refuse the step of the first of them),
+        TABLE_FULL, ROWS_FULL or PAUSED. After all but
         DONE, the batch at hand is kept in `work.counts` and run again by the next call.
     """
     counts = work.counts
@@ -192,6 +207,10 @@ def expand(
             if missed:
                 counts[MISSES] = max(0, missed)
                 return MISSED_STEPS
+        wrong = first_not_new(hits, effects, symmetry, work)
+        if wrong >= 0:
+            work.misses[0, 0], work.misses[0, 1] = first + work.hit_state[wrong], work.hit_tree[wrong]
+            return NOT_NEW
         claimed = fetch_add(shared, _CLAIMED, hits) + hits
         if 4 * (load(shared, _ROWS) + claimed) > 3 * len(table):
             fetch_add(shared, _CLAIMED, -hits)

@@ -24,7 +24,7 @@ _CUT, _OUTSIDE, _FREE = np.uint32(CUT), np.uint32(OUTSIDE), np.uint32(0)
 
 
 @part
-def _make_all(hits: int, effects: Any, work: Any, units: Any) -> int:
+def make_all(hits: int, effects: Any, work: Any, units: Any) -> int:
     """Make the successors of the hits, and keep those that a bound cuts or that change something; how many."""
     kept = 0
     for hit in range(hits):
@@ -85,7 +85,7 @@ def list_edges(
             for number in range(work.counts[MISSES]):
                 work.misses[number, 0] = work.orbits[work.misses[number, 0]]
             return listed, first, (work.counts[MISSES] if work.counts[MISSES] else -1)
-        made = _make_all(hits, effects, work, units)
+        made = make_all(hits, effects, work, units)
         for number in range(made):
             make_representative(work.made, number, symmetry, units)
         for number in range(made):

@@ -59,6 +59,16 @@ def lowest_bit(typing: Any, value: Any) -> Any:
     return types.uint64(types.uint64), generate
 
 
+@intrinsic
+def count_bits(typing: Any, value: Any) -> Any:
+    """How many bits of a word are set."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.uint64(types.uint64), generate
+
+
 def _pointer(context: Any, builder: Any, array_type: Any, array: Any, position: Any) -> Any:
     made = context.make_array(array_type)(context, builder, array)
     return cgutils.get_item_pointer(context, builder, array_type, made, [position], wraparound=False)

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from explorer.compiler.effects import FIRST_EFFECT
-from explorer.kernels.arrays import FIRST, MISSES, RECORD_EXTRA
+from explorer.kernels.arrays import FIRST, MAY_HAPPEN, MISSES, ONLY_CUT, RECORD_EXTRA
 from explorer.kernels.batches import list_hits
-from explorer.kernels.canonical import orbit_size
+from explorer.kernels.canonical import make_representative, orbit_size
 from explorer.kernels.check import violates
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.expand import count_moves, take_steps
+from explorer.kernels.graph import make_all
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import is_row, next_slot, read_row, write_row
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
@@ -110,6 +111,72 @@ def successors(
         if at_rest >= 0 and rest[0] < 0:
             rest[0] = first + at_rest
     return DONE, taken
+
+
+@kernel
+def list_steps(
+    rows: Any, begin: int, end: int, sources: Any, made: Any, parents: Any, actions: Any, taken: int, relied_on: Any,
+    notes: Any, trees: Any, effects: Any, symmetry: Any, work: Any, units: Any,
+) -> tuple[int, int]:  # fmt: skip
+    """List the steps of the rows begin..end that are sources: the row of each, and the state that stands for where it
+    leads. Steps that change nothing are left out, and those that a bound cuts are noted only.
+
+    Args:
+        sources: by row, whether to list its steps.
+        made, parents, actions: room for steps, of which `taken` are there; none if steps are to be noted only.
+        relied_on: by property and action, whether the property relies on it.
+        notes: by property and row, `ONLY_CUT` where a bound cuts a step that is relied on, and `MAY_HAPPEN` where there
+            is one that none cuts.
+
+    Returns:
+        DONE, MISSED (grow the trees of `work.misses`) or ROWS_FULL (make room), and how many steps are there. Go on at
+        `work.counts[FIRST]` then.
+    """
+    for first in range(begin, end, len(work.moves)):
+        work.counts[FIRST] = first
+        states = 0
+        for row in range(first, min(end, first + len(work.moves))):
+            if sources[row]:
+                read_row(rows, row, work.words, states, units)
+                work.orbits[states] = row
+                states += 1
+        hits, resolved = list_hits(0, states, True, trees, work, units)
+        if not resolved:
+            for number in range(work.counts[MISSES]):
+                work.misses[number, 0] = work.orbits[work.misses[number, 0]]
+            return MISSED, taken
+        if len(parents) and taken + hits > len(parents):
+            return ROWS_FULL, taken
+        for number in range(make_all(hits, effects, work, units)):
+            row, tree = work.orbits[work.hit_state[number]], work.hit_tree[number]
+            cut = effects.cut[work.hit_effect[number]] != 0
+            for of in range(len(relied_on)):
+                if relied_on[of, tree]:
+                    notes[of, row] |= ONLY_CUT if cut else MAY_HAPPEN
+            if len(parents) and not cut:
+                make_representative(work.made, number, symmetry, units)
+                write_row(made, taken, work.made, number, units)
+                parents[taken] = row
+                actions[taken] = tree
+                taken += 1
+    return DONE, taken
+
+
+@kernel
+def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, slots: Any, units: Any) -> int:
+    """Find the row of each record; how many have none, for which `found` gets -1."""
+    width, missing = len(units) + RECORD_EXTRA, 0
+    for first in range(0, len(found), len(slots)):
+        batch = min(len(found) - first, len(slots))
+        for number in range(batch):
+            read_row(records[(first + number) * width :], 0, words, number, units)
+            slots[number] = slot_of(owner_hash(words, number, units), len(table))
+            prefetch(table, slots[number])
+        for number in range(batch):
+            slot = find_slot(rows, table, words, number, slots[number], units)
+            found[first + number] = np.int64(table[slot]) - 1
+            missing += table[slot] == _FREE
+    return missing
 
 
 @kernel

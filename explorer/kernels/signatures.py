@@ -21,7 +21,8 @@ def _array(kind: Any, axes: int = 1) -> np.ndarray:
 
 FLAGS, BYTES, SHORTS, UNITS, WORDS = map(_array, (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64))
 DISTANCES, NUMBERS, CHANCES = map(_array, (np.int32, np.int64, np.float64))
-WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
+BYTES_2, WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
+    _array(np.uint8, 2),
     _array(np.uint64, 2),
     _array(np.uint64, 3),
     _array(np.uint64, 4),
@@ -29,8 +30,8 @@ WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
 )
 
 TREES = Trees(WORDS, WORDS_2, UNITS, WORDS_2, WORDS_3)
-EFFECTS = EffectArrays(WORDS_2, WORDS, UNITS)
-SYMMETRY = Symmetry(WORDS_2, WORDS_4, WORDS_2, WORDS_4, WORDS_2, WORDS_2, WORDS, NUMBERS, NUMBERS)
+EFFECTS = EffectArrays(WORDS_2, WORDS, UNITS, WORDS_2)
+SYMMETRY = Symmetry(WORDS_2, WORDS_4, WORDS_2, WORDS_4, WORDS_2, WORDS_2, WORDS, NUMBERS, NUMBERS, NUMBERS, WORDS_2)
 WORK = Work(
     counts=NUMBERS, enabled=NUMBERS, steps=NUMBERS, words=WORDS_2, left=WORDS_2, hit_state=UNITS, hit_tree=UNITS,
     hit_effect=UNITS, position=WORDS, branch=UNITS, walking=UNITS, made=WORDS_2, hashes=WORDS, slots=WORDS,
@@ -74,9 +75,13 @@ ONE_WIDTH: dict[str, tuple[Any, ...]] = {
     "reach.mark_at_rest": (UNITS, 0, 0, BYTES, TREES, WORK),
     "partitions.admit": (UNITS, 0, UNITS, 0, UNITS, NUMBERS, DISTANCES, 0, WORDS_2, WORDS),
     "partitions.enter": (UNITS, 0, 0, UNITS, WORDS_2, WORDS),
+    "partitions.find_records": (UNITS, UNITS, UNITS, NUMBERS, WORDS_2, WORDS),
     "partitions.first_breaking": (UNITS, 0, FLAGS, TREES, TREES, EFFECTS, WORK),
     "partitions.first_violating": (UNITS, 0, WORDS, TREES, WORDS_2),
     "partitions.keep_owned": (UNITS, 0, 0, 0, WORDS_2),
+    "partitions.list_steps": (
+        UNITS, 0, 0, BYTES, UNITS, NUMBERS, NUMBERS, 0, BYTES_2, BYTES_2, TREES, EFFECTS, SYMMETRY, WORK,
+    ),
     "partitions.orbits_of": (UNITS, 0, SYMMETRY, NUMBERS, WORDS_2, WORDS_2),
     "partitions.route": (UNITS, NUMBERS, NUMBERS, 0, DISTANCES, NUMBERS, UNITS, WORDS_2),
     "partitions.successors": (

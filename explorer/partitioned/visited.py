@@ -68,6 +68,13 @@ class Visited:
         self.table[self.table > end] = 0
         self.end = end
 
+    def find(self, records: np.ndarray) -> np.ndarray:
+        """The row of each record, all of which were admitted."""
+        found = np.empty(len(records) // (len(self.units) + RECORD_EXTRA), np.int64)
+        if entry_points.find_records(records, self.rows, self.table, found, self._words, self._slots, self.units):
+            raise AssertionError("unreachable: a step leads to a state that was never admitted")
+        return found
+
     def admit(self, records: list[tuple[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
         """Add the records' rows that are new.
 

@@ -138,7 +138,7 @@ class PartitionWorker:
         `take_counts`.
         """
         engine, work = self.engine, self._work
-        self._use(rows)
+        self.use(rows)
         self._make_room()
         self._at_rest = np.full(1, -1, np.int64)
         first = taken = 0
@@ -160,6 +160,35 @@ class PartitionWorker:
                 taken = 0
                 self._table[:] = 0
 
+    def steps(
+        self, rows: np.ndarray, sources: np.ndarray, relied_on: np.ndarray, notes: np.ndarray, owners: int
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """The steps of rows that change something, as records by the owner of where they lead; without owners, they are
+        noted only.
+
+        Args:
+            sources: by row, whether to list its steps.
+            relied_on: by property and action, whether the property relies on it.
+            notes: by property and row, 0; gets what is seen of the steps that are relied on.
+        """
+        engine, work, taken, first = self.engine, self._work, 0, 0
+        self._make_room()
+        room = len(self._parents) if owners else 0
+        while True:
+            status, taken = entry_points.list_steps(
+                rows, first, self._count(rows), sources, self._made, self._parents[:room], self._actions[:room], taken,
+                relied_on, notes, engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry, work,
+                self.units,
+            )  # fmt: skip
+            first = int(work.counts[arrays.FIRST])
+            if status == MISSED:
+                engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
+            else:
+                yield from self._sorted_by_owner(taken, owners)
+                if status == DONE:
+                    return
+                taken = 0
+
     def _sorted_by_owner(self, taken: int, owners: int) -> Iterator[tuple[int, np.ndarray]]:
         width = self.record_width
         starts, records = np.zeros(owners + 1, np.int64), np.empty(taken * width, np.uint32)
@@ -171,9 +200,10 @@ class PartitionWorker:
             if starts[owner] < starts[owner + 1]:
                 yield owner, records[starts[owner] * width : starts[owner + 1] * width]
 
-    def _use(self, rows: np.ndarray) -> None:
-        """Make rows those of the engine, for misses and filters."""
+    def use(self, rows: np.ndarray, level_ends: Sequence[int] | None = None) -> None:
+        """Make rows those of the engine, for misses and filters; all of one level, or of those that end there."""
         self.engine.store.use(rows)
+        self.engine.store.level_ends = list(level_ends or self.engine.store.level_ends)
         self.engine.renew_filters()
 
     def _make_room(self) -> None:
@@ -226,7 +256,7 @@ class PartitionWorker:
         invariants = self.engine.system.invariants
         if all(instance.of.name in known for instance in invariants) or not len(rows):
             return {}
-        self._use(rows)
+        self.use(rows)
         found = self.engine.count_violations(
             self.engine.invariants,
             mask_of(instance.of.name not in known for instance in invariants),

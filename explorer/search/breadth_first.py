@@ -80,7 +80,7 @@ def explore(
     """
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
     search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
-    kept = KeptTrees(engine, audit) if keep_trees else None
+    kept = KeptTrees(engine, audit) if keep_trees and system.ranks is None else None
     if kept is not None:
         kept.load()
     if checkpoint is not None:
@@ -274,7 +274,7 @@ class _Search:
         verdict = Verdict.after(bool(self.violations), reason)
         looks = verdict is Verdict.HOLDS and self.saw_everything
         enabled: Counter[str] = Counter()
-        cut_steps = (self.snapshots or engine).cut_steps()
+        cut_steps, ranks = (self.snapshots or engine).cut_steps(), engine.system.ranks
         for number, instance in enumerate(engine.system.actions):
             enabled[instance.of.name] += sum(int(work.enabled[number]) for work in engine.works)
         return Outcome(
@@ -295,6 +295,8 @@ class _Search:
             memory=self.store.bytes_taken,
             bits=engine.layout.bits,
             held_back=self.held_back,
+            by_order=tuple(ranks.groups) if ranks else (),
+            any_number_of=ranks.unlimited(by_bound(cut_steps)) if ranks and not reason else (),
             unreached=self._unreached() if looks else (),
             lines=lines_run([engine.actions, engine.invariants, engine.steps]) if looks and self.coverage else {},
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),

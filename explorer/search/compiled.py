@@ -11,11 +11,14 @@ from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
 from explorer.compiler.programs import Program
+from explorer.compiler.ranks import Renamings
 from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
 from explorer.kernels.compile_times import TIMES
 from explorer.system import System
+from model.language.declarations import Transition
+from model.language.domain import Struct
 
 
 class Compiled:
@@ -48,17 +51,34 @@ class Compiled:
         TIMES.about = f"states of {layout.words} word{'' if layout.words == 1 else 's'}"
         self.system = system
         self.layout = layout
-        self.effects = Effects(layout.words)
+        self.effects = Effects(layout.words, 0 if system.ranks is None else len(system.ranks.groups))
         self.images = [Image.under(permutation, layout) for permutation in permutations]
         self.actions = ActionProgram(layout, system.actions, self.effects, audit, self.images, share)
         self.invariants = InvariantProgram(layout, system.invariants, self.effects, audit, self.images, share)
         self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, self.images, share)
         self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, self.images, share)
         self.premises = InvariantProgram(layout, system.premises, self.effects, audit, self.images, share)
-        both = layout.doubled(system.transitions)
+        both = layout.doubled(Struct(Transition, {"before": layout.domain, "after": layout.domain}))
         of_steps = [Image.under(permutation, both) for permutation in permutations if system.step_properties]
         self.steps = InvariantProgram(both, system.step_properties, self.effects, audit, of_steps, share)
         self.growing = threading.Lock()
+
+    def try_renamings(self) -> None:
+        """From now on, try each path on states that differ by numbers of which only the order matters.
+
+        Raises:
+            ModelError: real states do not fit into a layout.
+        """
+        system = self.system
+        layout = Layout(system.domain)
+        both, effects = layout.doubled(system.transitions), Effects(layout.words)
+        of_states, of_steps = (
+            [Image.under(image.permutation, each) for image in self.images] for each in (layout, both)
+        )
+        for program in self.programs:
+            wide_layout, images = (both, of_steps) if program is self.steps else (layout, of_states)
+            wide = type(program)(wide_layout, program.instances, effects, 0, images, share=False)
+            program.renamings = Renamings(program, wide, self.system)
 
     @property
     def programs(self) -> tuple[Program, ...]:
@@ -73,7 +93,7 @@ class Compiled:
     def effect_arrays(self) -> EffectArrays:
         """The effects as the kernels read them."""
         effects = self.effects
-        return EffectArrays(effects.writes.array, effects.copies.array, effects.cut.array)
+        return EffectArrays(effects.writes.array, effects.copies.array, effects.cut.array, effects.tops.array)
 
 
 def as_arrays(program: Program, found: Filter, wide: Widened) -> Trees:

@@ -70,7 +70,7 @@ def _violation(engine: Engine, name: str, level: int) -> Violation:
     room, trees = np.zeros((1, engine.layout.words), np.uint64), engine.trees(engine.invariants)
     entry_points.mark_violating(engine.store.rows, begin, end, wanted, marks, trees, room, engine.store.units)
     trace = first_trace(engine, marks, level)
-    words = engine.layout.pack(trace[-1].state)
+    words = engine.words_of(trace[-1].state)
     number = next((number for number in numbers if not engine.invariants.evaluate(number, words)), numbers[0])
     return violation_at(engine.system, engine.system.invariants[number], trace)
 

@@ -43,10 +43,16 @@ class Engine(Compiled):
         self, system: System, budget: Budget | None, audit: int, workers: int, symmetry: bool, families: bool = True
     ) -> None:
         """An engine whose store keeps all states within a budget; without one, rows come from outside."""
-        layout = Layout(system.domain)
+        layout = Layout(system.class_domain)
         self.permutations = permutations_of(system, layout) if symmetry else []
         super().__init__(system, layout, audit, self.permutations, families)
-        self.symmetry = tabulate(layout, self.images) if len(self.permutations) > 1 else no_symmetry(layout)
+        if system.ranks is not None:
+            self.try_renamings()
+        self.symmetry = (
+            tabulate(layout, self.images, system.ranks)
+            if len(self.permutations) > 1
+            else no_symmetry(layout, system.ranks)
+        )
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self.store = Rows(layout) if budget is None else Store(layout, budget, self.pool)
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
@@ -162,16 +168,27 @@ class Engine(Compiled):
         room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
         return entry_points.orbit_sizes(self.store.rows, begin, end, self.symmetry, room, self.store.units)
 
-    def representative(self, state: Any) -> tuple[int, ...]:
-        """The words of the state that stands for a plain state."""
+    def words_of(self, state: Any) -> tuple[int, ...] | None:
+        """The words of a plain state, in ranks; None if it is in no class that the bounds allow."""
+        found = self.system.class_of(state)
+        if self.system.ranks is not None and self.layout.domain.exceeded(found):
+            return None
+        return self.layout.pack(found)
+
+    def representative(self, state: Any) -> tuple[int, ...] | None:
+        """The words of the state that stands for a plain state; None if the bounds do not allow any."""
+        words = self.words_of(state)
+        if words is None:
+            return None
         room = np.zeros((1 + SPARE, self.layout.words), np.uint64)
-        room[0] = self.layout.pack(state)
+        room[0] = words
         entry_points.representative(room, self.symmetry, self.store.units)
         return tuple(map(int, room[0]))
 
     def row_of(self, state: Any) -> int:
         """The row that stands for a plain state, or -1."""
-        return self.store.find(self.representative(state))
+        words = self.representative(state)
+        return -1 if words is None else self.store.find(words)
 
 
 def mask_of(bits: Iterable[bool]) -> np.ndarray:

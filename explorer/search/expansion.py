@@ -7,9 +7,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 
+from explorer.compiler.ranks import refuse_by_states
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import Work
-from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, PAUSED, ROWS_FULL, TABLE_FULL
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.search.checkpoint import Inside
 from explorer.search.engine import Engine
 from explorer.search.progress import Pace
@@ -93,6 +94,9 @@ class Expansion:
                     engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
                 elif status == MISSED_STEPS:
                     engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
+                elif status == NOT_NEW:
+                    row, tree, *_ = work.misses[0].tolist()
+                    refuse_by_states(engine.system, engine.actions, tree, engine.store.words(row), ())
                 elif status == ROWS_FULL:
                     self.inside = False  # some successors of this batch are counted, and not all are rows
                     return status

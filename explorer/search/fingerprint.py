@@ -58,6 +58,7 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
     """
     properties = properties_of(system)
     symmetry = {"symmetry": f"on, {permutations} permutations" if permutations > 1 else "off"}
+    ranks = {} if system.ranks is None else {"by_order": ", ".join(system.ranks.groups)}
     names = {
         f"interchangeable {kind}": repr(tuple(members))
         for kind, members in system.interchangeable.items()
@@ -67,13 +68,13 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
     return {
         "protocol": _settings(system.protocol),
         "bounds": _settings(system.bounds),
-        "options": symmetry | names | {name: _text(value) for name, value in options.items()},
+        "options": symmetry | ranks | names | {name: _text(value) for name, value in options.items()},
         "properties": instances_by_name(properties),
         **code_of(system, (*system.actions, *properties, *system.premises)),
         "engine": {"the code": digest(file.read_bytes() for file in files_of(*ENGINE))},
         "actions": instances_by_name(system.actions),
         "order": {"actions": _hash([str(action) for action in system.actions])},
-        "initial": {"states": _hash([layout.pack(state) for state in system.initial])},
+        "initial": {"states": _hash([layout.pack(system.class_of(state)) for state in system.initial])},
         "layout": leaves,
     }
 

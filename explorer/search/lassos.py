@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 
+from explorer.ranks import in_words
 from explorer.search.fairness import Demand, demands_of
 from explorer.system import RAISED, Contradiction, Cut, ModelError, System, judge, successor, where
 from explorer.verdict import Step, Violation
@@ -76,10 +77,14 @@ class _Round:
                 self.steps += self._nearest(
                     lambda action, after, wanted=wanted, unseen=unseen: self._helps(action, after, wanted, unseen)
                 )
-            elif self.states[-1] == self.start:
+            elif self.is_back(self.states[-1]):
                 return self.steps
             else:
-                self.steps += self._nearest(lambda action, after: after == self.start)
+                self.steps += self._nearest(lambda action, after: self.is_back(after))
+
+    def is_back(self, state: Any) -> bool:
+        """Whether the walk began in a state, or in one of its class."""
+        return self.system.class_of(state) == self.system.class_of(self.start)
 
     def _helps(self, action: Instance, after: Any, wanted: Sequence[Demand], unseen: bool) -> bool:
         if unseen and self.lacks(after):
@@ -92,6 +97,7 @@ class _Round:
         """The shortest way inside from where the walk stands whose last step is as wanted."""
         begin = self.states[-1]
         ways: dict[Any, list[Step]] = {begin: []}
+        classes = {self.system.class_of(begin)}
         waiting = deque([begin])
         while waiting:
             state = waiting.popleft()
@@ -101,7 +107,8 @@ class _Round:
                 way = [*ways[state], Step(action, after)]
                 if found(action, after):
                     return way
-                if after not in ways:
+                if self.system.class_of(after) not in classes:
+                    classes.add(self.system.class_of(after))
                     ways[after] = way
                     waiting.append(after)
         raise AssertionError("unreachable: a fair component has a cycle that meets every demand")
@@ -144,7 +151,10 @@ def lasso_at(system: System, of: Instance, trace: Sequence[Step], back_to: int) 
     except RAISED as error:
         raise ModelError(f"{of} {where(of)} returned a witness that cannot be put in words: {error!r}") from error
     facts = why.facts if isinstance(why, Witness) else {}
-    what = f"{for_ever(trace, back_to)}; {sentence}" if sentence else for_ever(trace, back_to)
+    again = for_ever(trace, back_to)
+    if trace[back_to].state != trace[-1].state:
+        again += f", with new {in_words(*system.ranks.renewed(trace[back_to].state, trace[-1].state))} each time"
+    what = f"{again}; {sentence}" if sentence else again
     return Violation(of.of.name, dict(of.shown), what, facts, tuple(trace), back_to)
 
 
@@ -178,7 +188,7 @@ def for_ever(trace: Sequence[Step], back_to: int) -> str:
 def _wrongs(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> Iterator[str]:
     """What keeps a trace from being a counterexample."""
     states = [step.state for step in trace]
-    if not 0 <= back_to < len(states) or states[back_to] != states[-1]:
+    if not 0 <= back_to < len(states) or system.class_of(states[back_to]) != system.class_of(states[-1]):
         yield f"the last state is not the one after step {back_to}"
         return
     true = [bool(judge(of, state, system.domain)) for state in states]

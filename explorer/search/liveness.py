@@ -16,7 +16,7 @@ of the unbounded system, too, and what waits where only bounds stop it is counte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import numpy as np
@@ -101,29 +101,7 @@ class _Judged:
             RecomputedGraph(engine, marks, exact) if edges is None else StoredGraph(engine, edges, marks, exact)
         )
         self.held_back = states_in(engine, self._graph.held_back)
-        quotient = quotient_fairness(engine.system, of, engine.permutations) if len(engine.permutations) > 1 else exact
-        self._graph.judge(quotient, marks.needed)
-        self._unfolded: Unfolded | None = None
-        if quotient is not exact and FAIR in self._graph.state:
-            self._unfold(exact)
-
-    def _unfold(self, exact: Fairness) -> None:
-        """Judge the states that the fair rows stand for, and let only rows be fair whose states are."""
-        engine, state, needed = self._engine, self._graph.state, self._marks.needed
-        chosen = np.flatnonzero(state == FAIR)
-        room = engine.store.room - self._graph.bytes_taken
-        if 8 * len(engine.store.units) * len(chosen) * len(engine.permutations) > room:
-            raise Stopped("memory")
-        self._unfolded = unfold(engine, chosen)
-        origins = self._unfolded.origins
-        relied_on = (exact.demands >= 0).astype(np.uint8)
-        room -= 4 * len(engine.store.units) * len(origins)
-        edges = Edges(engine, self._unfolded.rows, np.ones(len(origins), np.uint8), relied_on, room)
-        self._states = np.full(len(origins), OPEN, np.uint8)
-        todo = np.arange(len(origins), dtype=np.uint32)
-        self._components = judge_all(edges.graph, exact, needed[origins] if len(needed) else needed, self._states, todo)
-        state[:] = OUT
-        state[origins[self._states == FAIR]] = FAIR
+        self._fair = FairRows(engine, of, self._graph, marks.needed)
 
     def lasso(self) -> Violation | None:
         """The first of the lassos with a shortest path to the cycle."""
@@ -131,14 +109,7 @@ class _Judged:
         if not len(fair):
             return None
         prefix = self._prefix(fair)
-        component = self._component(self._number(prefix[-1].state))
-        return lasso_to(self._engine.system, self._of, prefix, lambda state: self._number(state) in component)
-
-    def _number(self, state: Any) -> int:
-        """The row of a plain state, or its number among the images where rows were unfolded; -1 if it has none."""
-        if self._unfolded is None:
-            return self._engine.row_of(state)
-        return self._unfolded.find(self._engine.layout.pack(state))
+        return lasso_to(self._engine.system, self._of, prefix, self._fair.around(prefix[-1].state))
 
     def _prefix(self, fair: np.ndarray) -> tuple[Step, ...]:
         """The first of the shortest paths to a row of a fair component."""
@@ -164,11 +135,64 @@ class _Judged:
         after = ((action, successor(action, state, system.domain)) for action in system.actions)
         inside = (Step(action, each) for action, each in after if isinstance(each, system.domain.cls) and each != state)
         rows = ((step, self._engine.row_of(step.state)) for step in inside)
-        return next(step for step, row in rows if ways[row] and self._graph.distance[row] == distance)
+        return next(step for step, row in rows if row >= 0 and ways[row] and self._graph.distance[row] == distance)
 
-    def _component(self, number: int) -> Container[int]:
-        """The rows, or images of rows, in the fair component of one."""
+
+class FairRows:
+    """The rows of a graph in fair components of a property, once it has judged them.
+
+    Up to symmetry, the graph says only where a fair component may be. The states that these rows stand for are judged
+    then, and only rows are fair whose states are.
+    """
+
+    def __init__(self, engine: Engine, of: Instance, graph: StoredGraph | RecomputedGraph, needed: np.ndarray) -> None:
+        """Judge the rows that are in question in the graph.
+
+        Args:
+            needed: of which rows a component must have one; empty if that does not matter.
+
+        Raises:
+            Stopped: there is no room.
+        """
+        self._engine, self._graph = engine, graph
+        exact = exact_fairness(engine.system, of)
+        quotient = quotient_fairness(engine.system, of, engine.permutations) if len(engine.permutations) > 1 else exact
+        graph.judge(quotient, needed)
+        self._unfolded: Unfolded | None = None
+        if quotient is not exact and FAIR in graph.state:
+            self._unfold(exact, needed)
+
+    def _unfold(self, exact: Fairness, needed: np.ndarray) -> None:
+        """Judge the states that the fair rows stand for, and let only rows be fair whose states are."""
+        engine, state = self._engine, self._graph.state
+        chosen = np.flatnonzero(state == FAIR)
+        room = engine.store.room - self._graph.bytes_taken
+        if 8 * len(engine.store.units) * len(chosen) * len(engine.permutations) > room:
+            raise Stopped("memory")
+        self._unfolded = unfold(engine, chosen)
+        origins = self._unfolded.origins
+        relied_on = (exact.demands >= 0).astype(np.uint8)
+        room -= 4 * len(engine.store.units) * len(origins)
+        edges = Edges(engine, self._unfolded.rows, np.ones(len(origins), np.uint8), relied_on, room)
+        self._states = np.full(len(origins), OPEN, np.uint8)
+        todo = np.arange(len(origins), dtype=np.uint32)
+        self._components = judge_all(edges.graph, exact, needed[origins] if len(needed) else needed, self._states, todo)
+        state[:] = OUT
+        state[origins[self._states == FAIR]] = FAIR
+
+    def around(self, state: Any) -> Callable[[Any], bool]:
+        """Whether a state is in the fair component of a given one."""
+        number = self._number(state)
         if self._unfolded is None:
-            return self._graph.component(number)
-        fair = (self._states == FAIR) & (self._components == self._components[number])
-        return frozenset(np.flatnonzero(fair).tolist())
+            component = self._graph.component(number)
+        else:
+            fair = (self._states == FAIR) & (self._components == self._components[number])
+            component = frozenset(np.flatnonzero(fair).tolist())
+        return lambda each: self._number(each) in component
+
+    def _number(self, state: Any) -> int:
+        """The row of a plain state, or its number among the images where rows were unfolded; -1 if it has none."""
+        if self._unfolded is None:
+            return self._engine.row_of(state)
+        words = self._engine.words_of(state)
+        return -1 if words is None else self._unfolded.find(words)

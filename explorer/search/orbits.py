@@ -100,7 +100,7 @@ def unfold(engine: Engine, chosen: np.ndarray) -> Unfolded:
             origins.append(some[new])
     words = np.ascontiguousarray(np.concatenate(found))
     cells = words.view(np.uint32).reshape(len(words), -1)[:, :units]
-    return Unfolded(entered(engine, cells, no_symmetry(engine.layout)), np.concatenate(origins))
+    return Unfolded(entered(engine, cells, no_symmetry(engine.layout, engine.system.ranks)), np.concatenate(origins))
 
 
 def _images(words: np.ndarray, symmetry: Symmetry, permutation: int) -> np.ndarray:

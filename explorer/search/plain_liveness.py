@@ -19,9 +19,10 @@ from typing import Any
 
 import attrs
 
+from explorer.classes import judge_class
 from explorer.search.fairness import Demand, demands_of
 from explorer.search.lassos import lasso_to
-from explorer.system import Cut, System, judge
+from explorer.system import Cut, System
 from explorer.trace import retrace
 from explorer.verdict import Step, Violation
 from model.language.declarations import Instance
@@ -39,20 +40,17 @@ def judge_liveness(
     relies on.
 
     Args:
-        moves: what each action makes of each state, in the order in which a breadth-first search finds the states.
+        moves: the actions that change each state, with what they make of it, in the order in which a breadth-first
+            search finds the states.
         parents: by state, the one before it on a shortest path; None for an initial state.
     """
-    changing = {
-        state: [(action, after) for action, after in results if after not in (None, state)]
-        for state, results in moves.items()
-    }
     depth: dict[Any, int] = {}
     for state in moves:
         depth[state] = 0 if parents[state] is None else depth[parents[state]] + 1
     found: dict[str, Violation] = {}
     held_back: dict[str, int] = {}
     for each in system.liveness:
-        judged = _Judged(system, each, changing, parents, depth)
+        judged = _Judged(system, each, moves, parents, depth)
         held_back[each.of.name] = held_back.get(each.of.name, 0) + judged.held_back
         lasso = judged.lasso()
         if lasso and (each.of.name not in found or lasso.trace_length < found[each.of.name].trace_length):
@@ -79,12 +77,12 @@ class _Judged:
 
     def __attrs_post_init__(self) -> None:
         self.demands = demands_of(self.system, self.of.of)
-        self.lacking = {state for state in self.moves if not judge(self.of, state, self.system.domain)}
+        self.lacking = {state for state in self.moves if not judge_class(self.system, self.of, state)}
         match self.of.of.form:
             case Form.EVENTUALLY:
                 self.born = {state for state in self.lacking if self.parents[state] is None}
             case Form.LEADS_TO:
-                self.born = {state for state in self.lacking if judge(self.of.premise, state, self.system.domain)}
+                self.born = {state for state in self.lacking if judge_class(self.system, self.of.premise, state)}
             case Form.ALWAYS_EVENTUALLY:
                 self.born = self.lacking
             case Form.EVENTUALLY_ALWAYS:
@@ -119,7 +117,8 @@ class _Judged:
         if not owners:
             return None
         prefix = self._prefix(owners)
-        return lasso_to(self.system, self.of, prefix, owners[prefix[-1].state].__contains__)
+        component = owners[self.system.class_of(prefix[-1].state)]
+        return lasso_to(self.system, self.of, prefix, lambda state: self.system.class_of(state) in component)
 
     def _fair_components(self, states: Iterable[Any]) -> Iterator[set[Any]]:
         import networkx

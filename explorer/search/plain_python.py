@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from explorer.classes import class_after, judge_class
 from explorer.search.plain_liveness import judge_liveness
-from explorer.system import Cut, System, judge, successor
+from explorer.system import Cut, System
 from explorer.trace import retrace, violation_at
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
 from model.language.declarations import Instance, Transition
@@ -33,12 +34,14 @@ def explore(
 class _Search:
     """One search.
 
+    What it keeps are classes of states, see `explorer.ranks`; most often each state is its own.
+
     Attributes:
         parents: every state found, in the order of finding, and the one before it.
         levels: how many states there are at each depth that was begun.
         level: the states of the level that is being found.
         violated: by property, the path to its first violation, and the instance.
-        moves: for prospects and liveness, what each action makes of each state.
+        moves: for prospects and liveness, the actions that change each state, with what they make of it.
         held_back: see `explorer.verdict.Outcome`.
     """
 
@@ -53,7 +56,7 @@ class _Search:
         self.started = time.perf_counter()
         self.system, self.budget, self.on_progress = system, budget, on_progress
         self.check_deadlock, self.keep_going = check_deadlock, keep_going
-        self.parents: dict[Any, Any] = dict.fromkeys(system.initial)
+        self.parents: dict[Any, Any] = dict.fromkeys(map(system.class_of, system.initial))
         self.level = list(self.parents)
         self.levels: list[int] = []
         self.enabled = Counter({action.of.name: 0 for action in system.actions})
@@ -100,35 +103,34 @@ class _Search:
     def _check(self, states: list[Any]) -> None:
         for state in states:
             for invariant in self.system.invariants:
-                if invariant.of.name not in self.violated and not judge(invariant, state, self.system.domain):
+                if invariant.of.name not in self.violated and not judge_class(self.system, invariant, state):
                     self.violated[invariant.of.name] = (_path(self.parents, state), invariant)
 
     def _check_steps(self, state: Any, successors: list[Any]) -> None:
         for after in successors:
             for each in self.system.step_properties:
-                if each.of.name not in self.violated and not judge(
-                    each, Transition(state, after), self.system.transitions
-                ):
-                    self.violated[each.of.name] = ([*_path(self.parents, state), after], each)
+                if each.of.name not in self.violated and not judge_class(self.system, each, Transition(state, after)):
+                    path = [*_path(self.parents, state), self.system.class_of(after)]
+                    self.violated[each.of.name] = (path, each)
 
     def _expand(self, state: Any) -> None:
         """Take every step from a state."""
-        results = [(action, successor(action, state, self.system.domain)) for action in self.system.actions]
-        cuts = [after for _, after in results if isinstance(after, Cut)]
-        steps = [(action, after) for action, after in results if after is not None and not isinstance(after, Cut)]
+        results = [(action, *class_after(self.system, action, state)) for action in self.system.actions]
+        cuts = [after for _, after, _ in results if isinstance(after, Cut)]
+        steps = [each for each in results if each[1] is not None and not isinstance(each[1], Cut)]
         for after in cuts:
             self.cut.update(after.bounds)
             if len(after.bounds) == 1:
                 self.cut_alone.update(after.bounds)
-        self._check_steps(state, [after for _, after in steps])
-        self.enabled.update(action.of.name for action, _ in steps)
+        self._check_steps(state, [after for _, after, _ in steps])
+        self.enabled.update(action.of.name for action, _, _ in steps)
         if not steps and cuts:
             self.stopped_at_bound += 1
         elif not steps:
             self.at_rest.append(state)
         if self.system.prospects or self.system.liveness:
-            self.moves[state] = results
-        for _, after in steps:
+            self.moves[state] = [(action, of) for action, after, of in results if after not in (None, state)]
+        for _, _, after in steps:
             if after not in self.parents:
                 if self.budget.max_states is not None and len(self.parents) >= self.budget.max_states:
                     self.reason = "max-states"
@@ -181,6 +183,8 @@ class _Search:
             stored_states=len(self.parents),
             seconds=time.perf_counter() - self.started,
             held_back=self.held_back,
+            by_order=tuple(self.system.ranks.groups) if self.system.ranks else (),
+            any_number_of=() if self.reason or not self.system.ranks else self.system.ranks.unlimited(self.cut),
         )
 
 
@@ -195,9 +199,9 @@ def _hopeless(system: System, prospect: Instance, moves: dict[Any, list[tuple[In
 
     backwards = networkx.DiGraph()
     backwards.add_node(REALITY)
-    backwards.add_edges_from((REALITY, state) for state in moves if judge(prospect, state, system.domain))
+    backwards.add_edges_from((REALITY, state) for state in moves if judge_class(system, prospect, state))
     for state, results in moves.items():
-        relied_on = [after for action, after in results if action.of in prospect.of.along and after is not None]
+        relied_on = [after for action, after in results if action.of in prospect.of.along]
         backwards.add_edges_from((REALITY if isinstance(after, Cut) else after, state) for after in relied_on)
     hopeful = networkx.descendants(backwards, REALITY)
     return [state for state in moves if state not in hopeful]

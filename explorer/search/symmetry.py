@@ -25,7 +25,9 @@ import numpy as np
 
 from explorer.compiler.layout import WORD_BITS, Layout, Leaf
 from explorer.compiler.permutations import Image, Permutation, names_in, permuted, renamed
+from explorer.compiler.ranks import numbers_in
 from explorer.kernels.arrays import Symmetry
+from explorer.ranks import Ranks
 from explorer.system import ModelError, System
 
 MOST_NAMES = 5
@@ -82,13 +84,29 @@ def _refuse_lack_of_places(system: System) -> None:
             )
 
 
-def no_symmetry(layout: Layout) -> Symmetry:
-    """Every state stands for itself."""
+def no_symmetry(layout: Layout, ranks: Ranks | None) -> Symmetry:
+    """No names are exchanged."""
     where, images = np.zeros((0, 3), np.uint64), np.zeros((0, 1, 1, layout.words), np.uint64)
-    return Symmetry(where, images, where, images, *_no_keys(1), np.zeros(2, np.int64), np.zeros(1, np.int64))
+    choices = np.zeros(2, np.int64), np.zeros(1, np.int64)
+    return Symmetry(where, images, where, images, *_no_keys(1), *choices, *_numbers(layout, ranks))
 
 
-def tabulate(layout: Layout, every: Sequence[Image]) -> Symmetry:
+def _numbers(layout: Layout, ranks: Ranks | None) -> tuple[np.ndarray, np.ndarray]:
+    """The leaves that hold numbers of which only the order matters, and where those of each group begin."""
+    found = [] if ranks is None else numbers_in(layout, ranks)
+    where = [
+        (*_place(each.leaf), each.first, *(_place(each.holder) if each.holder else (0, 0, 0)), each.least)
+        for each in found
+    ]
+    groups = np.searchsorted([each.group for each in found], range(len(ranks.groups) + 1 if ranks else 1))
+    return groups.astype(np.int64), np.array(where, np.uint64).reshape(len(where), 8)
+
+
+def _place(leaf: Leaf) -> tuple[int, int, int]:
+    return leaf.word, leaf.shift, leaf.mask
+
+
+def tabulate(layout: Layout, every: Sequence[Image], ranks: Ranks | None = None) -> Symmetry:
     """The kernel's tables for the images under a group of permutations, the identity first."""
     permutations = [image.permutation for image in every]
     moves = [image.moves for image in every]
@@ -109,7 +127,7 @@ def tabulate(layout: Layout, every: Sequence[Image]) -> Symmetry:
     goes_to = np.array([[positions[image] for image in permutation[names].values()] for permutation in permutations])
     keys = _keys(layout, moves, goes_to)
     where = np.array(where, np.uint64).reshape(len(chunks), 3)
-    return Symmetry(where, images, *_guards(layout, every[1:]), *keys, *_choices(goes_to))
+    return Symmetry(where, images, *_guards(layout, every[1:]), *keys, *_choices(goes_to), *_numbers(layout, ranks))
 
 
 def _guards(layout: Layout, images: Sequence[Image]) -> tuple[np.ndarray, np.ndarray]:

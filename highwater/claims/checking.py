@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from explorer.ranks import in_words
 from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, System, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
@@ -196,6 +197,16 @@ def judge_claim(spec: Spec, outcome: Outcome, *, went_on: bool = False) -> Resul
         expected = getattr(expect, key)
         if expected is not None and expected != value:
             mismatches.append(Mismatch(f"expect.{key}", f"expected {key} {expected:,}, but it is {value:,}"))
+    for group in expect.any_number_of:
+        if group not in outcome.any_number_of:
+            keys = spec.system().ranks.groups[group].keys & outcome.bounds_cut.keys()
+            cuts = ", ".join(f"{key} cut {outcome.bounds_cut[key]:,} steps" for key in sorted(keys))
+            mismatches.append(
+                Mismatch(
+                    "expect.any_number_of",
+                    f"expected to hold for any number of {in_words(group)}, but {cuts}: raise it, or leave this out",
+                )
+            )
     uncounted = not own_end and any(getattr(expect, key) is not None for key, _ in counts)
     status = Status.UNMET if mismatches else Status.UNDECIDED if uncounted else Status.MET
     return Result(spec, outcome, status, tuple(mismatches), comparable)

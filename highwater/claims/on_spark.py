@@ -87,6 +87,10 @@ def explore(
         SpecError: Spark is not there, or gave up.
     """
     refuse_prospects(spec)
+    if spec.file.by_order:
+        raise SpecError(
+            f"{spec.path}: by_order: --engine spark cannot go by the order of numbers alone; leave it out, or use local"
+        )
     with_spark = session(master)
     from spark.driver.explore import explore as explore_levels
     from spark.driver.session import ClusterError

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import Any
 
 import attrs
 
-from explorer.system import RAISED, ModelError, System, blaming_the_model, line_of
+from explorer.system import RAISED, ModelError, System, abstracted, blaming_the_model, line_of
 from explorer.verdict import DEADLOCK
 from highwater.claims import own
 from highwater.claims.tables import Findings, Wrong, did_you_mean, shown, structure
@@ -187,8 +187,13 @@ def resolve_model(
 
 
 @blaming_the_model()
-def build_system(definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property]) -> System:
+def build_system(
+    definition: Definition, protocol: Any, bounds: Any, properties: Iterable[Property], by_order: Sequence[str] = ()
+) -> System:
     """A model's transition system within bounds, with the properties to check.
+
+    Args:
+        by_order: groups of numbers of which only the order is looked at, see `explorer.ranks`.
 
     Raises:
         ModelError: the model's state has no proper domain, or what the model says of its bounds and initial states
@@ -199,7 +204,7 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
     except TypeError as error:
         raise ModelError(str(error)) from error
     instances = [instance for each in properties for instance in each.instances(bounds, protocol)]
-    return System(
+    system = System(
         domain=domain,
         initial=_initial(definition, bounds),
         actions=tuple(instance for action in definition.actions for instance in action.instances(bounds, protocol)),
@@ -214,6 +219,7 @@ def build_system(definition: Definition, protocol: Any, bounds: Any, properties:
         bounds=bounds,
         modules=(definition.module,) if definition.module else (),
     )
+    return abstracted(system, by_order) if by_order else system
 
 
 def no_names(bounds: Any) -> dict[str, Any]:

@@ -29,6 +29,7 @@ def schema() -> dict[str, Any]:
         "preset": {"type": "string"},
         "protocol": {"type": "object"},
         "expect": _expectation(),
+        "by_order": TEXTS,
         "max_depth": NUMBER,
         "source": {"type": "string"},
         "mutate": _closed({"undefended": TEXTS}, Mutations),
@@ -63,7 +64,9 @@ def _closed(properties: dict[str, Any], cls: type) -> dict[str, Any]:
 def _expectation() -> dict[str, Any]:
     verdicts = [verdict.value for verdict in Verdict if verdict is not Verdict.UNKNOWN]
     counts = dict.fromkeys(("trace_length", "distinct_states", "depth"), NUMBER)
-    return _closed({"verdict": {"enum": verdicts}, "property": {"type": "string"}, **counts}, Expectation)
+    return _closed(
+        {"verdict": {"enum": verdicts}, "property": {"type": "string"}, **counts, "any_number_of": TEXTS}, Expectation
+    )
 
 
 def _of_model(model: Model) -> dict[str, Any]:

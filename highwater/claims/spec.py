@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from explorer.ranks import RankError, ranks_of
 from explorer.system import System
 from explorer.verdict import DEADLOCK, Verdict
 from highwater.claims import gallery, own
@@ -24,6 +25,7 @@ from highwater.limits import LARGEST_SPEC
 from model.catalogue import MODELS
 from model.language.definition import Definition, Property
 from model.language.graph_properties import GraphProperty, Prospect
+from model.language.records import domain_of
 
 COUNTS = ("trace_length", "distinct_states", "depth")
 
@@ -50,6 +52,7 @@ class Expectation:
         trace_length: the number of actions of its shortest counterexample.
         distinct_states: how many states there are within the bounds; a model that silently loses states fails on this.
         depth: the depth of the deepest state, in actions.
+        any_number_of: groups of `by_order` that are not bounded: whatever number of such epochs there is, it holds.
     """
 
     verdict: Verdict = Verdict.HOLDS
@@ -57,6 +60,7 @@ class Expectation:
     trace_length: int | None = None
     distinct_states: int | None = None
     depth: int | None = None
+    any_number_of: tuple[str, ...] = ()
 
 
 @attrs.frozen
@@ -82,6 +86,8 @@ class SpecFile:
         check: the properties to check on every state, on every step, or on the graph of all states; `no_deadlock` is
             one.
         expect: what is claimed; that all properties hold if left out.
+        by_order: groups of numbers, such as epochs, of which only the order is looked at: states that are equal up to
+            it are one.
         max_depth: explore so many actions deep and no deeper.
         source: where the claim comes from.
         mutate: what becomes of the claim where one toggle is changed.
@@ -93,6 +99,7 @@ class SpecFile:
     preset: str | None = None
     protocol: dict[str, Any] = attrs.field(factory=dict)
     expect: Expectation = attrs.field(factory=Expectation)
+    by_order: tuple[str, ...] = ()
     max_depth: int | None = None
     source: str = ""
     mutate: Mutations = attrs.field(factory=Mutations)
@@ -121,7 +128,7 @@ class Spec:
 
     @functools.cached_property
     def _system(self) -> System:
-        return build_system(self.definition, self.protocol, self.bounds, self.properties)
+        return build_system(self.definition, self.protocol, self.bounds, self.properties, self.file.by_order)
 
     def system(self) -> System:
         """The transition system of the spec. It is built once."""
@@ -250,6 +257,13 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         findings.add('expect.verdict: "unknown" cannot be claimed; allowed are holds, holds-to-depth, violated')
     if expect.verdict is Verdict.HOLDS_TO_DEPTH and file.max_depth is None:
         findings.add('expect.verdict: "holds-to-depth" needs the key max_depth')
+    for group in expect.any_number_of:
+        if group not in file.by_order:
+            findings.add(f'expect.any_number_of: "{group}" is not in by_order; a bound limits it')
+    if expect.any_number_of and expect.verdict is not Verdict.HOLDS:
+        findings.add('expect: any_number_of can be claimed for verdict = "holds" only')
+    if file.by_order and resolved is not None:
+        findings.get(_ranks, resolved[1], resolved[2], file.by_order)
     if file.max_depth is not None and resolved is not None:
         for each in resolved[3]:
             if isinstance(each, GraphProperty):
@@ -272,6 +286,19 @@ def _expectation(file: SpecFile, resolved: Any) -> Expectation:
         )
     findings.raise_if_any()
     return expect
+
+
+def _ranks(definition: Definition, bounds: Any, by_order: tuple[str, ...]) -> None:
+    """
+    Raises:
+        Wrong: the model does not declare that only the order of these numbers matters.
+    """
+    try:
+        ranks_of(domain_of(definition.state, bounds), by_order)
+    except RankError as error:
+        raise Wrong(f"by_order: {error}") from None
+    except TypeError:
+        return  # what is wrong with the domain is said where the system is built
 
 
 def _checks_deadlock(check: Iterable[str]) -> bool:

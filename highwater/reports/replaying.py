@@ -145,9 +145,16 @@ def subject_of(entry: Mapping[str, Any]) -> Subject:
     findings.raise_if_any()
     if not all(isinstance(check, str) for check in entry["check"]):
         raise Wrong("check: is damaged: a property's name is not a text")
+    by_order = entry.get("by_order", [])
+    if not isinstance(by_order, list) or not all(isinstance(group, str) for group in by_order):
+        raise Wrong(f"by_order: is damaged: {shown(by_order)}")
     model = find_model(entry["model"])
     protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
-    return Subject(model, definition, protocol, bounds, build_system(definition, protocol, bounds, properties))
+    try:
+        system = build_system(definition, protocol, bounds, properties, by_order)
+    except ModelError as error:
+        raise Wrong(str(error)) from None
+    return Subject(model, definition, protocol, bounds, system)
 
 
 def _replay_step(subject: Subject, before: list[Step], claimed: Any) -> Step:

@@ -103,12 +103,13 @@ def entry_of(result: Result) -> dict[str, Any]:
     spec, outcome = result.spec, result.outcome
     return {
         **about_spec(spec),
-        "expect": {key: value for key, value in as_data(spec.file.expect).items() if value is not None},
+        "expect": {key: value for key, value in as_data(spec.file.expect).items() if value not in (None, [])},
         "status": result.status.value,
         "mismatches": list(result.mismatches),
         "verdict": outcome.verdict.value,
         "reason": outcome.reason,
         "held_back": outcome.held_back,
+        "any_number_of": list(outcome.any_number_of),
         "violated": {found.property: found.trace_length for found in outcome.violations},
         "distinct_states": outcome.distinct_states,
         "generated": outcome.generated,
@@ -143,6 +144,7 @@ def about_spec(spec: Spec) -> dict[str, Any]:
         "protocol": as_data(spec.protocol),
         "bounds": as_data(spec.bounds),
         "check": list(spec.file.check),
+        "by_order": list(spec.file.by_order),
         "source": spec.file.source,
     }
 

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from explorer.memory import in_bytes
+from explorer.ranks import in_words
 from explorer.system import System
 from explorer.trace import changes
 from explorer.verdict import DEADLOCK, Outcome, Step, Unreached, Verdict, Violation
@@ -73,6 +74,8 @@ def _advice(outcome: Outcome) -> str:
     lower = f"lower a bound ({most} cuts most steps)" if most else "lower a bound"
     if outcome.reason == "memory":
         return f"{full}: give it more --memory, {lower}, or stop at a --max-depth; a --checkpoint keeps what is known"
+    if outcome.reason == "memory of the driver":
+        return f"{lower}, or run the driver where it has more memory; --resume goes on from a --checkpoint"
     return f"{full}: raise --max-states, or {lower}"
 
 
@@ -96,7 +99,7 @@ def verdict_line(result: Result) -> str:
         return f"violated: {violation.property} after {violation.length_in_words}{also}{_cut_short(outcome)}"
     match outcome.verdict:
         case Verdict.HOLDS:
-            return f"holds within these bounds: {', '.join(result.spec.file.check)}{_held_back(outcome)}"
+            return f"holds {_for_whom(outcome)}: {', '.join(result.spec.file.check)}{_held_back(outcome)}"
         case Verdict.HOLDS_TO_DEPTH:
             return _to_depth(result)
         case _:
@@ -104,6 +107,16 @@ def verdict_line(result: Result) -> str:
                 f"unknown: {'interrupted' if outcome.reason == 'interrupted' else f'ran out of {outcome.reason}'}; no "
                 "violation so far"
             )
+
+
+def _for_whom(outcome: Outcome) -> str:
+    """How far what holds holds."""
+    if not outcome.any_number_of:
+        return "within these bounds"
+    other = sorted(outcome.bounds_cut)
+    return f"for any number of {in_words(*outcome.any_number_of)}" + (
+        f", and within the bounds {', '.join(other)}" if other else ""
+    )
 
 
 def _held_back(outcome: Outcome) -> str:
@@ -159,6 +172,8 @@ def bounds_line(result: Result) -> str:
 def counts_line(outcome: Outcome) -> str:
     """What was explored, and how fast."""
     kept = f" ({outcome.stored_states:,} up to symmetry)" if outcome.stored_states != outcome.distinct_states else ""
+    if outcome.by_order:
+        kept += f" up to the order of {in_words(*outcome.by_order)}"
     rest = f"; {outcome.deadlocks:,} at rest" if outcome.deadlocks else ""
     stopped = f"; {outcome.stopped_at_bound:,} stopped by bounds only" if outcome.stopped_at_bound else ""
     rate = f", {short((outcome.distinct_states - outcome.restored) / max(outcome.search_seconds, 1e-9))} states/s"

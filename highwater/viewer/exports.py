@@ -42,7 +42,9 @@ def itf(trace: Counterexample) -> str:
         "description": f"{trace.title}: {trace.violation.property} is false: {trace.violation.witness}",
         "source": trace.entry.get("file", ""),
     }
-    loop = {} if trace.violation.back_to is None else {"loop": trace.violation.back_to}
+    back_to, steps = trace.violation.back_to, trace.violation.trace
+    is_loop = back_to is not None and steps[back_to].state == steps[-1].state  # else only the order of epochs is
+    loop = {"loop": back_to} if is_loop else {}
     return json.dumps({"#meta": meta, "vars": list(domain.fields), "states": states, **loop}, indent=1) + "\n"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from invariants.kraft import liveness, safety
+from invariants.kraft import elections, liveness, safety
 from model.language.definition import Property
 
 KRAFT: tuple[Property, ...] = (
@@ -12,9 +12,14 @@ KRAFT: tuple[Property, ...] = (
     safety.acting_leaders_hold_committed_records,
     safety.reassignments_keep_enough_copies,
     safety.deposed_controllers_can_revert,
+    elections.smaller_isrs_begin_no_leader_epoch,
+    elections.clean_elections_are_counted_so,
+    elections.unclean_elections_follow_crashes,
     liveness.dead_brokers_are_fenced,
     liveness.running_brokers_are_unfenced,
     liveness.controlled_shutdowns_complete,
     liveness.replacements_complete,
     liveness.isr_changes_are_settled,
+    liveness.leaders_are_found,
+    liveness.failed_leaders_are_replaced,
 )

@@ -100,3 +100,39 @@ def replacements_complete(cluster: Cluster) -> Truth:
     Source: KAFKA-19975.
     """
     return cluster.partition.leader is None or not _is_replaced(cluster) or Witness("the reassignment never completes")
+
+
+def _could_have_a_leader(cluster: Cluster) -> bool:
+    up = all(cluster.brokers[broker].running and not cluster.brokers[broker].stopping for broker in cluster.ids)
+    return up and cluster.partition.leader is None
+
+
+@leads_to(_could_have_a_leader, fair=HEALING, needs=lambda bounds: bounds.restarts)
+def leaders_are_found(cluster: Cluster) -> Truth:
+    """A partition without a leader gets one at some time, once all brokers run, or a broker goes down.
+
+    Kind: liveness.
+    When false: clients are refused until an operator elects a leader uncleanly.
+    Relies on: brokers read the metadata log and send heartbeats again and again.
+    Source: KIP-966.
+    """
+    return not _could_have_a_leader(cluster) or Witness("all brokers run, and nobody is ever elected")
+
+
+def _leads_without_a_log(cluster: Cluster, broker: int) -> bool:
+    ours = cluster.brokers[broker]
+    return ours.running and ours.directory_failed and cluster.partition.leader == broker
+
+
+@leads_to(_leads_without_a_log, fair=HEALING, needs=lambda bounds: bounds.directory_failures, broker=brokers)
+def failed_leaders_are_replaced(cluster: Cluster, broker: int) -> Truth:
+    """A leader whose log directory has failed leads no more at some time.
+
+    Kind: liveness.
+    When false: the partition is served by nobody, though others have its records.
+    Relies on: brokers send heartbeats again and again.
+    Source: KIP-858, KAFKA-16606.
+    """
+    if not _leads_without_a_log(cluster, broker):
+        return True
+    return Witness("the log of b{broker} is out of reach, and it leads for ever", broker=broker)

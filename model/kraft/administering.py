@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds, some_broker
+from model.kraft.bounds import KraftBounds, min_isrs, some_broker
 from model.kraft.changing import changed, recorded, registration_of, replayed
 from model.kraft.metadata_log import appended
+from model.kraft.partition import PartitionChange
 from model.kraft.partition_change import Election, Target
 from model.kraft.protocol import KraftProtocol
 from model.kraft.reassignment import begun, cancelled
 from model.kraft.state import Cluster
 from model.language.declarations import action
+from model.language.records import evolve
 
 
 @action(actor="controller", needs=lambda bounds: bounds.elections)
@@ -23,7 +25,7 @@ def elect_preferred_leader(cluster: Cluster, protocol: KraftProtocol, bounds: Kr
     """
     if cluster.partition.leader == cluster.partition.replicas[0]:
         return None
-    record = recorded(cluster, protocol, bounds, Target(election=Election.PREFERRED))
+    record = recorded(cluster, protocol, Target(election=Election.PREFERRED))
     if record is None:
         return None
     return appended(cluster, replayed(cluster.spending("elections"), record), protocol, bounds)
@@ -53,7 +55,7 @@ def reassign(
         return None
     move = begun(current, target)
     wanted = Target(replicas=move.replicas, removing=move.removing or None, adding=move.adding or None)
-    after = changed(cluster.spending("reassignments"), protocol, bounds, wanted)
+    after = changed(cluster.spending("reassignments"), protocol, wanted)
     return appended(cluster, after, protocol, bounds)
 
 
@@ -71,8 +73,32 @@ def cancel_reassignment(cluster: Cluster, protocol: KraftProtocol, bounds: Kraft
     if not partition.removing and not partition.adding:
         return None
     back = cancelled(registration_of(cluster))
-    if back.unclean:
+    if back.unclean and protocol.cancelling_stays_clean:
         return None
     wanted = Target(isr=back.isr, replicas=back.replicas, removing=(), adding=())
-    after = changed(cluster.spending("cancellations"), protocol, bounds, wanted)
+    after = changed(cluster.spending("cancellations"), protocol, wanted)
+    return appended(cluster, after, protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.min_isr_changes, min_isr=min_isrs)
+def set_min_isr(cluster: Cluster, min_isr: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """Somebody sets the topic's min.insync.replicas.
+
+    Actor: the controller.
+    Enabled: it is another number; the budget allows it.
+    Effect: the controller and, once they have read it, leaders go by it. Since KAFKA-16540 the ELR is emptied with it,
+        and no last known leader is known.
+    Source: org.apache.kafka.controller.ConfigurationControlManager#createClearElrRecordsAsNeeded (4.0.0 to 4.3.1),
+        org.apache.kafka.controller.ReplicationControlManager#removeTopicElrs (4.0.0 to 4.3.1).
+    """
+    if min_isr == cluster.min_isr:
+        return None
+    after = evolve(cluster.spending("min_isr_changes"), min_isr=min_isr)
+    partition = cluster.partition
+    if (
+        protocol.elr
+        and protocol.elr_cleared_with_min_isr
+        and (partition.elr or partition.last_known_leader is not None)
+    ):
+        after = replayed(after, PartitionChange(elr=(), last_known_elr=()))
     return appended(cluster, after, protocol, bounds)

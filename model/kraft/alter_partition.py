@@ -73,7 +73,7 @@ def answer_alter_partition(
     partition = cluster.partition
     isr = partition.isr if proposal.newcomer is None else partition.isr | {proposal.newcomer}
     isr = isr if proposal.leaver is None else isr - {proposal.leaver}
-    after = changed(cluster, protocol, bounds, Target(isr=listed(cluster, isr), recovering=False))
+    after = changed(cluster, protocol, Target(isr=listed(cluster, isr), recovering=False))
     if partition.recovering:
         for broker in cluster.ids:
             after = after.with_broker(broker, complete=broker in isr)

@@ -6,7 +6,7 @@ from typing import Any
 
 import attrs
 
-from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf
+from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from model.language.records import bound
 from model.log import brokers
 
@@ -24,7 +24,7 @@ class KraftBounds:
     replication_factor: int = bound(1, 5, "replicas of the partition at the beginning")
     leader_epoch_max: int = bound(0, 15, "the last leader epoch; epochs are 0..max")
     partition_epoch_max: int = bound(0, 31, "how many records may change the partition")
-    min_isr: int = bound(1, 5, "min.insync.replicas", default=1)
+    min_isr: int = bound(1, 5, "min.insync.replicas at the beginning", default=1)
     restarts: int = bound(0, 7, "how many times each broker may come back with a new broker epoch", default=0)
     no_ops: int = bound(0, 1, "1: the controller appends records that change nothing, again and again", default=0)
     uncommitted: int = bound(
@@ -41,6 +41,8 @@ class KraftBounds:
     cancellations: int = budget("requests to cancel a reassignment")
     voter_changes: int = budget("changes of the voters of the quorum")
     elections: int = budget("requests to elect a leader")
+    min_isr_changes: int = budget("changes of min.insync.replicas")
+    directory_failures: int = budget("failures of the log directory of a broker's replica")
     shrinks: int = budget("times that a leader takes a slow follower out of the ISR")
     commits: int = budget("times that a leader commits records")
 
@@ -67,7 +69,20 @@ def broker_epochs(bounds: Any) -> Integers:
 
 
 def partition_epochs(bounds: Any) -> Integers:
-    return Integers(0, bounds.partition_epoch_max)
+    return Integers(0, bounds.partition_epoch_max, order="partition_epochs")
+
+
+def min_isrs(bounds: Any) -> Integers:
+    """The domain of min.insync.replicas."""
+    if bounds.min_isr_changes:
+        return Integers(1, bounds.brokers)
+    only = int(bounds.min_isr)
+    return Integers(only, only)
+
+
+def flag_if(budget: str) -> Any:
+    """A domain from bounds: a flag that stays False unless a budget is there."""
+    return lambda bounds: BOOLEAN if getattr(bounds, budget) else OneOf((False,))
 
 
 def per_broker(of: Any) -> Any:

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 import attrs
 
-from model.kraft.bounds import KraftBounds
 from model.kraft.partition import PartitionChange, PartitionRegistration, merged
 from model.kraft.partition_change import Target, change_of
-from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster, Mishap, Partition, Standing, View
+from model.kraft.protocol import KraftProtocol, UncleanElections
+from model.kraft.state import Cluster, Image, Mishap, Partition, Standing, View
 from model.language.records import evolve
 
 
@@ -39,7 +38,7 @@ def registration_of(cluster: Cluster) -> PartitionRegistration:
 
 
 def recorded(
-    cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds, target: Target, without: int | None = None
+    cluster: Cluster, protocol: KraftProtocol, target: Target, without: int | None = None
 ) -> PartitionChange | None:
     """The record that leads to a target.
 
@@ -48,7 +47,7 @@ def recorded(
     """
     return change_of(
         registration_of(cluster),
-        attrs.evolve(target, min_isr=bounds.min_isr),
+        attrs.evolve(target, min_isr=cluster.min_isr),
         lambda broker: broker != without and cluster.is_active(broker),
         protocol.rules,
     )
@@ -75,23 +74,34 @@ def replayed(cluster: Cluster, change: PartitionChange | None) -> Cluster:
     return evolve(cluster, partition=partition)
 
 
-def changed(
-    cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds, target: Target, without: int | None = None
-) -> Cluster:
+def changed(cluster: Cluster, protocol: KraftProtocol, target: Target, without: int | None = None) -> Cluster:
     """The cluster after the record that leads to a target."""
     before = cluster.partition
-    cluster = replayed(cluster, recorded(cluster, protocol, bounds, target, without))
+    cluster = replayed(cluster, recorded(cluster, protocol, target, without))
     after = cluster.partition
     completes = (before.removing or before.adding) and not (after.removing or after.adding)
     asked = before.isr if target.isr is None else target.isr
-    if completes and len(after.isr) < bounds.min_isr <= len(asked):
+    if completes and len(after.isr) < cluster.min_isr <= len(asked):
         return evolve(cluster, mishap=Mishap.FEWER_COPIES)
     return cluster
 
 
-def view_of(partition: Partition) -> View:
-    """What a broker learns from the partition's newest record."""
-    return View(partition.leader, partition.isr, partition.leader_epoch, partition.partition_epoch)
+def view_of(image: Image) -> View:
+    """What a broker learns from the metadata log."""
+    partition = image.partition
+    return View(partition.leader, partition.isr, partition.leader_epoch, partition.partition_epoch, image.min_isr)
+
+
+def counts_as_unclean(before: Partition, after: Partition, rule: UncleanElections) -> bool:
+    """Whether the controller counts the election of another leader as unclean.
+
+    Source: org.apache.kafka.metadata.PartitionRegistration#electionWasClean (3.5.1 to 4.0.0), #electionWasUnclean
+        (4.1.0 to 4.3.1).
+    """
+    if rule is UncleanElections.RECORDED:
+        return after.recovering
+    clean = before.isr | before.elr if rule is UncleanElections.NOT_IN_ISR_OR_ELR else before.isr
+    return after.leader not in clean
 
 
 def taken_out(cluster: Cluster, broker: int, uncleanly: bool = False) -> Target:
@@ -100,14 +110,12 @@ def taken_out(cluster: Cluster, broker: int, uncleanly: bool = False) -> Target:
     return Target(isr=isr, shut_down_uncleanly=frozenset({broker}) if uncleanly else frozenset())
 
 
-def without_broker(
-    cluster: Cluster, broker: int, standing: Standing, protocol: KraftProtocol, bounds: KraftBounds
-) -> Cluster:
+def without_broker(cluster: Cluster, broker: int, standing: Standing, protocol: KraftProtocol) -> Cluster:
     """The cluster once a broker has another standing, in which it may not lead. If it is in the ISR, it leaves it.
 
     Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced, #handleBrokerInControlledShutdown
         (3.5.1 to 4.3.1).
     """
     if broker in cluster.partition.isr:
-        cluster = changed(cluster, protocol, bounds, taken_out(cluster, broker), without=broker)
+        cluster = changed(cluster, protocol, taken_out(cluster, broker), without=broker)
     return cluster.with_registration(broker, standing=standing)

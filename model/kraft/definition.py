@@ -18,6 +18,7 @@ CONTROLLING = (
     registering.enter_controlled_shutdown,
     registering.stay_in_controlled_shutdown,
     registering.grant_shutdown,
+    registering.take_out_failed_directory,
     alter_partition.answer_alter_partition,
 )
 HEALING = (*CONTROLLING, *serving.HEALING)
@@ -31,6 +32,7 @@ ACTIONS = (
     administering.elect_preferred_leader,
     administering.reassign,
     administering.cancel_reassignment,
+    administering.set_min_isr,
     metadata_log.fail_over,
     metadata_log.append_no_op,
     metadata_log.change_voters,

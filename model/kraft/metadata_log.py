@@ -46,7 +46,7 @@ def settled(cluster: Cluster, leader: int) -> Cluster:
     partition = cluster.committed.partition
     if partition.leader != leader:
         return with_fate(cluster, leader, Fate.REFUSED)
-    return cluster.with_broker(leader, proposal=None, view=view_of(partition))
+    return cluster.with_broker(leader, proposal=None, view=view_of(cluster.committed))
 
 
 def with_fate(cluster: Cluster, leader: int, fate: Fate) -> Cluster:
@@ -104,7 +104,8 @@ def fail_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: Kraf
     )
     if kept < len(cluster.tail):
         image = cluster.tail[kept].before
-        after = evolve(after, registrations=image.registrations, partition=image.partition)
+        log = {"registrations": image.registrations, "partition": image.partition, "min_isr": image.min_isr}
+        after = evolve(after, **log)
     for broker in cluster.ids:
         after = after.with_broker(broker, waits_for=NOBODY)
         proposal = cluster.brokers[broker].proposal

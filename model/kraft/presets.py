@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 
 from model.kraft.partition_change import Rules
-from model.kraft.protocol import AheadOfController, KraftProtocol, Reregistration, Unfencing
+from model.kraft.protocol import AheadOfController, KraftProtocol, Reregistration, UncleanElections, Unfencing
 from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST
 from model.language.definition import Release
 
@@ -25,6 +25,12 @@ V4_3 = KraftProtocol(
     members_must_be_active=True,
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
     members_epochs_checked=True,
+    cancelling_stays_clean=True,
+    unclean_elections=UncleanElections.RECORDED,
+    elr_cleared_with_min_isr=True,
+    clean_shutdowns_detected=True,
+    failed_directories_reported=True,
+    failed_directories_avoided=True,
     unfencing=Unfencing.AT_REGISTRATION,
     shutdown_offset_kept=True,
     reregistration=Reregistration.ISR,
@@ -33,13 +39,29 @@ V4_3 = KraftProtocol(
 )
 V4_1 = _with_rules(V4_3, KAFKA_4_1)
 # new clusters have eligible leader replicas since 4.1
-V4_0 = attrs.evolve(_with_rules(V4_1, KAFKA_3_8), elr=False)
-V3_8 = attrs.evolve(V4_0, reregistration=Reregistration.ISR_WITH_ELR)
-V3_7 = attrs.evolve(_with_rules(V3_8, KAFKA_3_7), elr=False, reregistration=Reregistration.NOTHING)
-V3_6 = _with_rules(V3_7, KAFKA_3_6)
+V4_0 = attrs.evolve(_with_rules(V4_1, KAFKA_3_8), elr=False, unclean_elections=UncleanElections.NOT_IN_ISR_OR_ELR)
+V3_8 = attrs.evolve(
+    V4_0,
+    reregistration=Reregistration.ISR_WITH_ELR,
+    unclean_elections=UncleanElections.NOT_IN_ISR,
+    elr_cleared_with_min_isr=False,
+    clean_shutdowns_detected=False,
+)
+V3_7 = attrs.evolve(
+    _with_rules(V3_8, KAFKA_3_7),
+    elr=False,
+    reregistration=Reregistration.NOTHING,
+    failed_directories_avoided=False,
+)
+# a broker has one log directory until 3.6: it goes down with it
+V3_6 = attrs.evolve(_with_rules(V3_7, KAFKA_3_6), failed_directories_reported=False, failed_directories_avoided=True)
 V3_5 = _with_rules(V3_6, KAFKA_3_5)
+V3_4 = attrs.evolve(V3_5, members_epochs_checked=False)
+V3_3 = attrs.evolve(V3_4, shutdown_offset_kept=False)
 
 PRESETS_OF_RELEASES = {
+    "kafka-3.3": ("3.3.0", V3_3),
+    "kafka-3.4": ("3.4.0", V3_4),
     "kafka-3.5": ("3.5.0", V3_5),
     "kafka-3.6": ("3.6.0", V3_6),
     "kafka-3.7": ("3.7.0", V3_7),

@@ -25,6 +25,17 @@ class AheadOfController(Enum):
     NOT_CONTROLLER = "not-controller"
 
 
+class UncleanElections(Enum):
+    """Which elections count as unclean: those of a leader that was not ..."""
+
+    NOT_IN_ISR = "not-in-isr"
+    """... in the ISR before (until 3.9)."""
+    NOT_IN_ISR_OR_ELR = "not-in-isr-or-elr"
+    """... in the ISR or the ELR before (4.0)."""
+    RECORDED = "recorded"
+    """The record says that the leader has to recover (since 4.1)."""
+
+
 class Reregistration(Enum):
     """Whether a broker that was killed leaves the ISR, and the ELR, when its new incarnation is registered. It matters
     if the controller has not fenced it yet, or if it is in the ELR.
@@ -58,6 +69,22 @@ class KraftProtocol:
     )
     members_epochs_checked: bool = toggle(
         "whether AlterPartition refuses an ISR with an earlier incarnation of a broker; KIP-903, 3.5"
+    )
+    cancelling_stays_clean: bool = toggle(
+        "whether a reassignment is not cancelled if that leaves nobody in the ISR; KIP-455, KAFKA-14424"
+    )
+    unclean_elections: UncleanElections = toggle("which elections count as unclean; KAFKA-18940, 4.0; KAFKA-19212, 4.1")
+    elr_cleared_with_min_isr: bool = toggle(
+        "whether nobody is eligible any more once min.insync.replicas changes; KAFKA-16540, 4.0"
+    )
+    clean_shutdowns_detected: bool = toggle(
+        "whether a broker that shut down in order stays eligible when it registers; KIP-966, 4.0"
+    )
+    failed_directories_reported: bool = toggle(
+        "whether the controller learns that a log directory has failed; KIP-858, metadata version 3.7"
+    )
+    failed_directories_avoided: bool = toggle(
+        "whether a broker makes no new log for a replica whose directory has failed; KAFKA-16234, 3.7.1"
     )
     unfencing: Unfencing = toggle("how far a broker must have read to be unfenced; KAFKA-13959, 3.3")
     shutdown_offset_kept: bool = toggle(

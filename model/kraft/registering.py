@@ -33,7 +33,7 @@ def fence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     """
     if not has_lost_its_session(cluster, broker):
         return None
-    after = without_broker(cluster, broker, Standing.FENCED, protocol, bounds)
+    after = without_broker(cluster, broker, Standing.FENCED, protocol)
     return appended(cluster, after, protocol, bounds)
 
 
@@ -54,7 +54,7 @@ def fence_two(
     if not has_lost_its_session(cluster, first) or not has_lost_its_session(cluster, second):
         return None
     members = [broker for broker in (first, second) if broker in cluster.partition.isr]
-    records = [recorded(cluster, protocol, bounds, taken_out(cluster, broker), without=broker) for broker in members]
+    records = [recorded(cluster, protocol, taken_out(cluster, broker), without=broker) for broker in members]
     after = cluster
     for record in records:
         after = replayed(after, record)
@@ -83,22 +83,22 @@ def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: Kraf
     after = cluster.with_registration(broker, standing=Standing.UNFENCED)
     after = evolve(after, contacted=after.contacted | {broker})
     if cluster.partition.leader is None:
-        after = changed(after, protocol, bounds, Target())
+        after = changed(after, protocol, Target())
     return appended(cluster, after, protocol, bounds)
 
 
 def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
-    """A new incarnation of a broker that was killed is registered.
+    """A new incarnation of a broker is registered. Who was killed may have lost records, and is not eligible to lead.
 
     Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
     partition, rule, after = cluster.partition, protocol.reregistration, cluster
-    held = partition.isr | partition.elr if protocol.elr else partition.isr
     leaves = rule is Reregistration.ISR or (rule is Reregistration.ISR_WITH_ELR and protocol.elr)
-    if leaves and broker in held:
-        target = taken_out(cluster, broker, uncleanly=True)
-        after = changed(cluster, protocol, bounds, target, without=broker)
+    kept = protocol.clean_shutdowns_detected and cluster.brokers[broker].stopped_cleanly
+    uncleanly = protocol.elr and not kept
+    if leaves and (broker in partition.isr or (uncleanly and broker in partition.elr)):
+        after = changed(cluster, protocol, taken_out(cluster, broker, uncleanly), without=broker)
     after = evolve(after, contacted=after.contacted | {broker})
     epoch = cluster.brokers[broker].broker_epoch
     after = after.with_registration(broker, broker_epoch=epoch, standing=Standing.FENCED)
@@ -140,7 +140,7 @@ def enter_controlled_shutdown(
     ours = cluster.brokers[broker]
     if not ours.running or not ours.stopping or not cluster.is_active(broker) or cluster.partition.leader != broker:
         return None
-    after = without_broker(cluster, broker, Standing.LEAVING, protocol, bounds)
+    after = without_broker(cluster, broker, Standing.LEAVING, protocol)
     after = after.with_broker(broker, waits_for=_others_to_read(cluster, broker))
     return appended(cluster, after, protocol, bounds)
 
@@ -180,5 +180,27 @@ def grant_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
     for other in cluster.ids:
         if other in ours.waits_for and cluster.is_active(other):
             return None
-    after = without_broker(cluster, broker, Standing.FENCED, protocol, bounds)
+    after = without_broker(cluster, broker, Standing.FENCED, protocol)
     return appended(cluster, after.with_broker(broker, waits_for=frozenset[int]()), protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.directory_failures, broker=brokers)
+def take_out_failed_directory(
+    cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds
+) -> Cluster | None:
+    """The controller learns by a heartbeat that the log directory of a replica has failed.
+
+    Actor: the controller.
+    Enabled: the broker runs and is registered so; the metadata version has directories.
+    Effect: the replica leaves the ISR, and does not lead.
+    Source: KIP-858; org.apache.kafka.controller.ReplicationControlManager#handleDirectoriesOffline (3.7.0 to 4.3.1).
+    """
+    ours, registration = cluster.brokers[broker], cluster.registrations[broker]
+    if not protocol.failed_directories_reported or not ours.running or not ours.directory_failed:
+        return None
+    if registration.directory_failed or registration.broker_epoch != ours.broker_epoch:
+        return None
+    after = cluster
+    if broker in cluster.partition.isr:
+        after = changed(cluster, protocol, taken_out(cluster, broker), without=broker)
+    return appended(cluster, after.with_registration(broker, directory_failed=True), protocol, bounds)

@@ -46,7 +46,7 @@ def crash_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
 
 @action(actor="broker", needs=lambda bounds: bounds.restarts, broker=brokers)
 def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
-    """A broker that was killed starts, and the controller registers it.
+    """A broker that is down starts, and the controller registers it.
 
     Actor: the broker.
     Enabled: it is down, and its session has ended, whether the controller has fenced it yet or not; the budget allows
@@ -58,7 +58,7 @@ def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     if ours.running or ours.broker_epoch >= bounds.restarts:
         return None
     cluster = cluster.with_broker(broker, running=True, broker_epoch=ours.broker_epoch + 1, knows_registration=False)
-    return registered(cluster, broker, protocol, bounds)
+    return registered(cluster, broker, protocol, bounds).with_broker(broker, stopped_cleanly=False)
 
 
 @action(actor="broker", broker=brokers)
@@ -68,9 +68,11 @@ def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Clu
     Actor: the broker.
     Enabled: it runs.
     Effect: it knows leader, ISR and epochs of the partition. A leader that waited for newer metadata may ask again.
+        Before KAFKA-16234 a record of the partition made a broker create a new log in another directory, if that of its
+        replica had failed.
     Abstracts: stops on the way; a broker learns several records at once.
     Source: kafka.server.metadata.BrokerMetadataPublisher#onMetadataUpdate, kafka.server.ReplicaManager#applyDelta
-        (3.5.1 to 4.3.1).
+        (3.5.1 to 4.3.1), #getOrCreatePartition (3.7.0 to 4.3.1).
     """
     ours, image = cluster.brokers[broker], cluster.committed
     if not ours.running:
@@ -84,8 +86,16 @@ def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Clu
     refused = proposal is not None and proposal.fate is Fate.REFUSED
     if refused and proposal.partition_epoch != image.partition.partition_epoch:
         cluster = cluster.with_broker(broker, proposal=None)
+    if ours.directory_failed and not protocol.failed_directories_avoided and _has_news(cluster, broker):
+        cluster = cluster.with_broker(broker, directory_failed=False)
     registered = image.registrations[broker].broker_epoch == ours.broker_epoch
-    return cluster.with_broker(broker, view=view_of(image.partition), knows_registration=registered)
+    return cluster.with_broker(broker, view=view_of(image), knows_registration=registered)
+
+
+def _has_news(cluster: Cluster, broker: int) -> bool:
+    """Whether the metadata log has a record of the partition that a broker has not read."""
+    view = cluster.brokers[broker].view
+    return view is None or view.partition_epoch != cluster.committed.partition.partition_epoch
 
 
 def _can_read_departure(cluster: Cluster, broker: int, protocol: KraftProtocol) -> bool:
@@ -112,7 +122,9 @@ def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
 def _follows(cluster: Cluster, leader: int, follower: int) -> bool:
     """Whether the leader that a follower knows runs and knows that it leads in the same epoch."""
     ours = cluster.brokers[follower]
-    if leader == follower or not ours.running or ours.view is None or not cluster.leads(leader):
+    if leader == follower or not ours.running or ours.directory_failed or ours.view is None:
+        return False
+    if not cluster.leads(leader):
         return False
     return ours.view.leader == leader and ours.view.leader_epoch == cluster.brokers[leader].view.leader_epoch
 
@@ -175,7 +187,7 @@ def propose_shrink(cluster: Cluster, leader: int, follower: int) -> Cluster | No
 
 
 @action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers)
-def commit(cluster: Cluster, leader: int, bounds: KraftBounds) -> Cluster | None:
+def commit(cluster: Cluster, leader: int) -> Cluster | None:
     """A leader commits records: every member of the ISR that it knows has them.
 
     Actor: the leader.
@@ -187,7 +199,7 @@ def commit(cluster: Cluster, leader: int, bounds: KraftBounds) -> Cluster | None
         return None
     ours = cluster.brokers[leader]
     members = ours.view.isr
-    if leader not in members or len(members) < bounds.min_isr:
+    if leader not in members or len(members) < ours.view.min_isr:
         return None
     if ours.proposal is not None and ours.proposal.newcomer is not None:
         members = members | {ours.proposal.newcomer}
@@ -226,9 +238,25 @@ def stop(cluster: Cluster, broker: int) -> Cluster | None:
     if not ours.running or not ours.stopping:
         return None
     fenced = cluster.committed.registrations[broker].standing is Standing.FENCED
-    return down(cluster, broker) if fenced else None
+    return down(cluster, broker).with_broker(broker, stopped_cleanly=True) if fenced else None
 
 
-DISTURBING = (crash, crash_with_loss, propose_shrink, commit, begin_shutdown)
+@action(actor="broker", needs=lambda bounds: bounds.directory_failures, broker=brokers)
+def fail_directory(cluster: Cluster, broker: int) -> Cluster | None:
+    """The log directory of a broker's replica fails. The broker goes on with its other directories.
+
+    Actor: the broker.
+    Enabled: it runs; the budget allows it.
+    Effect: the replica is offline, and what it had is out of reach.
+    Source: kafka.server.ReplicaManager#handleLogDirFailure (3.5.1 to 4.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or ours.directory_failed:
+        return None
+    after = cluster.with_broker(broker, directory_failed=True, complete=False)
+    return after.spending("directory_failures")
+
+
+DISTURBING = (crash, crash_with_loss, fail_directory, propose_shrink, commit, begin_shutdown)
 HEALING = (read_metadata, send_heartbeat, catch_up, propose_expansion, stop)
 RETURNS = (start,)

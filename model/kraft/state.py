@@ -10,7 +10,16 @@ from typing import Any
 
 import attrs
 
-from model.kraft.bounds import broker_epochs, broker_lists, broker_sets, partition_epochs, per_broker, some_broker
+from model.kraft.bounds import (
+    broker_epochs,
+    broker_lists,
+    broker_sets,
+    flag_if,
+    min_isrs,
+    partition_epochs,
+    per_broker,
+    some_broker,
+)
 from model.language.domain import BOOLEAN, Integers, Maybe, SequenceOf
 from model.language.records import evolve, records, replaced, within
 from model.log import epochs
@@ -48,6 +57,7 @@ class View:
     isr: frozenset[int] = within(broker_sets)
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
+    min_isr: int = within(min_isrs)
 
 
 @attrs.frozen
@@ -74,6 +84,8 @@ class Broker:
     Attributes:
         complete: whether its log has every committed record.
         stopping: whether it wants to shut down.
+        stopped_cleanly: whether it is down after a shutdown in order.
+        directory_failed: whether the log directory of its replica has failed. It has others.
         broker_epoch: the broker epoch that it has asked for, once its registration is committed.
         knows_registration: whether it has read the metadata log as far as its registration.
         waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
@@ -83,6 +95,8 @@ class Broker:
     running: bool = within(BOOLEAN)
     complete: bool = within(BOOLEAN)
     stopping: bool = within(BOOLEAN)
+    stopped_cleanly: bool = within(flag_if("shutdowns"))
+    directory_failed: bool = within(flag_if("directory_failures"))
     broker_epoch: int = within(broker_epochs)
     knows_registration: bool = within(BOOLEAN)
     waits_for: frozenset[int] = within(broker_sets)
@@ -92,10 +106,11 @@ class Broker:
 
 @attrs.frozen
 class Registration:
-    """What the metadata log says of a broker."""
+    """What the metadata log says of a broker; `directory_failed` is of the log directory of its replica (KIP-858)."""
 
     broker_epoch: int = within(broker_epochs)
     standing: Standing = within(Standing)
+    directory_failed: bool = within(flag_if("directory_failures"))
 
 
 @attrs.frozen
@@ -120,6 +135,7 @@ class Image:
 
     registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
     partition: Partition = within(Partition)
+    min_isr: int = within(min_isrs)
 
 
 @attrs.frozen
@@ -139,18 +155,22 @@ class Batch:
 
 @attrs.frozen
 class Used:
-    """How often each failure and request has happened."""
+    """How often each failure and request has happened. A claim may go by the order of some of these counts: nothing
+    but itself is compared with one, so that there is one class of each, and any number of times.
+    """
 
     crashes: int = within(lambda bounds: Integers(0, bounds.crashes))
     lossy_crashes: int = within(lambda bounds: Integers(0, bounds.lossy_crashes))
-    fail_overs: int = within(lambda bounds: Integers(0, bounds.fail_overs))
+    fail_overs: int = within(lambda bounds: Integers(0, bounds.fail_overs, order="fail_overs"))
     shutdowns: int = within(lambda bounds: Integers(0, bounds.shutdowns))
     reassignments: int = within(lambda bounds: Integers(0, bounds.reassignments))
     cancellations: int = within(lambda bounds: Integers(0, bounds.cancellations))
     voter_changes: int = within(lambda bounds: Integers(0, bounds.voter_changes))
-    elections: int = within(lambda bounds: Integers(0, bounds.elections))
-    shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks))
-    commits: int = within(lambda bounds: Integers(0, bounds.commits))
+    min_isr_changes: int = within(lambda bounds: Integers(0, bounds.min_isr_changes))
+    directory_failures: int = within(lambda bounds: Integers(0, bounds.directory_failures))
+    elections: int = within(lambda bounds: Integers(0, bounds.elections, order="elections"))
+    shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks, order="shrinks"))
+    commits: int = within(lambda bounds: Integers(0, bounds.commits, order="commits", constants_below=1))
 
 
 @attrs.frozen
@@ -158,7 +178,8 @@ class Cluster:
     """The state.
 
     Attributes:
-        registrations, partition: what the metadata log says up to its end, as the active controller has it in memory.
+        registrations, partition, min_isr: what the metadata log says up to its end, as the active controller has it in
+            memory.
         tail: the batches that are not committed, oldest first.
         contacted: the brokers that the active controller has heard of, by registration or heartbeat. Only these
             can lose their session.
@@ -171,6 +192,7 @@ class Cluster:
     brokers: tuple[Broker, ...] = within(per_broker(records(Broker)))
     registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
     partition: Partition = within(Partition)
+    min_isr: int = within(min_isrs)
     tail: tuple[Batch, ...] = within(lambda bounds: SequenceOf(records(Batch)(bounds), bounds.uncommitted))
     contacted: frozenset[int] = within(broker_sets)
     at_end: frozenset[int] = within(broker_sets)
@@ -186,7 +208,7 @@ class Cluster:
     @property
     def end(self) -> Image:
         """What the metadata log says up to its end."""
-        return Image(self.registrations, self.partition)
+        return Image(self.registrations, self.partition, self.min_isr)
 
     @property
     def committed(self) -> Image:
@@ -196,9 +218,11 @@ class Cluster:
     def is_active(self, broker: int) -> bool:
         """Whether a broker may lead.
 
-        Source: org.apache.kafka.controller.ClusterControlManager#isActive (3.5.1 to 4.3.1).
+        Source: org.apache.kafka.controller.ClusterControlManager#isActive (3.5.1 to 4.3.1), #hasOnlineDir (3.7.0 to
+            4.3.1).
         """
-        return self.registrations[broker].standing is Standing.UNFENCED
+        registration = self.registrations[broker]
+        return registration.standing is Standing.UNFENCED and not registration.directory_failed
 
     def leads(self, broker: int) -> bool:
         """Whether a broker serves clients and followers, and believes that it leads. It serves nobody before it is
@@ -207,7 +231,9 @@ class Cluster:
         Source: kafka.server.BrokerServer#startup (3.3.0 to 4.3.1).
         """
         ours = self.brokers[broker]
-        if not ours.running or ours.view is None or ours.view.leader != broker or not ours.knows_registration:
+        if not ours.running or ours.view is None or ours.view.leader != broker:
+            return False
+        if not ours.knows_registration or ours.directory_failed:
             return False
         return self.committed.registrations[broker].standing is not Standing.FENCED
 
@@ -225,13 +251,15 @@ class Cluster:
 def initial_states(bounds: Any) -> list[Cluster]:
     """The one initial state: all brokers run, are unfenced and know that the first replica leads."""
     replicas = tuple(range(bounds.replication_factor))
-    view = View(leader=0, isr=frozenset(replicas), leader_epoch=0, partition_epoch=0)
+    view = View(leader=0, isr=frozenset(replicas), leader_epoch=0, partition_epoch=0, min_isr=bounds.min_isr)
 
     def broker(number: int) -> Broker:
         return Broker(
             running=True,
             complete=number in replicas,
             stopping=False,
+            stopped_cleanly=False,
+            directory_failed=False,
             broker_epoch=0,
             knows_registration=True,
             waits_for=frozenset(),
@@ -254,8 +282,9 @@ def initial_states(bounds: Any) -> list[Cluster]:
     return [
         Cluster(
             brokers=tuple(broker(number) for number in range(bounds.brokers)),
-            registrations=(Registration(0, Standing.UNFENCED),) * bounds.brokers,
+            registrations=(Registration(0, Standing.UNFENCED, directory_failed=False),) * bounds.brokers,
             partition=partition,
+            min_isr=bounds.min_isr,
             tail=(),
             contacted=frozenset(range(bounds.brokers)),
             at_end=frozenset(range(bounds.brokers)),

@@ -108,12 +108,23 @@ class Integers(Domain):
     Attributes:
         label: goes before a number when it is shown (`b` makes 1 read b1); a number below 0 then reads "none".
         names: the set of names that the numbers are from, such as `brokers` for broker ids; empty for quantities.
+        order: the group of numbers of which only the order matters, such as `epochs`: they are compared with each
+            other, and a new one is greater than all. Empty if their values matter. A claim chooses whether to make use
+            of it, see `explorer.ranks`.
+        constants_below: of such a group, the numbers below this one have a meaning of their own, such as -1 for "no
+            epoch", and keep their place.
     """
 
     low: int = attrs.field(validator=_whole)
     high: int = attrs.field(validator=_whole)
     label: str = ""
     names: str = ""
+    order: str = ""
+    constants_below: int = attrs.field(default=0, validator=_whole)
+
+    def __attrs_post_init__(self) -> None:
+        if self.names and self.order:
+            raise TypeError(f"Integers: the {self.names} are names, so that their order cannot matter; drop order=")
 
     @property
     def size(self) -> int:

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as StillRunning
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
 from explorer.memory import in_bytes
 from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
-from spark.driver.session import ClusterError, reason_of
+from spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
 from spark.levels import Level, Levels
+from spark.worker.graph import (
+    STEPS_IN_SPARK,
+    Shards,
+    Wanted,
+    in_spark,
+    states_schema,
+    states_task,
+    steps_task,
+    targets_task,
+)
 from spark.worker.level import Admitted, Expanded
 from spark.worker.shard import next_digest
 from spark.worker.tasks import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Search, admit_task, expand_task, read_report
 
 SECONDS_BETWEEN_REPORTS = 1.0
+
+Result = TypeVar("Result")
 
 
 class Cluster:
@@ -48,6 +61,7 @@ class Cluster:
         self._depth = -1
         self._group = f"highwater-{uuid.uuid4().hex[:12]}"
         self._pool = ThreadPoolExecutor(1)
+        self._does, self._since, self._interrupted = "", 0.0, False
 
     @property
     def partitions(self) -> int:
@@ -72,24 +86,89 @@ class Cluster:
             ModelError, CheckpointError: a task has raised it.
             ClusterError: Spark failed.
         """
-        started = time.perf_counter()
         self._share(levels)
-        running = self._pool.submit(self._collect, levels[-1], known)
-        try:
-            while True:
-                try:
-                    reports = [read_report(text) for text in running.result(SECONDS_BETWEEN_REPORTS)]
-                    break
-                except StillRunning:
-                    seconds = time.perf_counter() - started
-                    on_progress(f"level {levels[-1].depth + 1} runs for {seconds:.0f} s{self._tasks()}")
-        except BaseException:
-            self._spark.sparkContext.cancelJobGroup(self._group)
-            raise
+        texts = self._wait_for(
+            lambda: self._collect(levels[-1], known),
+            lambda seconds: on_progress(f"level {levels[-1].depth + 1} runs for {seconds:.0f} s{self._tasks()}"),
+        )
+        reports = [read_report(text) for text in texts]
         expanded = sorted((each for each in reports if isinstance(each, Expanded)), key=lambda each: each.source)
         admitted = sorted((each for each in reports if isinstance(each, Admitted)), key=lambda each: each.partition)
         behind = sum(each.caught_up for each in admitted)
         return expanded, admitted, self._exchanged() + (f", {behind:,} visited rows read again" if behind else "")
+
+    def do(self, job: Callable[[], Result], on_progress: Callable[[str], None]) -> Result:
+        """Run what makes tables, and says by `begin` what each of its jobs does.
+
+        All calls of Spark are in a thread of its own, so that Ctrl-C meets none of them.
+
+        Raises:
+            ClusterError: Spark failed.
+        """
+        try:
+            return self._wait_for(
+                job, lambda _: on_progress(f"{self._does} for {time.perf_counter() - self._since:.0f} s")
+            )
+        except SPARK_ERRORS as error:
+            raise ClusterError(
+                f"Spark gave up on {self._does}: {reason_of(error)}\n  {self._advice('all levels are')}"
+            ) from error
+
+    def begin(self, what: str) -> None:
+        """Say what the next jobs do, for progress and for Spark's web pages."""
+        if self._interrupted:
+            raise CancelledError
+        self._does, self._since = what, time.perf_counter()
+        self._describe(what)
+
+    def graph(self, levels: Sequence[Level], wanted: Wanted) -> tuple[DataFrame, DataFrame]:
+        """States and steps as tables; see `spark.worker.graph`. Nothing is computed yet, but where shards are at home.
+
+        Args:
+            levels: all levels.
+        """
+        self._share(levels)
+        self._spark.conf.set("spark.sql.shuffle.partitions", self.partitions)
+        shards, homes = Shards(len(levels), tuple(self._digests)), self._homes_of_partitions()
+        every = (
+            self._spark.range(0, self.partitions, 1, self.partitions).selectExpr("CAST(id AS INT) AS home")
+            if homes is None
+            else homes
+        )
+        schema = states_schema(self._engine.layout.words, wanted)
+        states = every.mapInArrow(states_task(self._shared, shards, wanted), in_spark(schema))
+        steps = (
+            every.mapInArrow(steps_task(self._shared, shards, wanted), BLOCKS_IN_SPARK)
+            .repartitionById(self.partitions, "owner")
+            .transform(lambda blocks: _at_home(blocks, homes))
+            .mapInArrow(targets_task(self._shared, shards), STEPS_IN_SPARK)
+        )
+        return states, steps
+
+    @contextmanager
+    def set(self, key: str, value: int) -> Iterator[None]:
+        """Change a setting of the session for a while."""
+        before = self._spark.conf.get(key)
+        self._spark.conf.set(key, value)
+        try:
+            yield
+        finally:
+            self._spark.conf.set(key, before)
+
+    def _wait_for(self, job: Callable[[], Result], on_progress: Callable[[float], None]) -> Result:
+        """Wait for a job, which can be interrupted. `on_progress` is called from time to time with the seconds."""
+        started = time.perf_counter()
+        running = self._pool.submit(job)
+        try:
+            while True:
+                try:
+                    return running.result(SECONDS_BETWEEN_REPORTS)
+                except StillRunning:
+                    on_progress(time.perf_counter() - started)
+        except BaseException:
+            self._interrupted = True
+            self._spark.sparkContext.cancelJobGroup(self._group)
+            raise
 
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -138,11 +217,15 @@ class Cluster:
                 .collect()
             )
         except Exception as error:
-            advice = f"levels up to {level.depth} are whole in {self._levels.uri}: go on with --resume"
-            if self._levels.temporary:
-                advice = "nothing is kept of this search: name a --checkpoint folder, from which --resume goes on"
-            raise ClusterError(f"Spark gave up on level {level.depth + 1}: {reason_of(error)}\n  {advice}") from error
+            gave_up = f"Spark gave up on level {level.depth + 1}: {reason_of(error)}"
+            raise ClusterError(f"{gave_up}\n  {self._advice(f'levels up to {level.depth} are')}") from error
         return [row.report for row in rows]
+
+    def _advice(self, what_is: str) -> str:
+        """How to go on after Spark gave up."""
+        if self._levels.temporary:
+            return "nothing is kept of this search: name a --checkpoint folder, from which --resume goes on"
+        return f"{what_is} whole in {self._levels.uri}: go on with --resume"
 
     def _describe(self, what: str) -> None:
         """Describe the next jobs in Spark's web pages. These cut a description after some seventy letters, so the

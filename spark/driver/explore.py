@@ -23,11 +23,10 @@ from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts, by_bound, by_bound_alone
 from explorer.search.durable import CheckpointError
-from explorer.search.store import Stopped
 from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from spark.driver.cluster import Cluster
-from spark.driver.liveness import lassos_on
+from spark.driver.liveness import NoRoom, lassos_on
 from spark.driver.traces import Traces, Violations
 from spark.levels import Level, Levels
 from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
@@ -116,6 +115,7 @@ class _Search:
         self.levels: list[Level] = []
         self.lassos: list[Violation] = []
         self.held_back: dict[str, int] = {}
+        self.warnings: tuple[str, ...] = ()
         self.counts = Counts.none(len(self.system.actions))
         self.paths = 0
         self.took = ""
@@ -197,10 +197,14 @@ class _Search:
             What kept it from doing so, if anything did.
         """
         known = {violation.property for violation in self.violations.all}
+        self.took = ""
         try:
-            self.lassos, self.held_back = lassos_on(self.engine, self.store, self.levels, known)
-        except Stopped as stopped:
-            return str(stopped)
+            self.lassos, self.held_back = lassos_on(
+                self.engine, self.store, self.levels, self.cluster, known, self._report
+            )
+        except NoRoom as missing:
+            self.warnings += (f"liveness is not judged: the driver has no room for {missing.what}",)
+            return str(missing)
         return ""
 
     def _begin(self) -> None:
@@ -294,6 +298,7 @@ class _Search:
             reason=reason,
             violations=violations,
             held_back=self.held_back,
+            warnings=self.warnings,
             levels=tuple(level.states for level in self.levels),
             generated=self.counts.generated,
             enabled=dict(enabled),

@@ -1,52 +1,95 @@
 """Liveness once every level is known: what is left to judge comes to the driver, where the functions of the local
 search judge it.
+
+If the driver has room for all rows, these are left. Otherwise the states where a property waits, and the steps between
+these, become tables, which are trimmed by rounds of joins: a state that no state in question leads to is in no cycle,
+and neither is one that leads to none. Trimming ends when a round removes next to nothing, or when the driver has room
+for the rest. A component never loses a state by it, so that what is fair is the same.
 """
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
+from explorer.kernels.arrays import FAIR
 from explorer.partitioned.worker import PartitionWorker
+from explorer.search.edges import Edges, rows_of
 from explorer.search.engine import Engine
-from explorer.search.liveness import lassos_in
+from explorer.search.lassos import lasso_to
+from explorer.search.liveness import FairRows, lassos_in
+from explorer.search.orbits import exact_fairness
 from explorer.search.store import Stopped
+from explorer.search.stored_graph import StoredGraph
 from explorer.verdict import Budget, Violation
-from spark.levels import Level, Levels
+from model.language.declarations import Instance
+from model.language.graph_properties import Form
+from spark.driver.cluster import Cluster
+from spark.driver.tables import Rows, Tables, Waiting
+from spark.driver.traces import Traces
+from spark.levels import Level, Levels, Part
+from spark.worker.graph import LACKS
 
 ROWS_IN_THE_DRIVER = 1 << 22
 
 
+class NoRoom(Stopped):
+    """The driver has no room for what is left of a property. `what` says so in words."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("memory of the driver")
+        self.what = what
+
+
 def lassos_on(
-    worker: PartitionWorker, store: Levels, levels: Sequence[Level], known: Container[str]
+    worker: PartitionWorker,
+    store: Levels,
+    levels: Sequence[Level],
+    cluster: Cluster,
+    known: Container[str],
+    on_progress: Callable[[str], None],
 ) -> tuple[list[Violation], dict[str, int]]:
     """What `explorer.search.liveness.lassos_in` finds, from levels that hold every state.
 
     Raises:
-        Stopped: the driver has no room for what is left to judge.
+        NoRoom: the driver has no room for what trimming leaves.
         CheckpointError: levels are damaged.
+        ClusterError: Spark failed.
     """
-    if all(each.of.name in known for each in worker.system.liveness):
+    wanted = [number for number, each in enumerate(worker.system.liveness) if each.of.name not in known]
+    if not wanted:
         return [], {}
-    if sum(level.rows for level in levels) > ROWS_IN_THE_DRIVER:
-        raise Stopped("memory")
     engine = Engine(worker.system, Budget(), 8, os.cpu_count() or 1, symmetry=bool(worker.permutations))
     try:
+        if sum(level.rows for level in levels) > ROWS_IN_THE_DRIVER:
+            run = functools.partial(cluster.do, on_progress=on_progress)
+            with run(lambda: Tables(cluster, levels, worker.layout.words, wanted)) as tables:
+                instances = [worker.system.liveness[number] for number in wanted]
+                return _Trimmed(worker, engine, Traces(worker, store), tables, run).lassos(instances)
+        on_progress("liveness is judged on the driver")
         parts = (worker.rows_of(store.words_of(part, worker.layout.words)) for part in _parts(levels))
         hold(engine, parts, [0, *np.cumsum([level.rows for level in levels]).tolist()])
         return lassos_in(engine, known)
+    except Stopped as stopped:
+        if isinstance(stopped, NoRoom):
+            raise
+        raise NoRoom("its graph") from None
     finally:
         engine.close()
 
 
-def _parts(levels: Sequence[Level]) -> Iterator:
+def _parts(levels: Sequence[Level]) -> Iterator[Part]:
     return (part for level in levels for part in level.parts if part)
 
 
 def hold(engine: Engine, parts: Iterable[np.ndarray], level_ends: Sequence[int]) -> None:
-    """Give an engine the rows that it is to know, all of which differ.
+    """Give an engine the rows that it is to know, all of which differ, in place of those that it knew.
 
     Raises:
         Stopped: there is no room for them.
@@ -57,5 +100,62 @@ def hold(engine: Engine, parts: Iterable[np.ndarray], level_ends: Sequence[int])
     for rows in parts:
         store.rows[begin : begin + len(rows)] = rows
         begin += len(rows)
+    store.table = np.zeros(0, np.uint32)
     store.restore(level_ends, level_ends[-1])
     engine.renew_filters()
+
+
+class _Trimmed:
+    """Judges one property after the other by trimming on the cluster."""
+
+    def __init__(
+        self, worker: PartitionWorker, engine: Engine, traces: Traces, tables: Tables, run: Callable[[Any], Any]
+    ) -> None:
+        self._worker, self._engine, self._traces, self._tables, self._run = worker, engine, traces, tables, run
+
+    def lassos(self, wanted: Sequence[Instance]) -> tuple[list[Violation], dict[str, int]]:
+        """The shortest lasso of each property, the shortest first; and what is held back."""
+        found: dict[str, Violation] = {}
+        held_back: Counter[str] = Counter()
+        for position, each in enumerate(wanted):
+            waiting = self._run(functools.partial(Waiting, self._tables, position, each))
+            held_back[each.of.name] += waiting.held_back
+            lasso = self._lasso(each, waiting)
+            if lasso and (each.of.name not in found or lasso.trace_length < found[each.of.name].trace_length):
+                found[each.of.name] = lasso
+        lassos = sorted(found.values(), key=lambda each: each.trace_length)
+        return lassos, {name: count for name, count in held_back.items() if count}
+
+    def _lasso(self, of: Instance, waiting: Waiting) -> Violation | None:
+        """The first of the lassos with a shortest path to the cycle."""
+        left = self._run(waiting.trimmed)
+        try:
+            graph, judged = self._judged(of, left)
+        except Stopped:
+            what = f"{len(left):,} states that {waiting.rounds} rounds of trimming have left for {of}"
+            raise NoRoom(what) from None
+        fair = left.where(graph.state == FAIR)
+        ends = [] if waiting.nearest_end is None else [waiting.nearest_end]
+        least = min([*fair.distances.tolist(), *ends], default=None)
+        if least is None:
+            return None
+        nearest = fair.where(fair.distances == least)
+        prefix = self._traces.along(self._run(lambda: waiting.ways(nearest, least)))
+        last = prefix[-1].state
+        row = self._engine.row_of(last)
+        around = judged.around(last) if row >= 0 and graph.state[row] == FAIR else last.__eq__
+        return lasso_to(self._engine.system, of, prefix, around)
+
+    def _judged(self, of: Instance, left: Rows) -> tuple[StoredGraph, FairRows]:
+        """What the functions of the local search say of the states that are left, which become the engine's rows.
+
+        Raises:
+            Stopped: there is no room for them and their steps.
+        """
+        engine, exact, every = self._engine, exact_fairness(self._engine.system, of), np.ones(len(left), np.uint8)
+        hold(engine, [self._worker.rows_of(left.words)], [0, len(left)])
+        edges = Edges(engine, rows_of(engine), every, (exact.demands >= 0).astype(np.uint8), engine.store.room)
+        graph = StoredGraph(engine, edges, SimpleNamespace(allowed=every, born=every), exact)
+        needs = of.of.form is Form.EVENTUALLY_ALWAYS
+        needed = (left.says & LACKS).astype(np.uint8) if needs else np.zeros(0, np.uint8)
+        return graph, FairRows(engine, of, graph, needed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Traces:
     def violation(self, found: Found, levels: Sequence[Level]) -> Violation:
         """A violation with its trace, which follows parents from the violating row, replayed in plain Python."""
         system = self._engine.system
-        trace = self._replay(self._ancestors(found, levels))
+        trace = self.along([{words} for words in self._ancestors(found, levels)])
         if found.property == DEADLOCK:
             return violation_at(system, None, trace)
         last = trace[-1].state
@@ -64,16 +64,18 @@ class Traces:
             number, row = int(parents[row]) >> 32, int(parents[row]) & 0xFFFFFFFF
         return chain[::-1]
 
-    def _replay(self, chain: list[tuple[int, ...]]) -> tuple[Step, ...]:
-        """The steps whose states have the given representatives. Each step takes the first action that fits."""
+    def along(self, chain: Sequence[Container[tuple[int, ...]]]) -> tuple[Step, ...]:
+        """The steps whose states have one of the given representatives, step by step. Each takes the first action that
+        fits.
+        """
         system, representative = self._engine.system, self._engine.representative
-        steps = [next((Step(None, state) for state in system.initial if representative(state) == chain[0]), None)]
+        steps = [next((Step(None, state) for state in system.initial if representative(state) in chain[0]), None)]
         for words in chain[1:]:
             if steps[-1] is None:
                 break
             after = ((action, successor(action, steps[-1].state, system.domain)) for action in system.actions)
             leads_on = (
-                Step(each, s) for each, s in after if isinstance(s, system.domain.cls) and representative(s) == words
+                Step(each, s) for each, s in after if isinstance(s, system.domain.cls) and representative(s) in words
             )
             steps.append(next(leads_on, None))
         if steps[-1] is None:

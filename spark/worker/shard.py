@@ -97,6 +97,15 @@ class Shard(Visited):
             self._noted.append((digests[level], self.end))
         return self.end - end
 
+    @property
+    def level_ends(self) -> list[int]:
+        """How many rows there are at the end of each level, after a first 0."""
+        return [0, *(end for _, end in self._noted)]
+
+    def settle(self) -> None:
+        """Note that nothing is changed before the shard is closed."""
+        self._write_note(clean=True)
+
     def note(self, before: str, part: Part | None) -> None:
         """Note that the shard has one more level as a whole. If its part is not committed, the digests differ."""
         self._noted.append((next_digest(before, [part], 0, 1), self.end))

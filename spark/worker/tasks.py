@@ -126,7 +126,7 @@ def _admit(
     search: Search, blocks: list[Block], depth: int, partition: int, digests: Sequence[str], known: Sequence[str]
 ) -> Admitted:
     engine = engine_of(search)
-    shard = Shard(_shards() / search.name / f"{partition:05d}", engine.units)
+    shard = shard_of(search, partition)
     try:
         caught_up = shard.catch_up(engine, search.levels, depth, digests[partition], partition, len(digests))
         admitted = admit_blocks(engine, shard, blocks, search.levels, depth, partition, known)
@@ -158,9 +158,10 @@ def engine_of(search: Search) -> PartitionWorker:
     return _kept[1]
 
 
-def _shards() -> Path:
-    """The folder for shards: that of this executor's shuffle files, which Spark removes."""
-    return Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0]) / "highwater-shards"
+def shard_of(search: Search, partition: int) -> Shard:
+    """A partition's shard, in the folder of this executor's shuffle files, which Spark removes."""
+    shards = Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0]) / "highwater-shards"
+    return Shard(shards / search.name / f"{partition:05d}", engine_of(search).units)
 
 
 def _batch(blocks: Sequence[tuple[int, int, int, Any]]) -> pa.RecordBatch:

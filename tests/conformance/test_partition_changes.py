@@ -147,8 +147,8 @@ def test_both_sides_record_the_same_at_every_feature_level(kafka: Kafka) -> None
 
 def decided_by(cluster: Cluster) -> Any:
     """What the controller's steps read of a state."""
-    brokers = [(each.running, each.stopping, each.progress, each.proposal) for each in cluster.brokers]
-    return cluster.partition, cluster.registrations, cluster.contacted, *brokers
+    brokers = [attrs.evolve(each, view=None, complete=False) for each in cluster.brokers]
+    return cluster.end, cluster.contacted, cluster.at_end, *brokers
 
 
 def reached(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> list[Call]:

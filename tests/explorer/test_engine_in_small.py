@@ -20,8 +20,11 @@ from explorer.analysis.simulate import simulate
 from explorer.compiler.effects import Effects
 from explorer.compiler.storing import effects_as_arrays, restore_effects
 from explorer.kernels import expand, rows
+from explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT
+from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first, engine, expansion, kept_trees, plain_python, store
+from explorer.search.lassos import moves_of
 from explorer.system import Cut, System, successor
 from explorer.verdict import Budget, Outcome, Verdict
 from model.language.declarations import Instance, Transition, action, invariant, step_property
@@ -352,6 +355,58 @@ def test_parts_of_levels_find_the_same(long: bool, symmetry: bool) -> None:
     assert broken == {"nobody_jumps_the_queue"}
 
 
+@pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
+def test_parts_list_the_steps_that_plain_python_takes(symmetry: bool) -> None:
+    """But for those of a state that is no source; and what properties see of the steps that they rely on."""
+    system, owners = club_of(False), 3
+    worker = PartitionWorker(system, symmetry)
+    chosen = dict.fromkeys(worker.representative(each) for each in every_state(system))
+    moves = {words: moves_of(system, worker.layout.unpack(words)) for words in chosen}
+    rows = worker.rows_of([np.array(column, np.uint64) for column in zip(*moves, strict=True)])
+    worker.use(rows)
+    sources, notes = np.ones(len(moves), np.uint8), np.zeros((2, len(moves)), np.uint8)
+    sources[1] = 0
+    relied_on = np.array([[number % 2 == which for number in range(len(system.actions))] for which in (0, 1)], np.uint8)
+
+    visited = {owner: Visited(worker.units) for owner in range(owners)}
+    for owner, each in visited.items():
+        each.add(worker.owned(rows, owner, owners))
+    found, at, all_words = set(), len(worker.units), list(moves)
+    for owner, sent in worker.steps(rows, sources, relied_on, notes, owners):
+        targets = worker.columns_of(visited[owner].rows.reshape(-1, at)[visited[owner].find(sent)].reshape(-1))
+        parents = sent.reshape(-1, worker.record_width)[:, at]
+        found |= {
+            (all_words[parent], tuple(map(int, target)))
+            for parent, *target in zip(parents.tolist(), *targets, strict=True)
+        }
+    listed = {
+        (source, worker.representative(after))
+        for number, (source, steps) in enumerate(moves.items())
+        for _, after in steps
+        if sources[number] and not isinstance(after, Cut)
+    }
+    assert found == listed
+    for which, said in enumerate(notes):
+        fair = {each for number, each in enumerate(system.actions) if relied_on[which, number]}
+        for number, steps in enumerate(moves.values()):
+            seen = [isinstance(after, Cut) for action, after in steps if action in fair]
+            cut, free = any(seen), not all(seen)
+            assert said[number] == sources[number] * (cut * ONLY_CUT | free * MAY_HAPPEN)
+    assert {0, ONLY_CUT, MAY_HAPPEN, ONLY_CUT | MAY_HAPPEN} == set(np.unique(notes).tolist())
+
+
+def every_state(system: System) -> list[Any]:
+    """The reachable states."""
+    states = list(system.initial)
+    seen = set(states)
+    for before in states:
+        for _, after in moves_of(system, before):
+            if not isinstance(after, Cut) and after not in seen:
+                seen.add(after)
+                states.append(after)
+    return states
+
+
 def test_violations_are_counted_row_by_row() -> None:
     system = club_of(False, *SYSTEMS["invariant"])
     states = [START.club]
@@ -361,7 +416,7 @@ def test_violations_are_counted_row_by_row() -> None:
             : 200 - len(states)
         ]
     worker = PartitionWorker(system, symmetry=False)
-    worker._use(worker.representative_rows(states))
+    worker.use(worker.representative_rows(states))
     wanted = engine.mask_of(True for _ in system.invariants)
     counts = worker.engine.count_violations(worker.engine.invariants, wanted, 0, len(states))
     assert counts.tolist() == [sum(not each.apply(state) for state in states) for each in system.invariants]

@@ -18,6 +18,8 @@ from explorer.kernels.arrays import EffectArrays
 
 WORD = st.integers(0, 2**64 - 1)
 
+NO_CONDITIONS = np.zeros(1, np.uint32), np.zeros((1, 1), np.uint64)
+
 
 @njit
 def gathered(value: int, mask: int) -> tuple[int, int]:
@@ -172,7 +174,7 @@ def test_an_effect_keeps_puts_and_copies_bits(
     kept = (keep[0], keep[1] & ~target)
     put = (~kept[0] & 0x0F0F, 0)
     copy = sum(part << place * COPY_FIELD for place, part in enumerate((0, shift, 8, 1, to)))
-    arrays = EffectArrays(np.array([[*kept, *put, 1]], np.uint64), np.array([copy], np.uint64), np.zeros(1, np.uint32))
+    arrays = EffectArrays(np.array([[*kept, *put, 1]], np.uint64), np.array([copy], np.uint64), *NO_CONDITIONS)
     made = np.zeros((1, 2), np.uint64)
     applied(np.array([words], np.uint64), arrays, made)
     expected = [words[0] & kept[0] | put[0], words[1] & kept[1] | (words[0] >> shift & 0xFF) << to]
@@ -181,9 +183,7 @@ def test_an_effect_keeps_puts_and_copies_bits(
 
 def test_a_copy_may_be_a_whole_word() -> None:
     copy = sum(part << place * COPY_FIELD for place, part in enumerate((0, 0, 64, 1, 0)))
-    arrays = EffectArrays(
-        np.array([[2**64 - 1, 0, 0, 0, 1]], np.uint64), np.array([copy], np.uint64), np.zeros(1, np.uint32)
-    )
+    arrays = EffectArrays(np.array([[2**64 - 1, 0, 0, 0, 1]], np.uint64), np.array([copy], np.uint64), *NO_CONDITIONS)
     made = np.zeros((1, 2), np.uint64)
     applied(np.array([[2**64 - 3, 5]], np.uint64), arrays, made)
     assert made[0].tolist() == [2**64 - 3] * 2

@@ -146,6 +146,20 @@ def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result])
     assert "is a prospect, which --engine spark cannot judge; leave it out, or use local" in result.stderr
 
 
+def test_a_lasso_on_spark_is_reported_as_by_the_local_engine(
+    highwater: Callable[..., Result], tmp_path: Path, spark: Any
+) -> None:
+    spec = next(ROOT.glob("specs/**/a_follower_that_remembers_an_epoch_without_records_truncates_for_ever.toml"))
+    reports = {engine: tmp_path / f"{engine}.json" for engine in ("local", "spark")}
+    shown = {engine: highwater("check", spec, "--engine", engine, "--json", at) for engine, at in reports.items()}
+    assert shown["local"].exit_code == shown["spark"].exit_code == 0
+    assert "after 9 steps, then a cycle of 2 for ever (as claimed)" in shown["spark"].stdout
+    entries = {engine: json.loads(at.read_text())["results"][0] for engine, at in reports.items()}
+    differ = {key for key, value in entries["local"].items() if entries["spark"][key] != value}
+    assert differ <= {"seconds", "compile_seconds", "compiled_paths", "memory_bytes"}
+    assert highwater("trace", reports["spark"], "--replay").exit_code == 0
+
+
 @pytest.mark.slow
 def test_models_of_ones_own_are_explored_by_executors_too(
     highwater: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spark: Any

@@ -159,7 +159,7 @@ def test_a_misspelt_top_level_key_is_named_with_the_right_one(write_spec: Write)
     line = only_refusal(write_spec(sauce="a book"))
     assert "sauce: unknown key" in line
     assert 'did you mean "source"?' in line
-    assert "allowed are model, bounds, check, preset, protocol, expect, max_depth, source" in line
+    assert "allowed are model, bounds, check, preset, protocol, expect, by_order, max_depth, source" in line
 
 
 def test_an_unknown_key_that_is_like_no_other_gets_no_guess(write_spec: Write) -> None:

@@ -66,6 +66,8 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CLAIMS)
 def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
+    if not checked(path).spec.system().interchangeable:
+        pytest.skip("no names are interchangeable, so that it would be the same search again")
     assert told(check_spec(load_spec(path), symmetry=False).outcome) == told(checked(path).outcome)
 
 
@@ -90,12 +92,12 @@ def sets_are_sorted_lists(entry: dict[str, Any]) -> None:
 
 
 def sets_in(data: Any, key: str = "") -> Iterator[list[Any]]:
-    """The lists that stand for sets of brokers in a state."""
+    """The lists that stand for sets of brokers or servers in a state."""
     if isinstance(data, dict):
         for name, value in data.items():
             yield from sets_in(value, name)
     elif isinstance(data, list):
-        if key in ("isr", "pending_isr"):
+        if key in ("isr", "pending_isr", "votes"):
             yield data
         for value in data:
             yield from sets_in(value)

@@ -136,6 +136,22 @@ def lock_for_all() -> System:
     return lock(OF_ALL)
 
 
+def lock_in_short() -> System:
+    """A promise whose distances have to be measured, and one that is broken on a cycle."""
+    return lock((somebody_gets_in, it_is_counted_twice))
+
+
+@always_eventually(fair=[count])
+def it_divides(lock: Lock) -> bool:
+    """Raises where the clock has come to its end."""
+    return 1 // (2 - lock.taken) == 1
+
+
+def lock_that_raises() -> System:
+    """A promise that cannot be judged in every state."""
+    return lock((it_divides,))
+
+
 def lock_for_each() -> System:
     """What is promised to each client."""
     return lock(OF_EACH)

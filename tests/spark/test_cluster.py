@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import attrs
+import promises
 import pyspark
 import pytest
 import toys
@@ -161,10 +162,10 @@ def driver(master: Standalone) -> Driver:
 DRIVER = """
 import functools, json, sys
 sys.path[:0] = json.loads(sys.argv[1])
-import toys
-from spark.driver import explore
+import promises, toys
+from spark.driver import explore, liveness, tables
 from spark.driver.session import session
-explore.ROWS_WORTH_A_JOB = 0
+explore.ROWS_WORTH_A_JOB = liveness.ROWS_IN_THE_DRIVER = tables.STEPS_IN_THE_DRIVER = 0
 settings = {
     "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", "spark.ui.enabled": "false",
     "spark.executor.memory": "512m", "spark.shuffle.io.retryWait": "100ms",
@@ -173,9 +174,10 @@ spark = session(sys.argv[2], **settings)
 for line in sys.stdin:
     folder, make, partitions = json.loads(line)
     tell = lambda progress: print("level", progress.depth, progress.level_ended, flush=True)
-    make = functools.partial(getattr(toys, make[0]), *make[1:])
+    make = functools.partial(getattr(toys, make[0], None) or getattr(promises, make[0]), *make[1:])
     outcome = explore.explore(make, spark=spark, checkpoint=folder, partitions=partitions, on_progress=tell)
-    counts = [outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]
+    counts = [outcome.levels, outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound, outcome.held_back]
+    counts += [[each.property, each.witness, each.back_to, each.trace_length] for each in outcome.violations]
     print("found", json.dumps(counts), flush=True)
 spark.stop()
 """
@@ -234,7 +236,8 @@ class Driver:
 
 
 def told(outcome: Outcome) -> list[Any]:
-    return [list(outcome.levels), outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound]
+    counts = [list(outcome.levels), outcome.generated, outcome.bounds_cut, outcome.stopped_at_bound, outcome.held_back]
+    return [*counts, *([each.property, each.witness, each.back_to, each.trace_length] for each in outcome.violations)]
 
 
 EXPECTED = told(breadth_first.explore(toys.last_corner()))
@@ -265,6 +268,12 @@ def test_a_worker_killed_during_a_level_changes_nothing(
     master.kill(victim)
     (gate / "closed").unlink()
     assert driver.found() == EXPECTED
+
+
+def test_liveness_is_judged_by_tables_on_two_executors(driver: Driver, tmp_path: Path) -> None:
+    """By trimming, from shards that are where their partitions are at home."""
+    driver.begin(tmp_path / "levels", ["lock_in_short"], partitions=4)
+    assert driver.found() == told(breadth_first.explore(promises.lock_in_short()))
 
 
 def test_a_driver_killed_during_a_level_is_gone_on_from(

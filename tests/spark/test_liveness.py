@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,11 @@ import promises
 import pytest
 
 from explorer.search import breadth_first
-from explorer.system import System
+from explorer.search.store import Store
+from explorer.system import ModelError, System
 from explorer.verdict import Budget, Outcome, Verdict
 from spark.driver.explore import explore
+from spark.driver.tables import Rows, Waiting
 
 LOCKS = {"promised to all": promises.lock_for_all, "promised to each": promises.lock_for_each}
 PAIRS = (
@@ -56,11 +59,90 @@ def test_what_the_driver_has_room_for_it_judges_as_the_local_search_does(
     assert judged(again) == judged(found)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", PAIRS[1:3])
 def test_claims_of_the_gallery_are_judged_in_the_driver_as_the_local_search_does(name: str, tmp_path: Path) -> None:
     make = promises.of_gallery(name)
     found = explore(make, spark=None, checkpoint=str(tmp_path), keep_going=True)
     assert judged(found) == locally(make, symmetry=True)
+
+
+# On the cluster: no search is small enough for the driver, and trimming goes on as long as it removes anything
+
+
+@pytest.fixture
+def trimming(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spark.driver.explore.ROWS_WORTH_A_JOB", 1000)
+    monkeypatch.setattr("spark.driver.liveness.ROWS_IN_THE_DRIVER", 0)
+    monkeypatch.setattr("spark.driver.tables.STEPS_IN_THE_DRIVER", 0)
+
+
+EVERY = {**LOCKS, **{name: promises.of_gallery(name) for name in PAIRS}}
+QUICK = {"in short": promises.lock_in_short, **{name: EVERY[name] for name in PAIRS[:1]}}
+
+
+@pytest.mark.parametrize(
+    ("make", "symmetry"),
+    [
+        *(pytest.param(make, True, id=name) for name, make in QUICK.items()),
+        *(
+            pytest.param(make, symmetry, id=f"{name}-{symmetry}", marks=pytest.mark.slow)
+            for name, make in EVERY.items()
+            for symmetry in (True, False)
+        ),
+    ],
+)
+def test_what_trimming_leaves_is_judged_as_the_local_search_does(
+    spark: Any, trimming: None, make: Callable[[], System], symmetry: bool
+) -> None:
+    found = explore(make, spark=spark, partitions=2, symmetry=symmetry, keep_going=True)
+    assert judged(found) == locally(make, symmetry)
+
+
+def test_a_property_that_raises_on_an_executor_is_reported_as_on_one_machine(spark: Any, trimming: None) -> None:
+    with pytest.raises(ModelError) as expected:
+        breadth_first.explore(promises.lock_that_raises())
+    with pytest.raises(ModelError) as raised:
+        explore(promises.lock_that_raises, spark=spark, partitions=2)
+    assert str(raised.value) == str(expected.value)
+    assert "ZeroDivisionError" in str(raised.value)
+
+
+@pytest.mark.slow
+def test_a_trimming_that_takes_states_out_of_a_cycle_would_be_noticed(
+    spark: Any, trimming: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make = promises.lock_in_short
+
+    def trimmed_too_much(waiting: Waiting) -> Rows:
+        left = trimmed(waiting)
+        return left.where(left.distances > 0)
+
+    trimmed = Waiting.trimmed
+    monkeypatch.setattr(Waiting, "trimmed", trimmed_too_much)
+    found = explore(make, spark=spark, partitions=2, keep_going=True)
+    assert judged(found) != locally(make, symmetry=True)
+
+
+@pytest.mark.slow
+def test_a_driver_without_room_for_what_is_left_says_so(
+    spark: Any, trimming: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Store, "room", 0)
+    outcome = explore(promises.lock_in_short, spark=spark, partitions=2)
+    assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory of the driver")
+    (warning,) = outcome.warnings
+    assert re.fullmatch(
+        r"liveness is not judged: the driver has no room for \d+ states that \d rounds of trimming have left for "
+        r"it_is_counted_twice\(\)",
+        warning,
+    )
+
+
+def test_a_driver_without_room_for_the_graph_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Store, "room", 0)
+    outcome = explore(promises.lock_in_short, spark=None, checkpoint=str(tmp_path))
+    assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory of the driver")
+    assert outcome.warnings == ("liveness is not judged: the driver has no room for its graph",)
 
 
 def test_the_promises_are_broken_kept_and_held_back_and_some_states_stand_for_others() -> None:

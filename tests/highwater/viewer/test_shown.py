@@ -451,3 +451,11 @@ def test_what_cannot_be_judged_without_all_states_is_neither_true_nor_false(monk
         counterexample
     )
     assert "was not judged</span>" in trace_page(counterexample)
+
+
+def test_a_message_of_the_quorum_goes_from_server_to_server() -> None:
+    spec = load_spec(SPECS / "quorum_reference" / "half_of_the_voters_elect_two_leaders.toml")
+    found = counterexample_in(entry_of(check_spec(spec, engine=Engine.PYTHON)))
+    asked = [(a.message.kind, a.message.sender, a.message.receiver, a.sent, a.message.text) for a in found.arrows]
+    assert ("vote request", "s0", "s1", 1, "at offset 0") in asked
+    assert found.lanes == ("clients", "s0", "s1")

@@ -61,7 +61,7 @@ def seen(state: Cluster, path: str) -> Any:
 
 @attrs.frozen
 class Row:
-    """A fact about Kafka as a story: which test or method of Kafka it mirrors, under which preset, and what is to be
+    """A fact about Kafka as a story: which test or method of Kafka it mirrors, under which release, and what is to be
     seen.
     """
 
@@ -73,6 +73,6 @@ class Row:
     bounds: dict[str, int] = attrs.Factory(dict)
 
     def check(self) -> None:
-        protocol = attrs.evolve(PRESETS[self.preset], **self.rules)
+        protocol = attrs.evolve(PRESETS[f"kafka-{self.preset}"], **self.rules)
         state = told(self.story, protocol, bounds_of(**self.bounds))
         assert {path: seen(state, path) for path in self.expected} == self.expected

@@ -1,0 +1,213 @@
+"""Rank abstraction: states that are equal up to an order-preserving renaming of their epochs are one.
+
+Epochs only grow. A protocol that compares epochs with each other, and makes a new one that is greater than all, does
+not care which numbers they are. If a model declares so (`Integers(..., order="epochs")`) and a claim asks for it, a
+search keeps one state of each *class*: the one in which every *live* number of the group, that is one that the state
+holds anywhere, is replaced by its rank among them. Dead numbers leave no trace. So a cluster may elect leaders for
+ever, and has finitely many classes; and a livelock through epochs is a cycle of classes.
+
+The bound of the group says how large a number may be in such a class, a new one included. If it cuts no step, what
+was found holds for any number of epochs.
+
+All of that is right only if actions and properties look at nothing but the order. `explorer.classes` and
+`explorer.compiler.ranks` try this on the *renamings* given here, in which the numbers lie apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from model.language.domain import ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct, build
+
+ROOM = 4095
+"""The largest number in a state that is shown: traces are in real numbers, and no bound cuts them before."""
+MOST_RANKS = 32
+
+RENAMINGS: tuple[Callable[[int], int], ...] = (
+    lambda rank: 2 + 3 * rank,
+    lambda rank: 1000 + 37 * rank + rank * rank,
+    lambda rank: 5 + 11 * (rank // 2) + 2 * (rank % 2),
+)
+"""From ranks to numbers: each keeps the order, and none leaves neighbours neighbours."""
+
+
+class RankError(ValueError):
+    """The fields of a group cannot be abstracted."""
+
+
+@attrs.frozen
+class Group:
+    """The numbers of one group.
+
+    Attributes:
+        first: the number with rank 0; those below it are constants.
+        count: how many ranks there are.
+        keys: the bounds that limit the group.
+        paths: the fields that hold such numbers.
+    """
+
+    name: str
+    first: int
+    count: int
+    keys: frozenset[str]
+    paths: tuple[str, ...]
+
+
+@attrs.frozen
+class Ranks:
+    """What to abstract.
+
+    Attributes:
+        domain: of the classes, that is with the bounds as they were given.
+        groups: by name.
+    """
+
+    domain: Struct
+    groups: Mapping[str, Group] = attrs.field(hash=False)
+
+    def class_of(self, state: Any, domain: Any = None) -> Any:
+        """The state in which each number is replaced by its rank; `domain` is the state's, if it is no state."""
+        domain = domain or self.domain
+        places = {
+            name: {number: self.groups[name].first + rank for rank, number in enumerate(sorted(numbers))}
+            for name, numbers in self._live(domain, state).items()
+        }
+        return self._mapped(domain, state, lambda group, number: places[group.name][number])
+
+    def renewed(self, before: Any, after: Any) -> list[str]:
+        """The groups whose live numbers differ between two states."""
+        live, now = self._live(self.domain, before), self._live(self.domain, after)
+        return [name for name in self.groups if live[name] != now[name]]
+
+    def _live(self, domain: Any, value: Any) -> dict[str, set[int]]:
+        """By group, the numbers that a value holds."""
+        found: dict[str, set[int]] = {name: set() for name in self.groups}
+        self._collect(domain, value, found)
+        return found
+
+    def image(self, state: Any, renaming: Callable[[int], int]) -> Any:
+        """A state of the same class, in other numbers; the state itself is in ranks."""
+        return self._mapped(self.domain, state, lambda group, number: group.first + renaming(number - group.first))
+
+    def group_of(self, domain: Any) -> Group | None:
+        """The group of the numbers of a domain, if any may be renamed."""
+        found = self.groups.get(domain.order) if isinstance(domain, Integers) else None
+        return found if found is not None and domain.high >= found.first else None
+
+    def unlimited(self, bounds_cut: Collection[str]) -> tuple[str, ...]:
+        """The groups whose bounds are not among those that cut steps."""
+        return tuple(name for name, group in self.groups.items() if not group.keys & set(bounds_cut))
+
+    def _collect(self, domain: Any, value: Any, found: Mapping[str, set[int]]) -> None:
+        match domain:
+            case Integers():
+                group = self.group_of(domain)
+                if group is not None and value >= group.first:
+                    found[group.name].add(value)
+            case Maybe(of=of):
+                if value is not None:
+                    self._collect(of, value, found)
+            case SequenceOf(of=of) | ArrayOf(of=of):
+                for element in value:
+                    self._collect(of, element, found)
+            case Struct(fields=fields):
+                for name, of in fields.items():
+                    self._collect(of, getattr(value, name), found)
+
+    def _mapped(self, domain: Any, value: Any, number: Callable[[Group, int], int]) -> Any:
+        match domain:
+            case Integers():
+                group = self.group_of(domain)
+                return value if group is None or value < group.first else number(group, value)
+            case Maybe(of=of):
+                return None if value is None else self._mapped(of, value, number)
+            case SequenceOf(of=of) | ArrayOf(of=of):
+                return tuple(self._mapped(of, element, number) for element in value)
+            case Struct(cls=cls, fields=fields):
+                return build(cls, {name: self._mapped(of, getattr(value, name), number) for name, of in fields.items()})
+        return value
+
+
+def ordered_in(domain: Any, path: str = "", in_set: bool = False) -> Iterator[tuple[str, Integers, bool]]:
+    """The fields inside a domain that declare an order, each with where it is, and whether that is inside a set."""
+    match domain:
+        case Integers(order=order) if order:
+            yield path, domain, in_set
+        case SetOf(of=of):
+            yield from ordered_in(of, path, True)
+        case Maybe(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
+            yield from ordered_in(of, path, in_set)
+        case Struct(fields=fields):
+            for name, of in fields.items():
+                yield from ordered_in(of, f"{path}.{name}" if path else name, in_set)
+
+
+def ranks_of(domain: Struct, names: Sequence[str]) -> Ranks:
+    """What to abstract of the states of a domain.
+
+    Raises:
+        RankError: there is no such group, or its fields do not fit together.
+    """
+    declared: dict[str, list[tuple[str, Integers]]] = {}
+    for path, each, in_set in ordered_in(domain):
+        if in_set and each.order in names:
+            raise RankError(f"{path}: a set cannot hold {in_words(each.order)}, of which only the order matters")
+        declared.setdefault(each.order, []).append((path, each))
+    for name in names:
+        if name not in declared:
+            allowed = f"allowed are {', '.join(sorted(declared))}" if declared else "the model declares none"
+            raise RankError(f"{name!r} is no group of numbers of which only the order matters; {allowed}")
+    return Ranks(domain, {name: _group(name, declared[name]) for name in names})
+
+
+def _group(name: str, fields: Sequence[tuple[str, Integers]]) -> Group:
+    first = fields[0][1].constants_below
+    for path, each in fields:
+        if each.constants_below != first:
+            raise RankError(
+                f"{path} has constants_below={each.constants_below}, and {fields[0][0]} has {first}; the fields of"
+                f" {name} must agree"
+            )
+    used = [(path, each) for path, each in fields if each.high >= first]
+    if not used:
+        return Group(name, first, 0, frozenset(), ())
+    high = int(used[0][1].high)
+    for path, each in used:
+        if each.high != high or each.low > first:
+            raise RankError(
+                f"{path} holds {each.low} to {int(each.high)}, and {used[0][0]} {used[0][1].low} to {high}: a field of"
+                f" {name} must hold every number from {first} to one bound of all"
+            )
+    if high - first + 1 > MOST_RANKS:
+        raise RankError(
+            f"{used[0][0]} holds {high - first + 1} numbers, and at most {MOST_RANKS} {name} may be live at once;"
+            " lower the bound"
+        )
+    keys = frozenset(each.high.key for _, each in used if isinstance(each.high, Limit))
+    return Group(name, first, high - first + 1, keys, tuple(path for path, _ in used))
+
+
+def roomy(domain: Any, ranks: Ranks) -> Any:
+    """The domain of real states: the same, with room for as many numbers as a trace may need."""
+    match domain:
+        case Integers(high=high) if ranks.group_of(domain) is not None:
+            return attrs.evolve(domain, high=Limit(ROOM, high.key) if isinstance(high, Limit) else ROOM)
+        case Maybe(of=of) | SequenceOf(of=of) | ArrayOf(of=of):
+            return attrs.evolve(domain, of=roomy(of, ranks))
+        case Struct(fields=fields):
+            return attrs.evolve(domain, fields={name: roomy(of, ranks) for name, of in fields.items()})
+    return domain
+
+
+def named_in(domain: Any, names: Collection[str]) -> Iterator[str]:
+    """The groups among the names whose numbers are inside a domain."""
+    return (each.order for _, each, _ in ordered_in(domain) if each.order in names)
+
+
+def in_words(*groups: str) -> str:
+    """What groups are called."""
+    *others, last = (group.replace("_", " ") for group in groups)
+    return f"{', '.join(others)} and {last}" if others else last

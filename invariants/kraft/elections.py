@@ -1,0 +1,56 @@
+"""Elections: when a leader epoch begins, and which elections are unclean."""
+
+from __future__ import annotations
+
+from model.kraft.changing import counts_as_unclean
+from model.kraft.protocol import KraftProtocol
+from model.kraft.state import Cluster
+from model.language.declarations import Truth, Witness, invariant, step_property
+
+
+@step_property(needs=lambda bounds: not bounds.fail_overs)
+def smaller_isrs_begin_no_leader_epoch(before: Cluster, after: Cluster) -> Truth:
+    """A step that takes a follower out of the ISR, and nothing else, begins no leader epoch.
+
+    Kind: step.
+    When false: clients and followers of a healthy leader have to find it anew.
+    Source: KAFKA-15021.
+    """
+    old, new = before.partition, after.partition
+    same = old.leader is not None and old.leader == new.leader and old.replicas == new.replicas
+    if not same or old.leader_epoch == new.leader_epoch or old.isr <= new.isr:
+        return True
+    return Witness("b{leader} leads on in leader epoch {epoch}", leader=new.leader, epoch=new.leader_epoch)
+
+
+@step_property(needs=lambda bounds: not bounds.fail_overs)
+def clean_elections_are_counted_so(before: Cluster, after: Cluster, protocol: KraftProtocol) -> Truth:
+    """An election that loses no records does not count as unclean.
+
+    Kind: step.
+    When false: operators look for lost records that nobody has lost.
+    Source: KAFKA-18940, KAFKA-19212.
+    """
+    old, new = before.partition, after.partition
+    if new.leader is None or new.leader == old.leader or new.recovering:
+        return True
+    if not counts_as_unclean(old, new, protocol.unclean_elections):
+        return True
+    return Witness("the clean election of b{leader} counts as unclean", leader=new.leader)
+
+
+@invariant()
+def unclean_elections_follow_crashes(cluster: Cluster) -> Truth:
+    """Nobody is elected uncleanly if no broker has crashed, no directory has failed, and nobody has changed
+    min.insync.replicas.
+
+    Kind: state.
+    When false: a restart of all brokers in order loses records, or the controller says so.
+    Source: KIP-966.
+    """
+    used = cluster.used
+    if not cluster.partition.recovering:
+        return True
+    if used.crashes or used.lossy_crashes or used.directory_failures or used.min_isr_changes:
+        return True
+    return Witness("an election was unclean though every broker has shut down in order")

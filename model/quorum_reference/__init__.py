@@ -1,0 +1,1 @@
+"""The public specification of the KRaft quorum: Raft in which followers fetch."""

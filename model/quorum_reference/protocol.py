@@ -1,0 +1,40 @@
+"""Which specification is checked, and which of its checks are left out."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import attrs
+
+from model.language.definition import toggle
+
+
+class Variant(Enum):
+    """The public module KRaft."""
+
+    KRAFT = "kraft"
+
+
+def optional(meaning: str, default: object) -> object:
+    """A toggle that may be left out."""
+    return attrs.field(kw_only=True, default=default, metadata={"meaning": meaning})
+
+
+@attrs.frozen
+class QuorumProtocol:
+    """Which specification, and checks that can be left out."""
+
+    variant: Variant = toggle("which public specification")
+    log_check: bool = optional("a voter votes only for candidates whose log is no older than its own", True)
+    one_vote: bool = optional("a server does not vote once it has voted or follows a leader in the epoch", True)
+    divergence_check: bool = optional("a leader serves a fetch only if its log continues the follower's", True)
+    majority: bool = optional("a candidate and a high watermark need more than half of the servers", True)
+
+    def suffices(self, agreeing: int, servers: int) -> bool:
+        """Whether servers are enough to elect a leader or to commit an entry. Source: Quorum."""
+        return 2 * agreeing > servers or (2 * agreeing == servers and not self.majority)
+
+    @property
+    def is_published(self) -> bool:
+        """Whether no check is left out."""
+        return self.log_check and self.one_vote and self.divergence_check and self.majority

@@ -1,0 +1,188 @@
+"""The graph of all states as tasks of Spark, from the shards: a row per state, with what liveness properties say of it,
+and a row per step.
+
+A state's `id` is its partition and its row in the partition's shard, as upper and lower half. A shard that is lost is
+made again from the levels with the same rows, so that these tasks are pure functions of the levels, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from explorer.kernels.arrays import ONLY_CUT, RECORD_EXTRA
+from explorer.partitioned.worker import PartitionWorker
+from explorer.search.orbits import exact_fairness
+from explorer.search.owed import Marks
+from explorer.system import ModelError
+from spark.worker.level import LARGEST_BLOCK
+from spark.worker.shard import Shard
+from spark.worker.tasks import BLOCKS, Search, engine_of, shard_of
+
+# What a property says of a state: it is false there; a path may begin there on which it is owed and stays false; no
+# step that it relies on is possible there, so that a behaviour may end; bounds cut all of these steps.
+LACKS, BEGINS, ENDS, HELD_BACK = 1, 2, 4, 8
+STEPS = pa.schema([("source", pa.int64()), ("target", pa.int64())])
+STEPS_IN_SPARK = "source bigint, target bigint"
+ROWS_AT_ONCE = 1 << 16
+
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+
+
+@attrs.frozen
+class Wanted:
+    """Which part of the graph.
+
+    Attributes:
+        properties: the positions of liveness properties. The states are those where a path may lead on which one of
+            them stays false.
+        below: instead of these, all states of levels before this one.
+    """
+
+    properties: tuple[int, ...] = ()
+    below: int | None = None
+
+
+@attrs.frozen
+class Shards:
+    """What all shards hold: how many levels, and by partition the digest of the last one."""
+
+    levels: int
+    digests: tuple[str, ...]
+
+
+def states_schema(words: int, wanted: Wanted) -> pa.Schema:
+    """The columns of states: `p0`, ... is what the first property says."""
+    return pa.schema(
+        [("id", pa.int64()), ("level", pa.int32()), ("orbit", pa.int32())]
+        + [(f"w{number}", pa.int64()) for number in range(words)]
+        + [(f"p{number}", pa.int8()) for number in range(len(wanted.properties))]
+        + [("error", pa.string())]
+    )
+
+
+def in_spark(schema: pa.Schema) -> str:
+    """A schema as Spark spells it."""
+    spelled = {pa.int64(): "bigint", pa.int32(): "int", pa.int8(): "tinyint", pa.string(): "string"}
+    return ", ".join(f"{field.name} {spelled[field.type]}" for field in schema)
+
+
+def states_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
+    """A task that lists the states of the partitions in its input. What a model raises is a row with an `error`."""
+
+    def states(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for partition in _partitions(batches):
+            with _opened(shared.value, shards, partition) as (engine, shard):
+                schema = states_schema(engine.layout.words, wanted)
+                try:
+                    yield from _states(engine, shard, partition, wanted, schema)
+                except ModelError as error:
+                    yield pa.record_batch([[None]] * (len(schema) - 1) + [[str(error)]], schema=schema)
+
+    return states
+
+
+def _states(
+    engine: PartitionWorker, shard: Shard, partition: int, wanted: Wanted, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    part = _Part(engine, shard, wanted)
+    for _ in engine.steps(part.rows, part.sources, part.relied_on, part.notes, owners=0):
+        pass
+    chosen = np.flatnonzero(part.sources)
+    levels = np.searchsorted(shard.level_ends, chosen, side="right") - 1
+    for begin in range(0, len(chosen), ROWS_AT_ONCE):
+        some = chosen[begin : begin + ROWS_AT_ONCE]
+        rows = part.rows.reshape(-1, len(engine.units))[some].reshape(-1)
+        columns = [some + (partition << 32), levels[begin : begin + len(some)], engine.orbits(rows)]
+        columns += [column.view(np.int64) for column in engine.columns_of(rows)]
+        columns += [flags[some] for flags in part.flags()] + [[None] * len(some)]
+        yield pa.record_batch(
+            [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+        )
+
+
+class _Part:
+    """The chosen rows of one shard, and what properties say of them."""
+
+    def __init__(self, engine: PartitionWorker, shard: Shard, wanted: Wanted) -> None:
+        self.rows = shard.rows[: shard.end * len(shard.units)]
+        engine.use(self.rows, shard.level_ends)
+        properties = [engine.system.liveness[number] for number in wanted.properties]
+        self._marks = [Marks(engine.engine, each) for each in properties]
+        self.sources = np.zeros(shard.end, np.uint8)
+        if wanted.below is not None:
+            self.sources[: shard.level_ends[wanted.below]] = 1
+        for each in self._marks:
+            self.sources |= each.allowed
+        self.relied_on = np.zeros((len(properties), len(engine.system.actions)), np.uint8)
+        for number, each in enumerate(properties):
+            self.relied_on[number] = exact_fairness(engine.system, each).demands >= 0
+        self.notes = np.zeros((len(properties), shard.end), np.uint8)
+
+    def flags(self) -> Iterator[np.ndarray]:
+        """By property, what it says of each row whose steps were listed."""
+        for marks, notes in zip(self._marks, self.notes, strict=True):
+            yield (
+                LACKS * marks.lacking
+                + BEGINS * marks.born
+                + ENDS * (notes == 0).astype(np.uint8)
+                + HELD_BACK * (notes == ONLY_CUT).astype(np.uint8)
+            ).astype(np.int8)
+
+
+def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
+    """A task that sends the steps of the states of the partitions in its input to where they lead."""
+
+    def steps(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for partition in _partitions(batches):
+            with _opened(shared.value, shards, partition) as (engine, shard):
+                part, width = _Part(engine, shard, wanted), engine.record_width
+                most = LARGEST_BLOCK // (4 * width) * width
+                for owner, records in engine.steps(
+                    part.rows, part.sources, part.relied_on, part.notes, owners=len(shards.digests)
+                ):
+                    for first in range(0, len(records), most):
+                        block = memoryview(records[first : first + most]).cast("B")
+                        yield pa.record_batch([[owner], [partition], [0], [block]], schema=BLOCKS)
+
+    return steps
+
+
+def targets_task(shared: Any, shards: Shards) -> Task:
+    """A task that finds where the steps lead that were sent to its partition."""
+
+    def targets(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        partition = TaskContext.get().partitionId()
+        with _opened(shared.value, shards, partition) as (engine, shard):
+            width = engine.record_width
+            for batch in batches:
+                for source, block in zip(batch.column("source"), batch.column("block"), strict=True):
+                    records = np.array(np.frombuffer(block.as_buffer(), np.uint32))
+                    sources = records.reshape(-1, width)[:, width - RECORD_EXTRA].astype(np.int64)
+                    ids = [sources + (source.as_py() << 32), shard.find(records) + (partition << 32)]
+                    yield pa.record_batch([pa.array(each, pa.int64()) for each in ids], schema=STEPS)
+
+    return targets
+
+
+@contextmanager
+def _opened(search: Search, shards: Shards, partition: int) -> Iterator[tuple[PartitionWorker, Shard]]:
+    """This process's engine, and a partition's shard with all levels."""
+    engine, shard, digests = engine_of(search), shard_of(search, partition), shards.digests
+    try:
+        shard.catch_up(engine, search.levels, shards.levels, digests[partition], partition, len(digests))
+        shard.settle()
+        yield engine, shard
+    finally:
+        shard.close()
+
+
+def _partitions(batches: Iterator[pa.RecordBatch]) -> Iterator[int]:
+    return (number for batch in batches for number in batch.column(0).to_pylist())

@@ -1,0 +1,38 @@
+"""What a state of the KRaft control plane looks like."""
+
+from __future__ import annotations
+
+from highwater.viewer.picture import Picture
+from highwater.viewer.pictures.kraft import draw
+from model.kraft.presets import PRESETS
+from model.kraft.state import Cluster
+from model.language.records import domain_of
+from tests.model.kraft.story import bounds_of, told
+
+
+def pictured(story: str, **given: int) -> Picture:
+    bounds = bounds_of(**given)
+    return draw(domain_of(Cluster, bounds), told(story, PRESETS["kafka-4.3"], bounds))
+
+
+def test_the_metadata_log_shows_what_is_committed_and_each_broker_what_it_has_read() -> None:
+    shown = pictured("crash b1, fence b1, commit_batch, crash b2, fence b2, read_metadata b0", uncommitted=2)
+    (log,) = shown.lanes["controller"].logs
+    assert (log.end, log.high_watermark) == (3, 2)
+    assert [len(shown.lanes[f"b{broker}"].logs) for broker in range(4)] == [1, 0, 0, 1]
+    assert [shown.lanes[name].logs[0].end for name in ("b0", "b3")] == [2, 1]
+    assert "1 not committed" in map(str, shown.lanes["controller"].badges)
+
+
+def test_a_request_that_waits_for_a_commit_says_so() -> None:
+    shown = pictured("propose_shrink b0 b2, answer_alter_partition b0", uncommitted=1)
+    (message,) = shown.messages
+    assert message.text == "ISR without b2, of partition epoch 0: granted, and not yet committed"
+
+
+def test_a_failed_directory_and_a_deposed_controller_are_seen() -> None:
+    shown = pictured("fail_directory b1, take_out_failed_directory b1, fail_over 0, set_min_isr 2", controllers=2)
+    assert "directory failed" in map(str, shown.lanes["b1"].badges)
+    assert "another believes it is active" in map(str, shown.lanes["controller"].badges)
+    assert "directory failed b1" in map(str, shown.lanes["controller"].name_sets)
+    assert "min.insync.replicas 2" in map(str, shown.lanes["controller"].facts)

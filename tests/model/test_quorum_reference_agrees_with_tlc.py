@@ -1,0 +1,106 @@
+"""The model `quorum-reference` has exactly the states that TLC finds in the public modules, at every bound tried; no
+bound cuts a step.
+"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from explorer.search.breadth_first import explore
+from explorer.system import ModelError, System, successor
+from explorer.verdict import Verdict
+from highwater.claims.resolving import build_system, resolve_model
+from model.catalogue import MODELS
+from model.language.records import evolve
+from model.quorum_reference.bounds import UncheckedQuorumBounds
+from model.quorum_reference.messages import all_messages
+from model.quorum_reference.state import Quorum
+
+FILE = Path(__file__).with_name("quorum_tlc_answers.csv")
+ROWS = list(csv.DictReader(line for line in FILE.read_text().splitlines() if not line.startswith("#")))
+BOUNDS = ("servers", "values", "max_elections", "max_restarts")
+SMALL, QUICK = 1500, 11_000
+
+
+def system_of(row: dict[str, str]) -> System:
+    bounds = dict(zip(BOUNDS, map(int, row["bounds"].split()), strict=True))
+    protocol = {"variant": row["variant"], **dict.fromkeys(left_out(row), False)}
+    check = [row["invariant"] or "leader_has_all_acked_values"]
+    return build_system(*resolved(protocol, bounds, check))
+
+
+def left_out(row: dict[str, str]) -> list[str]:
+    return [check.replace(" ", "_") for check in row["without"].split(" and ") if check]
+
+
+def resolved(protocol: dict[str, Any], bounds: dict[str, int], check: list[str]) -> tuple[Any, ...]:
+    protocol, definition, sizes, properties = resolve_model(MODELS["quorum-reference"], protocol, bounds, check)
+    return definition, protocol, sizes, properties
+
+
+def cases(counted: str, most: int = 10**9) -> Any:
+    chosen = [row for row in ROWS if row["counted"] == counted and int(row["distinct"] or 0) <= most]
+    named = [pytest.param(row, id=" ".join(filter(None, row.values())), marks=slow(row)) for row in chosen]
+    return pytest.mark.parametrize("row", named)
+
+
+def slow(row: dict[str, str]) -> Any:
+    """What takes long in plain Python, or has many states."""
+    states = int(row["distinct"] or 0)
+    return [pytest.mark.slow] if states > QUICK or (row["counted"] == "view" and states > QUICK // 100) else []
+
+
+@cases("all")
+def test_our_answer_is_tlcs_answer(row: dict[str, str]) -> None:
+    """TLC's depth and trace count states where ours count actions. Domains are wide enough for all that can happen."""
+    outcome = explore(system_of(row))
+    assert not outcome.bounds_cut
+    if row["trace"]:
+        assert outcome.verdict is Verdict.VIOLATED
+        assert row["trace"] in ("lasso", str(outcome.violations[0].trace_length + 1))
+        return
+    assert outcome.verdict is Verdict.HOLDS
+    assert outcome.distinct_states == int(row["distinct"])
+    assert outcome.depth == int(row["depth"]) - 1
+
+
+@cases("view", most=SMALL)
+def test_as_many_states_differ_in_the_published_view_as_tlc_counts_with_it(row: dict[str, str]) -> None:
+    assert len({published_view(state) for state in all_states(system_of(row))}) == int(row["distinct"])
+
+
+def published_view(state: Quorum) -> Quorum:
+    """All variables but the counters of elections and restarts."""
+    return evolve(state, elections=0, restarts=0)
+
+
+def all_states(system: System) -> set[Quorum]:
+    found, level = set(system.initial), list(system.initial)
+    while level:
+        steps = (successor(action, state, system.domain) for state in level for action in system.actions)
+        level = list({after for after in steps if after is not None} - found)
+        found.update(level)
+    return found
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_no_two_messages_have_the_same_name(restarts: int) -> None:
+    """Steps are named after the message that they handle."""
+    names = list(map(str, all_messages(UncheckedQuorumBounds(3, 2, 2, restarts)).members))
+    assert len(set(names)) == len(names)
+
+
+def test_an_epoch_that_the_state_has_no_room_for_is_an_error_rather_than_a_cut() -> None:
+    """So that no count can be too small in silence."""
+    system = system_of(next(row for row in ROWS if row["bounds"] == "2 1 1 0"))
+    servers = system.domain.fields["servers"]
+    epochs = attrs.evolve(servers.of.fields["epoch"], high=1)
+    server = attrs.evolve(servers.of, fields={**servers.of.fields, "epoch": epochs})
+    fields = {**system.domain.fields, "servers": attrs.evolve(servers, of=server)}
+    with pytest.raises(ModelError, match="epoch: 2 is above 1, and no bound limits it"):
+        explore(attrs.evolve(system, domain=attrs.evolve(system.domain, fields=fields)))
