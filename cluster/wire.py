@@ -1,8 +1,9 @@
-"""Two requests of Kafka's protocol, sent to the controller's own port: which replicas a partition has, the preferred
-leader first, and that it is to lead.
+"""Three requests of Kafka's protocol, sent to the controller's own port: which replicas a partition has, the preferred
+leader first, that it is to lead, and a topic's configuration.
 
 Kafka's Admin client cannot be used for this. It sends such requests through any broker, also through a paused one.
-Source: AlterPartitionReassignmentsRequest.json (version 0), ElectLeadersRequest.json (version 2), 2.4 to 4.3.1.
+Source: AlterPartitionReassignmentsRequest.json (version 0), ElectLeadersRequest.json (version 2),
+    IncrementalAlterConfigsRequest.json (version 1), 2.4 to 4.3.1.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import socket
 import struct
 from collections.abc import Sequence
 
-ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS = 45, 43
+ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, INCREMENTAL_ALTER_CONFIGS = 45, 43, 44
+OF_TOPIC, SET = b"\x02", b"\0"
 NO_ERROR, ELECTION_NOT_NEEDED = 0, 84
 NO_TAGS = b"\0"
 
@@ -70,6 +72,25 @@ def elect(port: int, topic: str, partition: int, uncleanly: bool, seconds: float
             if code != ELECTION_NOT_NEEDED:
                 _refuse(code, why)
             answer.skip(1)
+        answer.skip(1)
+
+
+def configure(port: int, topic: str, name: str, value: str, seconds: float) -> None:
+    """Set one key of a topic's configuration.
+
+    Raises:
+        Refused, OSError: as `assign` says.
+    """
+    key = _text(name) + SET + _text(value) + NO_TAGS
+    resource = OF_TOPIC + _text(topic) + b"\x02" + key + NO_TAGS
+    body = b"\x02" + resource + b"\0" + NO_TAGS  # not only to be validated
+    answer = _Answer(_ask(port, INCREMENTAL_ALTER_CONFIGS, 1, body, seconds))
+    answer.skip(4)
+    for _ in range(answer.length()):
+        code, why = answer.number("h"), answer.text()
+        _refuse(code, why)
+        answer.skip(1)
+        answer.text()
         answer.skip(1)
 
 

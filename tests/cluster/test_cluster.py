@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from cluster import watchdog
-from cluster.cluster import Cluster, Settings
+from cluster import watchdog, wire
+from cluster.cluster import SCRATCH, TOPIC, Cluster, Settings
 from cluster.nodes import Node, TimeoutExceeded, until
+from cluster.observing import control, learned
 from conformance.distribution import Distribution, KafkaError, find
 from explorer.system import System
 from explorer.verdict import Violation
@@ -119,6 +120,32 @@ def test_the_newest_release_loses_an_acknowledged_record_along_the_trace(tmp_pat
     assert found["consumer_after"] == {"records": [], "end_offset": 0}
     assert found["settings"]["min_insync_replicas"] == 2
     assert any("Previous leader Some(0) and previous leader epoch was 0" in line for line in found["deeds"][8]["lines"])
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_has_no_candidate_once_min_insync_replicas_changes_while_the_isr_is_empty() -> None:
+    """What `kafka_4_3_forgets_who_may_lead_when_min_isr_changes` says, beside a topic that nobody touches."""
+    with Cluster(kafka(), Settings(brokers=2, session_ms=9_000, eligible_replicas=True)) as cluster:
+        for topic in (TOPIC, SCRATCH):
+            settings = {"min.insync.replicas": "2"}
+            cluster.ask("create", at=cluster.address(0), topic=topic, replicas=[[0, 1]], settings=settings)
+        until(lambda: learned(cluster.brokers[0]), 60, "no broker leads")
+        for broker in (1, 0):
+            cluster.brokers[broker].kill()
+            cluster.controller.expect(rf"Fencing broker {broker}\b", 0, 60)
+        until(lambda: all(recorded(cluster, topic) == (-1, set()) for topic in (TOPIC, SCRATCH)), 60, "there is an ISR")
+        wire.configure(cluster.controller_port, TOPIC, "min.insync.replicas", "1", 60)
+        for broker in (0, 1):
+            cluster.restart(broker)
+        until(lambda: recorded(cluster, SCRATCH) == (0, {0}), 60, "the last known leader does not lead")
+        assert recorded(cluster, TOPIC) == (-1, set()), "both brokers run, and one of them led last"
+
+
+def recorded(cluster: Cluster, topic: str) -> tuple[int, set[int]]:
+    found = control(cluster, topic)
+    assert found is not None
+    return found.leader, set(found.isr)
 
 
 @pytest.mark.xdist_group("kafka")  # with others that resolve a release

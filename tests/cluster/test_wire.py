@@ -62,6 +62,25 @@ def test_an_order_of_replicas_is_asked_for(answering: Controller) -> None:
     assert struct.pack(">iB3i", 0, 4, 2, 0, 1) in answering.request
 
 
+def configured(code: int, why: bytes) -> bytes:
+    """IncrementalAlterConfigs, version 1: the same topic."""
+    resource = struct.pack(">h", code) + why + b"\2\2t\0"
+    return struct.pack(">i", 0) + b"\2" + resource + b"\0"
+
+
+@pytest.mark.parametrize("answering", [configured(0, b"\0")], indirect=True)
+def test_a_configuration_is_asked_for(answering: Controller) -> None:
+    wire.configure(answering.port, "t", "min.insync.replicas", "1", 10)
+    assert answering.request.startswith(struct.pack(">hhi", 44, 1, 1))
+    assert b"\2\2\2t\2\x14min.insync.replicas\0\x021\0\0\0\0" in answering.request
+
+
+@pytest.mark.parametrize("answering", [configured(40, b"\3no")], indirect=True)
+def test_a_configuration_that_the_controller_refuses_is_said(answering: Controller) -> None:
+    with pytest.raises(wire.Refused, match="error 40: no"):
+        wire.configure(answering.port, "t", "min.insync.replicas", "1", 10)
+
+
 @pytest.mark.parametrize("answering", [elected(84, b"\0")], indirect=True)
 def test_an_election_that_is_not_needed_is_none(answering: Controller) -> None:
     wire.elect(answering.port, "t", 0, False, 10)
