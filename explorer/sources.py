@@ -100,11 +100,14 @@ def _stamp(path: str) -> Stamp:
 
 
 def files_of(*packages: str) -> list[Any]:
-    """The source files of some packages without those below, be they in folders or in an archive."""
-    folders: list[Any] = [HOUSE.joinpath(*package.split(".")) for package in packages]
-    if not HOUSE.is_dir():
-        folders = [importlib.resources.files(package) for package in packages]
-    return sorted((file for folder in folders for file in folder.iterdir() if file.name.endswith(".py")), key=str)
+    """The source files of some packages without those below."""
+    files = (file for package in packages for file in folder_of(package).iterdir())
+    return sorted((file for file in files if file.name.endswith(".py")), key=str)
+
+
+def folder_of(package: str) -> Any:
+    """Where the files of one of Highwater's packages are, be it a folder or in an archive."""
+    return HOUSE.joinpath(*package.split(".")) if HOUSE.is_dir() else importlib.resources.files(package)
 
 
 def digest(parts: Iterable[bytes]) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from explorer import kept_files
 from explorer.kernels import targets
-from explorer.sources import INSTALLED, digest, files_of
+from explorer.sources import INSTALLED, digest, files_of, folder_of
 
 # Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how
 # many results there are and the results, and the arguments.
@@ -30,7 +30,7 @@ there was an exception.
 """
 
 BESIDE_SOURCES = Path(__file__).parent / "__pycache__"
-BROUGHT = Path(__file__).parent / "machine_code"
+BROUGHT = folder_of("explorer.kernels") / "machine_code"
 """Where code is that came with Highwater, made by `explorer.kernels.ahead` when the distribution was built."""
 
 MADE_OF = "made_of"  # the file there that says of which sources
@@ -126,9 +126,9 @@ def _linker() -> Any:
 def folders() -> Iterator[Path]:
     """Where code may be kept: beside the sources of a checkout, or in the user's own folder.
 
-    Beside installed sources it would stay behind when these are uninstalled.
+    Beside installed sources it would stay behind when these are uninstalled. Sources may be in an archive, too.
     """
-    if not INSTALLED.intersection(BESIDE_SOURCES.parts):
+    if BESIDE_SOURCES.parent.is_dir() and not INSTALLED.intersection(BESIDE_SOURCES.parts):
         yield BESIDE_SOURCES
     yield from kept_files.own_folder()
 

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from explorer.analysis.plain_values import plain
 from explorer.compiler.layout import Layout
-from explorer.search import plain_python
-from explorer.system import ModelError
+from explorer.system import ModelError, successor
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Maybe, OneOf, SequenceOf, SetOf
 from model.language.records import domain_of, within
 from spark.driver.explore import explore
@@ -117,7 +116,7 @@ def reachable() -> list[tuple[int, Any]]:
     level = list(system.initial)
     while level:
         found += [(depths[state], state) for state in level]
-        after = [(s, plain_python.successor(a, s, system.domain)) for s in level for a in system.actions]
+        after = [(s, successor(a, s, system.domain)) for s in level for a in system.actions]
         level = []
         for before, state in after:
             if isinstance(state, system.domain.cls) and state not in depths:
