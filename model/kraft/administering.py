@@ -7,8 +7,8 @@ from model.kraft.changing import changed, recorded, registration_of, replayed
 from model.kraft.metadata_log import appended
 from model.kraft.partition import PartitionChange
 from model.kraft.partition_change import Election, Target
-from model.kraft.protocol import KraftProtocol
-from model.kraft.reassignment import begun, cancelled
+from model.kraft.protocol import Cancelling, KraftProtocol
+from model.kraft.reassignment import Cancelled, begun, cancelled
 from model.kraft.state import Cluster
 from model.language.declarations import action
 from model.language.records import evolve
@@ -59,6 +59,12 @@ def reassign(
     return appended(cluster, after, protocol, bounds)
 
 
+def _may_cancel(cluster: Cluster, back: Cancelled, protocol: KraftProtocol) -> bool:
+    if protocol.cancelling is Cancelling.IF_ONE_IS_IN_SYNC:
+        return not back.unclean
+    return protocol.cancelling is Cancelling.ALWAYS or all(cluster.is_active(replica) for replica in back.replicas)
+
+
 @action(actor="controller", needs=lambda bounds: bounds.cancellations)
 def cancel_reassignment(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
     """Somebody cancels the reassignment in progress.
@@ -73,7 +79,7 @@ def cancel_reassignment(cluster: Cluster, protocol: KraftProtocol, bounds: Kraft
     if not partition.removing and not partition.adding:
         return None
     back = cancelled(registration_of(cluster))
-    if back.unclean and protocol.cancelling_stays_clean:
+    if not _may_cancel(cluster, back, protocol):
         return None
     wanted = Target(isr=back.isr, replicas=back.replicas, removing=(), adding=())
     after = changed(cluster.spending("cancellations"), protocol, wanted)

@@ -5,7 +5,14 @@ from __future__ import annotations
 import attrs
 
 from model.kraft.partition_change import Rules
-from model.kraft.protocol import AheadOfController, KraftProtocol, Reregistration, UncleanElections, Unfencing
+from model.kraft.protocol import (
+    AheadOfController,
+    Cancelling,
+    KraftProtocol,
+    Reregistration,
+    UncleanElections,
+    Unfencing,
+)
 from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST
 from model.language.definition import Release
 
@@ -25,7 +32,7 @@ V4_3 = KraftProtocol(
     members_must_be_active=True,
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
     members_epochs_checked=True,
-    cancelling_stays_clean=True,
+    cancelling=Cancelling.IF_ONE_IS_IN_SYNC,
     unclean_elections=UncleanElections.RECORDED,
     elr_cleared_with_min_isr=True,
     clean_shutdowns_detected=True,

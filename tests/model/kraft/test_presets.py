@@ -20,7 +20,7 @@ fences_one_at_a_time              True | ReplicationControlManager#maybeFenceOne
 members_must_be_active            True | ReplicationControlManager#ineligibleReplicasForIsr
 ahead_of_controller_error         not-controller | ReplicationControlManager#validateAlterPartitionData
 members_epochs_checked            False 3.5=True | ReplicationControlManager#ineligibleReplicasForIsr
-cancelling_stays_clean            True | ReplicationControlManager#cancelPartitionReassignment
+cancelling                        if-one-is-in-sync | ReplicationControlManager#cancelPartitionReassignment
 unclean_elections                 not-in-isr 4.0=not-in-isr-or-elr 4.1=recorded | PartitionRegistration
 elr_cleared_with_min_isr          False 4.0=True | ConfigurationControlManager#createClearElrRecordsAsNeeded
 clean_shutdowns_detected          False 4.0=True | ReplicationControlManager#handleBrokerShutdown
