@@ -23,12 +23,30 @@ def elect_preferred_leader(cluster: Cluster, protocol: KraftProtocol, bounds: Kr
     Effect: the first replica leads if it is active and in sync; if nobody leads, another one may.
     Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1).
     """
-    if cluster.partition.leader == cluster.partition.replicas[0]:
+    replicas = cluster.partition.replicas
+    if not replicas or cluster.partition.leader == replicas[0]:
         return None
     record = recorded(cluster, protocol, Target(election=Election.PREFERRED))
     if record is None:
         return None
     return appended(cluster, replayed(cluster.spending("elections"), record), protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.unclean_elections)
+def elect_uncleanly(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """Somebody asks for an unclean election.
+
+    Actor: the controller.
+    Enabled: nobody leads; a replica is active; the budget allows it.
+    Effect: who may be elected cleanly leads; else the last known leader, if it is active; else the first replica that
+        is active, whatever it has.
+    Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1),
+        org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.5.1 to 4.3.1).
+    """
+    if cluster.partition.leader is not None or not cluster.partition.replicas:
+        return None
+    after = changed(cluster.spending("unclean_elections"), protocol, Target(election=Election.UNCLEAN))
+    return None if after.partition.leader is None else appended(cluster, after, protocol, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, leaver=some_broker, newcomer=some_broker)
@@ -45,7 +63,7 @@ def reassign(
     partition = cluster.partition
     current = tuple(partition.replicas)
     moves = bool(partition.removing) or bool(partition.adding)
-    if moves or (leaver is None and newcomer is None) or newcomer in current:
+    if not current or moves or (leaver is None and newcomer is None) or newcomer in current:
         return None
     if leaver is not None and leaver not in current:
         return None
@@ -97,7 +115,7 @@ def set_min_isr(cluster: Cluster, min_isr: int, protocol: KraftProtocol, bounds:
     Source: org.apache.kafka.controller.ConfigurationControlManager#createClearElrRecordsAsNeeded (4.0.0 to 4.3.1),
         org.apache.kafka.controller.ReplicationControlManager#removeTopicElrs (4.0.0 to 4.3.1).
     """
-    if min_isr == cluster.min_isr:
+    if min_isr == cluster.min_isr or not cluster.partition.replicas:
         return None
     after = evolve(cluster.spending("min_isr_changes"), min_isr=min_isr)
     partition = cluster.partition

@@ -78,6 +78,9 @@ class KraftProtocol:
     ahead_of_controller_error: AheadOfController = toggle(
         "what a deposed controller answers to a request that is ahead of it; KAFKA-14154, 3.3"
     )
+    unknown_topics_asked_again: bool = toggle(
+        "whether a leader asks again if a controller does not know its topic, as a repair would; in no release"
+    )
     members_epochs_checked: bool = toggle(
         "whether AlterPartition refuses an ISR with an earlier incarnation of a broker; KIP-903, 3.5"
     )
@@ -94,6 +97,9 @@ class KraftProtocol:
     )
     failed_directories_avoided: bool = toggle(
         "whether a broker makes no new log for a replica whose directory has failed; KAFKA-16234, 3.7.1"
+    )
+    stray_logs_deleted_first: bool = toggle(
+        "whether a broker that starts deletes logs of deleted topics before it makes new ones; KAFKA-14616, 3.7"
     )
     unfencing: Unfencing = toggle("how far a broker must have read to be unfenced; KAFKA-13959, 3.3")
     shutdown_offset_kept: bool = toggle(
