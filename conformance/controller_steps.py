@@ -167,7 +167,7 @@ def _start(of: Recorded, index: Mapping[int, int], registered: frozenset[int], c
         isr=isr,
         elr=elr,
         assignment=assignment,
-        registrations=tuple(Registration(each, broker_epoch=0, since=0) for each in standings),
+        registrations=tuple(Registration(each, broker_epoch=0, since=NO_EPOCH) for each in standings),
     )
     replicas = initial.replicas
     for broker in registered & index.keys():

@@ -34,7 +34,7 @@ def view(partition: Partition, *, leader: int | None = None) -> list[list[Any]]:
         standing, epoch = registration.standing, registration.broker_epoch
         if leader is not None and (leadership := partition.replicas[leader].leadership) is not None:
             known = partition.replicas[leader].followers[broker].broker_epoch
-            if leadership.partition_epoch < registration.since:
+            if leadership.partition_epoch <= registration.since:
                 standing, epoch = Standing.ACTIVE, known if known >= 0 else epoch
         seen.append([epoch, standing.value])
     return seen

@@ -15,11 +15,13 @@ KRAFT: tuple[Property, ...] = (
     elections.smaller_isrs_begin_no_leader_epoch,
     elections.clean_elections_are_counted_so,
     elections.unclean_elections_follow_crashes,
+    elections.elections_give_up_no_records,
     liveness.dead_brokers_are_fenced,
     liveness.running_brokers_are_unfenced,
     liveness.controlled_shutdowns_complete,
     liveness.replacements_complete,
     liveness.isr_changes_are_settled,
+    liveness.replicas_join_the_isr,
     liveness.leaders_are_found,
     liveness.failed_leaders_are_replaced,
 )

@@ -32,17 +32,34 @@ def clean_elections_are_counted_so(before: Cluster, after: Cluster, protocol: Kr
     Source: KAFKA-18940, KAFKA-19212.
     """
     old, new = before.partition, after.partition
-    if new.leader is None or new.leader == old.leader or new.recovering:
+    if new.leader is None or new.leader == old.leader or new.recovering or new.topic_id != old.topic_id:
         return True
     if not counts_as_unclean(old, new, protocol.unclean_elections):
         return True
     return Witness("the clean election of b{leader} counts as unclean", leader=new.leader)
 
 
+@step_property(needs=lambda bounds: not bounds.fail_overs)
+def elections_give_up_no_records(before: Cluster, after: Cluster) -> Truth:
+    """Nobody is elected who lacks committed records that another replica has.
+
+    Kind: step.
+    When false: records are lost that are still somewhere.
+    Source: KIP-966.
+    """
+    leader = after.partition.leader
+    if leader is None or leader == before.partition.leader or after.brokers[leader].complete:
+        return True
+    for replica in after.partition.replicas:
+        if after.brokers[replica].complete:
+            return Witness("b{leader} is elected and lacks records that b{replica} has", leader=leader, replica=replica)
+    return True
+
+
 @invariant()
 def unclean_elections_follow_crashes(cluster: Cluster) -> Truth:
     """Nobody is elected uncleanly if no broker has crashed, no directory has failed, and nobody has changed
-    min.insync.replicas.
+    min.insync.replicas or asked for it.
 
     Kind: state.
     When false: a restart of all brokers in order loses records, or the controller says so.
@@ -52,5 +69,7 @@ def unclean_elections_follow_crashes(cluster: Cluster) -> Truth:
     if not cluster.partition.recovering:
         return True
     if used.crashes or used.lossy_crashes or used.directory_failures or used.min_isr_changes:
+        return True
+    if used.unclean_elections:
         return True
     return Witness("an election was unclean though every broker has shut down in order")

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from model.kraft.definition import HEALING
-from model.kraft.state import Cluster, Standing
+from model.kraft.state import Cluster
 from model.language.declarations import Truth, Witness
 from model.language.graph_properties import leads_to
 from model.log import brokers
 
 
 def _is_dead_and_not_fenced(cluster: Cluster, broker: int) -> bool:
-    return not cluster.brokers[broker].running and cluster.registrations[broker].standing is not Standing.FENCED
+    return not cluster.brokers[broker].running and cluster.is_serving(broker)
 
 
 @leads_to(_is_dead_and_not_fenced, fair=HEALING, needs=lambda bounds: bounds.crashes, broker=brokers)
@@ -29,8 +29,7 @@ def dead_brokers_are_fenced(cluster: Cluster, broker: int) -> Truth:
 
 def _waits_to_join(cluster: Cluster, broker: int) -> bool:
     ours = cluster.brokers[broker]
-    fenced = cluster.registrations[broker].standing is Standing.FENCED
-    return ours.running and not ours.stopping and fenced
+    return ours.running and not ours.stopping and not cluster.is_serving(broker)
 
 
 @leads_to(_waits_to_join, fair=HEALING, needs=lambda bounds: bounds.restarts, broker=brokers)
@@ -89,6 +88,29 @@ def _is_replaced(cluster: Cluster) -> bool:
     return replaces and all(cluster.brokers[broker].running for broker in partition.adding)
 
 
+def _is_left_out(cluster: Cluster, broker: int) -> bool:
+    partition, leader = cluster.partition, cluster.partition.leader
+    if broker not in partition.replicas or broker in partition.isr or leader is None:
+        return False
+    works = cluster.brokers[broker].running and not cluster.brokers[broker].directory_failed
+    return works and cluster.is_active(broker) and cluster.brokers[leader].running and cluster.is_active(leader)
+
+
+@leads_to(_is_left_out, fair=HEALING, broker=brokers)
+def replicas_join_the_isr(cluster: Cluster, broker: int) -> Truth:
+    """A replica whose broker runs and is unfenced is in the ISR at some time, unless a broker goes down or nobody
+    leads.
+
+    Kind: liveness.
+    When false: the partition is under-replicated for ever.
+    Relies on: brokers read the metadata log, followers fetch, leaders propose, the controller answers.
+    Source: KAFKA-14616.
+    """
+    if not _is_left_out(cluster, broker):
+        return True
+    return Witness("b{broker} runs and is assigned, and is never in the ISR", broker=broker)
+
+
 @leads_to(_is_replaced, fair=HEALING, needs=lambda bounds: bounds.reassignments)
 def replacements_complete(cluster: Cluster) -> Truth:
     """A reassignment that adds as many replicas as it removes, or more, completes at some time, unless a broker that it
@@ -104,7 +126,7 @@ def replacements_complete(cluster: Cluster) -> Truth:
 
 def _could_have_a_leader(cluster: Cluster) -> bool:
     up = all(cluster.brokers[broker].running and not cluster.brokers[broker].stopping for broker in cluster.ids)
-    return up and cluster.partition.leader is None
+    return up and cluster.partition.leader is None and bool(cluster.partition.replicas)
 
 
 @leads_to(_could_have_a_leader, fair=HEALING, needs=lambda bounds: bounds.restarts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.kraft.state import Cluster, Mishap, Standing
+from model.kraft.state import Cluster, Mishap
 from model.language.declarations import Truth, Witness, invariant
 from model.log import brokers
 
@@ -16,7 +16,7 @@ def leaders_are_not_fenced(cluster: Cluster) -> Truth:
     Source: KAFKA-13173, KAFKA-18106, KAFKA-19522.
     """
     leader = cluster.partition.leader
-    if leader is None or cluster.registrations[leader].standing is not Standing.FENCED:
+    if leader is None or cluster.is_serving(leader):
         return True
     return Witness("b{leader} leads and is fenced", leader=leader)
 
@@ -30,7 +30,7 @@ def isr_members_are_not_fenced(cluster: Cluster, broker: int) -> Truth:
     Source: KIP-841.
     """
     partition = cluster.partition
-    if broker not in partition.isr or cluster.registrations[broker].standing is not Standing.FENCED:
+    if broker not in partition.isr or cluster.is_serving(broker):
         return True
     if partition.leader is None and len(partition.isr) == 1:
         return True
@@ -64,6 +64,8 @@ def acting_leaders_hold_committed_records(cluster: Cluster, broker: int) -> Trut
     if not cluster.leads(broker) or partition.leader != broker or ours.complete or partition.recovering:
         return True
     if ours.view is None or ours.view.leader_epoch != partition.leader_epoch:
+        return True
+    if ours.view.topic_id != partition.topic_id:
         return True
     return Witness("b{broker} leads without every committed record", broker=broker)
 

@@ -34,4 +34,5 @@ PARTITION: tuple[Property, ...] = (
     liveness.replicas_join_the_isr,
     liveness.a_leader_is_elected,
     liveness.truncation_ends,
+    liveness.lagging_followers_stay_out_of_the_isr,
 )

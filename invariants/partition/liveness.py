@@ -1,6 +1,6 @@
 """What must happen to a partition sooner or later, and which actions of a cluster make it happen.
 
-All properties here say *always eventually*: after any run, the state that they ask for comes about again. Behaviours
+Most properties here say *always eventually*: after any run, the state that they ask for comes about again. Behaviours
 are fair to the actions that a cluster takes by itself. They owe nothing to failures (crashes, lost sessions, moved
 leadership, lost answers), and the budgets of failures end.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from invariants.partition.terms import is_the_leader
 from model.language.declarations import Truth, Witness
-from model.language.graph_properties import always_eventually, per
+from model.language.graph_properties import always_eventually, eventually_always, per
 from model.partition import (
     alter_partition,
     controlling,
@@ -166,6 +166,24 @@ def replicas_join_the_isr(partition: Partition) -> Truth:
         for follower, _ in _followers(partition, leader):
             if follower not in partition.quorum.isr:
                 return Witness("b{follower} never joins the ISR", follower=follower)
+    return True
+
+
+@eventually_always(fair=FAIR)
+def lagging_followers_stay_out_of_the_isr(partition: Partition) -> Truth:
+    """L7: sooner or later the ISR has no running follower that lacks records, and never gets one again.
+
+    Kind: eventually always.
+    When violated: a follower that never catches up joins the ISR and leaves it, for ever. Each time there is a new
+        partition epoch, and producers with acks=all are accepted and then wait in vain.
+    Abstracts: a follower that is slower than producers. Logs are bounded here, so that such a follower does not receive
+        the next record: no behaviour owes it a response.
+    Source: KAFKA-19996.
+    """
+    for leader, ours in _leaders(partition):
+        for follower, theirs in _followers(partition, leader):
+            if follower in ours.leadership.isr and theirs.log_end_offset < ours.log_end_offset:
+                return Witness("b{follower} lags, and is in the ISR again and again", follower=follower)
     return True
 
 

@@ -7,8 +7,8 @@ from model.kraft.changing import changed, recorded, registration_of, replayed
 from model.kraft.metadata_log import appended
 from model.kraft.partition import PartitionChange
 from model.kraft.partition_change import Election, Target
-from model.kraft.protocol import KraftProtocol
-from model.kraft.reassignment import begun, cancelled
+from model.kraft.protocol import Cancelling, KraftProtocol
+from model.kraft.reassignment import Cancelled, begun, cancelled
 from model.kraft.state import Cluster
 from model.language.declarations import action
 from model.language.records import evolve
@@ -23,12 +23,30 @@ def elect_preferred_leader(cluster: Cluster, protocol: KraftProtocol, bounds: Kr
     Effect: the first replica leads if it is active and in sync; if nobody leads, another one may.
     Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1).
     """
-    if cluster.partition.leader == cluster.partition.replicas[0]:
+    replicas = cluster.partition.replicas
+    if not replicas or cluster.partition.leader == replicas[0]:
         return None
     record = recorded(cluster, protocol, Target(election=Election.PREFERRED))
     if record is None:
         return None
     return appended(cluster, replayed(cluster.spending("elections"), record), protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.unclean_elections)
+def elect_uncleanly(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """Somebody asks for an unclean election.
+
+    Actor: the controller.
+    Enabled: nobody leads; a replica is active; the budget allows it.
+    Effect: who may be elected cleanly leads; else the last known leader, if it is active; else the first replica that
+        is active, whatever it has.
+    Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1),
+        org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.5.1 to 4.3.1).
+    """
+    if cluster.partition.leader is not None or not cluster.partition.replicas:
+        return None
+    after = changed(cluster.spending("unclean_elections"), protocol, Target(election=Election.UNCLEAN))
+    return None if after.partition.leader is None else appended(cluster, after, protocol, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.reassignments, leaver=some_broker, newcomer=some_broker)
@@ -45,7 +63,7 @@ def reassign(
     partition = cluster.partition
     current = tuple(partition.replicas)
     moves = bool(partition.removing) or bool(partition.adding)
-    if moves or (leaver is None and newcomer is None) or newcomer in current:
+    if not current or moves or (leaver is None and newcomer is None) or newcomer in current:
         return None
     if leaver is not None and leaver not in current:
         return None
@@ -57,6 +75,12 @@ def reassign(
     wanted = Target(replicas=move.replicas, removing=move.removing or None, adding=move.adding or None)
     after = changed(cluster.spending("reassignments"), protocol, wanted)
     return appended(cluster, after, protocol, bounds)
+
+
+def _may_cancel(cluster: Cluster, back: Cancelled, protocol: KraftProtocol) -> bool:
+    if protocol.cancelling is Cancelling.IF_ONE_IS_IN_SYNC:
+        return not back.unclean
+    return protocol.cancelling is Cancelling.ALWAYS or all(cluster.is_active(replica) for replica in back.replicas)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.cancellations)
@@ -73,7 +97,7 @@ def cancel_reassignment(cluster: Cluster, protocol: KraftProtocol, bounds: Kraft
     if not partition.removing and not partition.adding:
         return None
     back = cancelled(registration_of(cluster))
-    if back.unclean and protocol.cancelling_stays_clean:
+    if not _may_cancel(cluster, back, protocol):
         return None
     wanted = Target(isr=back.isr, replicas=back.replicas, removing=(), adding=())
     after = changed(cluster.spending("cancellations"), protocol, wanted)
@@ -91,7 +115,7 @@ def set_min_isr(cluster: Cluster, min_isr: int, protocol: KraftProtocol, bounds:
     Source: org.apache.kafka.controller.ConfigurationControlManager#createClearElrRecordsAsNeeded (4.0.0 to 4.3.1),
         org.apache.kafka.controller.ReplicationControlManager#removeTopicElrs (4.0.0 to 4.3.1).
     """
-    if min_isr == cluster.min_isr:
+    if min_isr == cluster.min_isr or not cluster.partition.replicas:
         return None
     after = evolve(cluster.spending("min_isr_changes"), min_isr=min_isr)
     partition = cluster.partition

@@ -12,18 +12,28 @@ from model.language.declarations import action
 from model.log import brokers
 
 
+def knows_topic(image: Image, proposal: Proposal) -> bool:
+    """Whether a controller knows the topic that a request is of."""
+    return bool(image.partition.replicas) and image.partition.topic_id == proposal.topic_id
+
+
 def is_ahead(image: Image, proposal: Proposal) -> bool:
-    """Whether a request is of an epoch that a controller does not know."""
+    """Whether a request is of an epoch that a controller does not know. It has to know the topic to find that out."""
     partition = image.partition
+    if not knows_topic(image, proposal):
+        return False
     return proposal.leader_epoch > partition.leader_epoch or proposal.partition_epoch > partition.partition_epoch
 
 
 def is_out_of_date(image: Image, leader: int, proposal: Proposal) -> bool:
     """Whether a controller refuses a request, so that the leader waits for newer metadata.
 
-    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.5.1 to 4.3.1).
+    Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition, for a topic that is not there;
+        #validateAlterPartitionData (3.5.1 to 4.3.1).
     """
     partition = image.partition
+    if not knows_topic(image, proposal):
+        return True
     if proposal.leader_epoch != partition.leader_epoch or partition.leader != leader:
         return True
     if proposal.partition_epoch != partition.partition_epoch:
@@ -91,13 +101,17 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
     Enabled: the request is in flight. What it would grant is never committed, and so never answered.
     Effect: by what it knows, the leader is out of date or asks for a member that it may not have. A request that is
         ahead of it is refused as out of date before KAFKA-14154, so that the leader waits for metadata which it has
-        already; since then it is sent again, to the active controller.
-    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.2.3, 3.3.0).
+        already; since then it is sent again, to the active controller. But it does not know a topic that is new, and
+        says so: the leader waits.
+    Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.2.3, 3.3.0),
+        #alterPartition; kafka.cluster.Partition#handleAlterPartitionError (3.5.1 to 4.3.1).
     """
     proposal = cluster.brokers[leader].proposal
     if not cluster.deposed or proposal is None or proposal.fate is not Fate.IN_FLIGHT:
         return None
     (image,) = cluster.deposed
+    if not knows_topic(image, proposal) and protocol.unknown_topics_asked_again:
+        return None
     if is_ahead(image, proposal) and protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER:
         return None
     if is_out_of_date(image, leader, proposal):

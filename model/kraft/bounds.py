@@ -43,8 +43,11 @@ class KraftBounds:
     elections: int = budget("requests to elect a leader")
     min_isr_changes: int = budget("changes of min.insync.replicas")
     directory_failures: int = budget("failures of the log directory of a broker's replica")
+    topic_deletions: int = budget("deletions of the topic, which may be created anew")
+    unregistrations: int = budget("brokers that an operator takes out of the registrations")
+    unclean_elections: int = budget("requests to elect a leader uncleanly")
     shrinks: int = budget("times that a leader takes a slow follower out of the ISR")
-    commits: int = budget("times that a leader commits records")
+    commits: int = budget("times that a leader commits records of a topic")
 
     def __attrs_post_init__(self) -> None:
         if self.replication_factor > self.brokers:
@@ -70,6 +73,11 @@ def broker_epochs(bounds: Any) -> Integers:
 
 def partition_epochs(bounds: Any) -> Integers:
     return Integers(0, bounds.partition_epoch_max, order="partition_epochs")
+
+
+def topic_ids(bounds: Any) -> Integers:
+    """The domain of a topic: how many of its name were deleted before."""
+    return Integers(0, bounds.topic_deletions)
 
 
 def min_isrs(bounds: Any) -> Integers:

@@ -70,6 +70,7 @@ def replayed(cluster: Cluster, change: PartitionChange | None) -> Cluster:
         recovering=after.recovering,
         leader_epoch=after.leader_epoch,
         partition_epoch=after.partition_epoch,
+        topic_id=cluster.partition.topic_id,
     )
     return evolve(cluster, partition=partition)
 
@@ -89,7 +90,14 @@ def changed(cluster: Cluster, protocol: KraftProtocol, target: Target, without: 
 def view_of(image: Image) -> View:
     """What a broker learns from the metadata log."""
     partition = image.partition
-    return View(partition.leader, partition.isr, partition.leader_epoch, partition.partition_epoch, image.min_isr)
+    return View(
+        partition.leader,
+        partition.isr,
+        partition.leader_epoch,
+        partition.partition_epoch,
+        image.min_isr,
+        partition.topic_id,
+    )
 
 
 def counts_as_unclean(before: Partition, after: Partition, rule: UncleanElections) -> bool:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from model.kraft import administering, alter_partition, metadata_log, registering, serving
+from model.kraft import administering, alter_partition, metadata_log, registering, serving, topics
 from model.kraft.bounds import KraftBounds
+from model.kraft.initial import initial_states
 from model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
 from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster, initial_states
+from model.kraft.state import Cluster
 from model.language.definition import Definition, Model
 
 CONTROLLING = (
@@ -33,6 +34,10 @@ ACTIONS = (
     administering.reassign,
     administering.cancel_reassignment,
     administering.set_min_isr,
+    administering.elect_uncleanly,
+    registering.unregister_broker,
+    topics.delete_topic,
+    topics.create_topic,
     metadata_log.fail_over,
     metadata_log.append_no_op,
     metadata_log.change_voters,

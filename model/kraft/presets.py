@@ -5,7 +5,14 @@ from __future__ import annotations
 import attrs
 
 from model.kraft.partition_change import Rules
-from model.kraft.protocol import AheadOfController, KraftProtocol, Reregistration, UncleanElections, Unfencing
+from model.kraft.protocol import (
+    AheadOfController,
+    Cancelling,
+    KraftProtocol,
+    Reregistration,
+    UncleanElections,
+    Unfencing,
+)
 from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST
 from model.language.definition import Release
 
@@ -24,13 +31,15 @@ V4_3 = KraftProtocol(
     fences_one_at_a_time=True,
     members_must_be_active=True,
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
+    unknown_topics_asked_again=False,
     members_epochs_checked=True,
-    cancelling_stays_clean=True,
+    cancelling=Cancelling.IF_ONE_IS_IN_SYNC,
     unclean_elections=UncleanElections.RECORDED,
     elr_cleared_with_min_isr=True,
     clean_shutdowns_detected=True,
     failed_directories_reported=True,
     failed_directories_avoided=True,
+    stray_logs_deleted_first=True,
     unfencing=Unfencing.AT_REGISTRATION,
     shutdown_offset_kept=True,
     reregistration=Reregistration.ISR,
@@ -54,7 +63,12 @@ V3_7 = attrs.evolve(
     failed_directories_avoided=False,
 )
 # a broker has one log directory until 3.6: it goes down with it
-V3_6 = attrs.evolve(_with_rules(V3_7, KAFKA_3_6), failed_directories_reported=False, failed_directories_avoided=True)
+V3_6 = attrs.evolve(
+    _with_rules(V3_7, KAFKA_3_6),
+    failed_directories_reported=False,
+    failed_directories_avoided=True,
+    stray_logs_deleted_first=False,
+)
 V3_5 = _with_rules(V3_6, KAFKA_3_5)
 V3_4 = attrs.evolve(V3_5, members_epochs_checked=False)
 V3_3 = attrs.evolve(V3_4, shutdown_offset_kept=False)

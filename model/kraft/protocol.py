@@ -36,6 +36,17 @@ class UncleanElections(Enum):
     """The record says that the leader has to recover (since 4.1)."""
 
 
+class Cancelling(Enum):
+    """When a reassignment is cancelled."""
+
+    ALWAYS = "always"
+    """Whenever somebody asks; if no replica from before is in the ISR, the ISR is given to the first of them."""
+    IF_REPLICAS_ARE_ACTIVE = "if-replicas-are-active"
+    """If all replicas from before are active, which a fork's repair of KAFKA-14424 asks for."""
+    IF_ONE_IS_IN_SYNC = "if-one-is-in-sync"
+    """If a replica from before is in the ISR (every release of KRaft, unless unclean elections are on)."""
+
+
 class Reregistration(Enum):
     """Whether a broker that was killed leaves the ISR, and the ELR, when its new incarnation is registered. It matters
     if the controller has not fenced it yet, or if it is in the ELR.
@@ -67,12 +78,13 @@ class KraftProtocol:
     ahead_of_controller_error: AheadOfController = toggle(
         "what a deposed controller answers to a request that is ahead of it; KAFKA-14154, 3.3"
     )
+    unknown_topics_asked_again: bool = toggle(
+        "whether a leader asks again if a controller does not know its topic, as a repair would; in no release"
+    )
     members_epochs_checked: bool = toggle(
         "whether AlterPartition refuses an ISR with an earlier incarnation of a broker; KIP-903, 3.5"
     )
-    cancelling_stays_clean: bool = toggle(
-        "whether a reassignment is not cancelled if that leaves nobody in the ISR; KIP-455, KAFKA-14424"
-    )
+    cancelling: Cancelling = toggle("when a reassignment is cancelled; KIP-455, KAFKA-14424")
     unclean_elections: UncleanElections = toggle("which elections count as unclean; KAFKA-18940, 4.0; KAFKA-19212, 4.1")
     elr_cleared_with_min_isr: bool = toggle(
         "whether nobody is eligible any more once min.insync.replicas changes; KAFKA-16540, 4.0"
@@ -85,6 +97,9 @@ class KraftProtocol:
     )
     failed_directories_avoided: bool = toggle(
         "whether a broker makes no new log for a replica whose directory has failed; KAFKA-16234, 3.7.1"
+    )
+    stray_logs_deleted_first: bool = toggle(
+        "whether a broker that starts deletes logs of deleted topics before it makes new ones; KAFKA-14616, 3.7"
     )
     unfencing: Unfencing = toggle("how far a broker must have read to be unfenced; KAFKA-13959, 3.3")
     shutdown_offset_kept: bool = toggle(

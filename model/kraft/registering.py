@@ -18,7 +18,7 @@ from model.log import brokers
 
 def has_lost_its_session(cluster: Cluster, broker: int) -> bool:
     silent = not cluster.brokers[broker].running and broker in cluster.contacted
-    return silent and cluster.registrations[broker].standing is not Standing.FENCED
+    return silent and cluster.is_serving(broker)
 
 
 @action(actor="controller", broker=brokers)
@@ -82,13 +82,14 @@ def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: Kraf
         return None
     after = cluster.with_registration(broker, standing=Standing.UNFENCED)
     after = evolve(after, contacted=after.contacted | {broker})
-    if cluster.partition.leader is None:
+    if cluster.partition.leader is None and cluster.partition.replicas:
         after = changed(after, protocol, Target())
     return appended(cluster, after, protocol, bounds)
 
 
 def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
-    """A new incarnation of a broker is registered. Who was killed may have lost records, and is not eligible to lead.
+    """A new incarnation of a broker is registered. Who was killed may have lost records, and is not eligible to lead;
+    nor is one of which the controller no longer knows the incarnation that shut down.
 
     Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
@@ -96,6 +97,7 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
     partition, rule, after = cluster.partition, protocol.reregistration, cluster
     leaves = rule is Reregistration.ISR or (rule is Reregistration.ISR_WITH_ELR and protocol.elr)
     kept = protocol.clean_shutdowns_detected and cluster.brokers[broker].stopped_cleanly
+    kept = kept and cluster.registrations[broker].standing is not Standing.UNREGISTERED
     uncleanly = protocol.elr and not kept
     if leaves and (broker in partition.isr or (uncleanly and broker in partition.elr)):
         after = changed(cluster, protocol, taken_out(cluster, broker, uncleanly), without=broker)
@@ -174,8 +176,8 @@ def grant_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
     Effect: it is fenced and leaves the ISR.
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
     """
-    ours, standing = cluster.brokers[broker], cluster.registrations[broker].standing
-    if not ours.running or not ours.stopping or standing is Standing.FENCED or cluster.partition.leader == broker:
+    ours = cluster.brokers[broker]
+    if not ours.running or not ours.stopping or not cluster.is_serving(broker) or cluster.partition.leader == broker:
         return None
     for other in cluster.ids:
         if other in ours.waits_for and cluster.is_active(other):
@@ -191,7 +193,8 @@ def take_out_failed_directory(
     """The controller learns by a heartbeat that the log directory of a replica has failed.
 
     Actor: the controller.
-    Enabled: the broker runs and is registered so; the metadata version has directories.
+    Enabled: the broker runs and is registered so; the metadata version has directories. A new topic has its replica in
+        another directory.
     Effect: the replica leaves the ISR, and does not lead.
     Source: KIP-858; org.apache.kafka.controller.ReplicationControlManager#handleDirectoriesOffline (3.7.0 to 4.3.1).
     """
@@ -200,7 +203,26 @@ def take_out_failed_directory(
         return None
     if registration.directory_failed or registration.broker_epoch != ours.broker_epoch:
         return None
+    if registration.standing is Standing.UNREGISTERED or ours.topic_id != cluster.partition.topic_id:
+        return None
     after = cluster
     if broker in cluster.partition.isr:
         after = changed(cluster, protocol, taken_out(cluster, broker), without=broker)
     return appended(cluster, after.with_registration(broker, directory_failed=True), protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.unregistrations, broker=brokers)
+def unregister_broker(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """Somebody takes a broker out of the registrations.
+
+    Actor: the controller.
+    Enabled: the broker is registered, whether it runs or not; the budget allows it.
+    Effect: it leaves the ISR, and does not lead. Below min.insync.replicas it is in the ELR, or stays there. If it
+        runs, its heartbeats are refused, and it registers again only after a restart.
+    Source: org.apache.kafka.controller.ReplicationControlManager#unregisterBroker, #handleBrokerUnregistered (3.5.1 to
+        4.3.1), org.apache.kafka.controller.ClusterControlManager#checkBrokerEpoch (3.5.1 to 4.3.1).
+    """
+    if cluster.registrations[broker].standing is Standing.UNREGISTERED:
+        return None
+    after = without_broker(cluster.spending("unregistrations"), broker, Standing.UNREGISTERED, protocol)
+    return appended(cluster, evolve(after, contacted=after.contacted - {broker}), protocol, bounds)

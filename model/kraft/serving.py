@@ -7,6 +7,7 @@ from model.kraft.changing import view_of
 from model.kraft.protocol import KraftProtocol
 from model.kraft.registering import registered
 from model.kraft.state import Cluster, Fate, Proposal, Standing
+from model.kraft.topics import with_replica_of
 from model.language.declarations import action
 from model.language.records import evolve
 from model.log import brokers
@@ -15,7 +16,7 @@ from model.log import brokers
 def down(cluster: Cluster, broker: int) -> Cluster:
     """The broker after its process has ended. Its log stays."""
     return cluster.with_broker(
-        broker, running=False, stopping=False, view=None, proposal=None, waits_for=frozenset[int]()
+        broker, running=False, stopping=False, view=None, proposal=None, missing=False, waits_for=frozenset[int]()
     )
 
 
@@ -68,6 +69,7 @@ def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Clu
     Actor: the broker.
     Enabled: it runs.
     Effect: it knows leader, ISR and epochs of the partition. A leader that waited for newer metadata may ask again.
+        If the topic is another one, the log of the former is deleted.
         Before KAFKA-16234 a record of the partition made a broker create a new log in another directory, if that of its
         replica had failed.
     Abstracts: stops on the way; a broker learns several records at once.
@@ -88,6 +90,7 @@ def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Clu
         cluster = cluster.with_broker(broker, proposal=None)
     if ours.directory_failed and not protocol.failed_directories_avoided and _has_news(cluster, broker):
         cluster = cluster.with_broker(broker, directory_failed=False)
+    cluster = with_replica_of(cluster, broker, image.partition, protocol)
     registered = image.registrations[broker].broker_epoch == ours.broker_epoch
     return cluster.with_broker(broker, view=view_of(image), knows_registration=registered)
 
@@ -95,7 +98,8 @@ def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Clu
 def _has_news(cluster: Cluster, broker: int) -> bool:
     """Whether the metadata log has a record of the partition that a broker has not read."""
     view = cluster.brokers[broker].view
-    return view is None or view.partition_epoch != cluster.committed.partition.partition_epoch
+    partition = cluster.committed.partition
+    return view is None or view.partition_epoch != partition.partition_epoch or view.topic_id != partition.topic_id
 
 
 def _can_read_departure(cluster: Cluster, broker: int, protocol: KraftProtocol) -> bool:
@@ -110,11 +114,11 @@ def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
     """A broker sends a heartbeat to the active controller.
 
     Actor: the broker.
-    Enabled: it runs.
+    Enabled: it runs and is registered.
     Effect: the controller has heard of it.
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#touch (3.5.1 to 4.3.1).
     """
-    if not cluster.brokers[broker].running:
+    if not cluster.brokers[broker].running or cluster.registrations[broker].standing is Standing.UNREGISTERED:
         return None
     return evolve(cluster, contacted=cluster.contacted | {broker})
 
@@ -122,9 +126,9 @@ def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
 def _follows(cluster: Cluster, leader: int, follower: int) -> bool:
     """Whether the leader that a follower knows runs and knows that it leads in the same epoch."""
     ours = cluster.brokers[follower]
-    if leader == follower or not ours.running or ours.directory_failed or ours.view is None:
+    if leader == follower or not ours.running or ours.directory_failed or ours.missing or ours.view is None:
         return False
-    if not cluster.leads(leader):
+    if not cluster.leads(leader) or ours.view.topic_id != cluster.brokers[leader].view.topic_id:
         return False
     return ours.view.leader == leader and ours.view.leader_epoch == cluster.brokers[leader].view.leader_epoch
 
@@ -164,7 +168,7 @@ def propose_expansion(cluster: Cluster, leader: int, follower: int) -> Cluster |
     if ours.complete and not theirs.complete:
         return None
     epochs = ours.view.leader_epoch, ours.view.partition_epoch
-    proposal = Proposal(follower, theirs.broker_epoch, None, *epochs, Fate.IN_FLIGHT)
+    proposal = Proposal(follower, theirs.broker_epoch, None, *epochs, Fate.IN_FLIGHT, ours.view.topic_id)
     return cluster.with_broker(leader, proposal=proposal)
 
 
@@ -182,7 +186,7 @@ def propose_shrink(cluster: Cluster, leader: int, follower: int) -> Cluster | No
     view = cluster.brokers[leader].view
     if follower not in view.isr:
         return None
-    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, Fate.IN_FLIGHT)
+    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, Fate.IN_FLIGHT, view.topic_id)
     return cluster.with_broker(leader, proposal=proposal).spending("shrinks")
 
 
@@ -191,14 +195,16 @@ def commit(cluster: Cluster, leader: int) -> Cluster | None:
     """A leader commits records: every member of the ISR that it knows has them.
 
     Actor: the leader.
-    Enabled: the ISR that it knows has min.insync.replicas; its members, and whom it has asked to take in, follow it;
-        the budget allows it.
+    Enabled: its topic is not deleted; the ISR that it knows has min.insync.replicas; its members, and whom it has asked
+        to take in, follow it; the budget allows it.
     Effect: who is not among these is no longer complete.
     """
     if not cluster.leads(leader):
         return None
     ours = cluster.brokers[leader]
     members = ours.view.isr
+    if ours.view.topic_id != cluster.committed.partition.topic_id:
+        return None
     if leader not in members or len(members) < ours.view.min_isr:
         return None
     if ours.proposal is not None and ours.proposal.newcomer is not None:

@@ -19,18 +19,28 @@ from model.kraft.bounds import (
     partition_epochs,
     per_broker,
     some_broker,
+    topic_ids,
 )
-from model.language.domain import BOOLEAN, Integers, Maybe, SequenceOf
+from model.language.domain import BOOLEAN, Integers, Maybe, OneOf, SequenceOf
 from model.language.records import evolve, records, replaced, within
 from model.log import epochs
 
 
 class Standing(Enum):
-    """How the controller has registered a broker."""
+    """How the controller has registered a broker. Only in the second and third does it serve anybody."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"
     LEAVING = "in controlled shutdown"
+    UNREGISTERED = "not registered"
+
+
+SERVING = (Standing.UNFENCED, Standing.LEAVING)
+
+
+def standings(bounds: Any) -> OneOf:
+    """The domain of a broker's standing."""
+    return OneOf(tuple(each for each in Standing if bounds.unregistrations or each is not Standing.UNREGISTERED))
 
 
 class Fate(Enum):
@@ -58,6 +68,7 @@ class View:
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
     min_isr: int = within(min_isrs)
+    topic_id: int = within(topic_ids)
 
 
 @attrs.frozen
@@ -75,6 +86,7 @@ class Proposal:
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
     fate: Fate = within(Fate)
+    topic_id: int = within(topic_ids)
 
 
 @attrs.frozen
@@ -90,6 +102,8 @@ class Broker:
         knows_registration: whether it has read the metadata log as far as its registration.
         waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
             Soft state of the active controller: the controlled shutdown offset.
+        topic_id: the topic that its replica, or its log on disk, is of.
+        missing: whether it has no replica of the topic although it is assigned.
     """
 
     running: bool = within(BOOLEAN)
@@ -102,6 +116,8 @@ class Broker:
     waits_for: frozenset[int] = within(broker_sets)
     view: View | None = within(lambda bounds: Maybe(records(View)(bounds)))
     proposal: Proposal | None = within(lambda bounds: Maybe(records(Proposal)(bounds)))
+    topic_id: int = within(topic_ids)
+    missing: bool = within(flag_if("topic_deletions"))
 
 
 @attrs.frozen
@@ -109,13 +125,17 @@ class Registration:
     """What the metadata log says of a broker; `directory_failed` is of the log directory of its replica (KIP-858)."""
 
     broker_epoch: int = within(broker_epochs)
-    standing: Standing = within(Standing)
+    standing: Standing = within(standings)
     directory_failed: bool = within(flag_if("directory_failures"))
 
 
 @attrs.frozen
 class Partition:
-    """What the metadata log says of the partition; `last_known_leader` is the member of its last known ELR."""
+    """What the metadata log says of the partition; `last_known_leader` is the member of its last known ELR.
+
+    Topics of the same name follow each other: `topic_id` counts them. Without replicas, the last one is deleted and the
+    next one not yet created.
+    """
 
     replicas: tuple[int, ...] = within(broker_lists)
     isr: frozenset[int] = within(broker_sets)
@@ -127,6 +147,28 @@ class Partition:
     recovering: bool = within(BOOLEAN)
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
+    topic_id: int = within(topic_ids)
+
+
+def created(replicas: tuple[int, ...], isr: frozenset[int], leader: int | None, topic_id: int) -> Partition:
+    """The partition of a new topic, or without replicas of none.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#buildPartitionRegistration (3.5.1 to 4.3.1).
+    """
+    nobody = frozenset[int]()
+    return Partition(
+        replicas=replicas,
+        isr=isr,
+        elr=nobody,
+        last_known_leader=None,
+        leader=leader,
+        removing=nobody,
+        adding=nobody,
+        recovering=False,
+        leader_epoch=0,
+        partition_epoch=0,
+        topic_id=topic_id,
+    )
 
 
 @attrs.frozen
@@ -168,6 +210,9 @@ class Used:
     voter_changes: int = within(lambda bounds: Integers(0, bounds.voter_changes))
     min_isr_changes: int = within(lambda bounds: Integers(0, bounds.min_isr_changes))
     directory_failures: int = within(lambda bounds: Integers(0, bounds.directory_failures))
+    topic_deletions: int = within(lambda bounds: Integers(0, bounds.topic_deletions))
+    unregistrations: int = within(lambda bounds: Integers(0, bounds.unregistrations))
+    unclean_elections: int = within(lambda bounds: Integers(0, bounds.unclean_elections))
     elections: int = within(lambda bounds: Integers(0, bounds.elections, order="elections"))
     shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks, order="shrinks"))
     commits: int = within(lambda bounds: Integers(0, bounds.commits, order="commits", constants_below=1))
@@ -233,9 +278,13 @@ class Cluster:
         ours = self.brokers[broker]
         if not ours.running or ours.view is None or ours.view.leader != broker:
             return False
-        if not ours.knows_registration or ours.directory_failed:
+        if not ours.knows_registration or ours.directory_failed or ours.missing:
             return False
         return self.committed.registrations[broker].standing is not Standing.FENCED
+
+    def is_serving(self, broker: int) -> bool:
+        """Whether a broker is registered and not fenced."""
+        return self.registrations[broker].standing in SERVING
 
     def with_broker(self, broker: int, **changes: Any) -> Cluster:
         return evolve(self, brokers=replaced(self.brokers, broker, evolve(self.brokers[broker], **changes)))
@@ -246,51 +295,3 @@ class Cluster:
 
     def spending(self, what: str) -> Cluster:
         return evolve(self, used=evolve(self.used, **{what: getattr(self.used, what) + 1}))
-
-
-def initial_states(bounds: Any) -> list[Cluster]:
-    """The one initial state: all brokers run, are unfenced and know that the first replica leads."""
-    replicas = tuple(range(bounds.replication_factor))
-    view = View(leader=0, isr=frozenset(replicas), leader_epoch=0, partition_epoch=0, min_isr=bounds.min_isr)
-
-    def broker(number: int) -> Broker:
-        return Broker(
-            running=True,
-            complete=number in replicas,
-            stopping=False,
-            stopped_cleanly=False,
-            directory_failed=False,
-            broker_epoch=0,
-            knows_registration=True,
-            waits_for=frozenset(),
-            view=view,
-            proposal=None,
-        )
-
-    partition = Partition(
-        replicas=replicas,
-        isr=frozenset(replicas),
-        elr=frozenset(),
-        last_known_leader=None,
-        leader=0,
-        removing=frozenset(),
-        adding=frozenset(),
-        recovering=False,
-        leader_epoch=0,
-        partition_epoch=0,
-    )
-    return [
-        Cluster(
-            brokers=tuple(broker(number) for number in range(bounds.brokers)),
-            registrations=(Registration(0, Standing.UNFENCED, directory_failed=False),) * bounds.brokers,
-            partition=partition,
-            min_isr=bounds.min_isr,
-            tail=(),
-            contacted=frozenset(range(bounds.brokers)),
-            at_end=frozenset(range(bounds.brokers)),
-            can_revert=True,
-            deposed=(),
-            mishap=None,
-            used=Used(*(0,) * len(attrs.fields(Used))),
-        )
-    ]

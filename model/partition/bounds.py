@@ -68,7 +68,12 @@ def log_starts(bounds: PartitionBounds) -> Integers:
 
 def partition_epochs(bounds: PartitionBounds) -> Integers:
     """The domain of a partition epoch."""
-    return Integers(0, bounds.partition_epoch_max, label="v")
+    return Integers(0, bounds.partition_epoch_max, label="v", order="partition_epochs")
+
+
+def partition_epochs_or_none(bounds: PartitionBounds) -> Integers:
+    """The domain of a partition epoch, or -1 for "before the first"."""
+    return Integers(NO_EPOCH, bounds.partition_epoch_max, label="v", order="partition_epochs")
 
 
 def broker_epochs(bounds: PartitionBounds) -> Integers:
@@ -88,6 +93,6 @@ def record_ids(bounds: PartitionBounds) -> SetOf:
     return SetOf(Integers(0, bounds.records_max - 1, label="r"))
 
 
-def times(key: str) -> Any:
+def times(key: str, order: str = "") -> Any:
     """An attrs field that counts how often something has happened, up to its budget."""
-    return within(lambda bounds: Integers(0, getattr(bounds, key)))
+    return within(lambda bounds: Integers(0, getattr(bounds, key), order=order))

@@ -128,7 +128,7 @@ def without(
         (3.5; 3.8); kafka.controller.ReplicaStateMachine (0.10.2).
     """
     quorum = partition.quorum
-    registration = evolve(quorum.registrations[broker], standing=standing, since=quorum.partition_epoch + 1)
+    registration = evolve(quorum.registrations[broker], standing=standing, since=quorum.partition_epoch)
     quorum = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
     isr = quorum.isr - {broker}
     if not isr and not protocol.isr_may_be_empty:
@@ -158,9 +158,7 @@ def without_successor(partition: Partition, broker: int, bounds: PartitionBounds
     quorum = partition.quorum
     if any(may_lead(quorum, each) for each in range(bounds.brokers) if each != broker):
         return None
-    registration = evolve(
-        quorum.registrations[broker], standing=Standing.SHUTTING_DOWN, since=quorum.partition_epoch + 1
-    )
+    registration = evolve(quorum.registrations[broker], standing=Standing.SHUTTING_DOWN, since=quorum.partition_epoch)
     quorum = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
     return evolve(partition, quorum=quorum, used=shutting_down(partition, broker, bounds))
 
@@ -208,7 +206,7 @@ def unfence(partition: Partition, broker: int) -> Partition | None:
     if registration.standing is not Standing.FENCED or not partition.replicas[broker].is_up:
         return None
     quorum = partition.quorum
-    registration = evolve(registration, standing=Standing.ACTIVE, since=quorum.partition_epoch + 1)
+    registration = evolve(registration, standing=Standing.ACTIVE, since=quorum.partition_epoch)
     return evolve(partition, quorum=evolve(quorum, registrations=replaced(quorum.registrations, broker, registration)))
 
 

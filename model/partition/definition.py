@@ -104,7 +104,9 @@ def initial_states(bounds: PartitionBounds, protocol: PartitionProtocol) -> list
     replicas = [member if broker in isr else empty for broker in range(bounds.brokers)]
     replicas[up:] = [stopped(empty, protocol, Process.DOWN)] * (bounds.brokers - up)
     replicas[0] = leading(member, isr, everyone, len(log), protocol, bounds)
-    active, gone = (Registration(standing, broker_epoch=0, since=0) for standing in (Standing.ACTIVE, Standing.FENCED))
+    active, gone = (
+        Registration(standing, broker_epoch=0, since=NO_EPOCH) for standing in (Standing.ACTIVE, Standing.FENCED)
+    )
     quorum = Quorum(
         leader=0,
         isr=isr,

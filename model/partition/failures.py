@@ -102,7 +102,7 @@ def restart(
         if protocol.registering_again_fences:
             return None
         replica = evolve(replica, changes=())
-        registration = evolve(registration, standing=Standing.FENCED, since=quorum.partition_epoch + 1)
+        registration = evolve(registration, standing=Standing.FENCED, since=quorum.partition_epoch)
     registration = evolve(registration, broker_epoch=registration.broker_epoch + 1)
     changed = evolve(quorum, registrations=replaced(quorum.registrations, broker, registration))
     if (

@@ -67,7 +67,7 @@ def seems_eligible(partition: Partition, replica: Replica, follower: int, protoc
         cache.
     """
     rule, registration = protocol.leader_checks, partition.quorum.registrations[follower]
-    if rule is LeaderChecks.NOTHING or replica.leadership.partition_epoch < registration.since:
+    if rule is LeaderChecks.NOTHING or replica.leadership.partition_epoch <= registration.since:
         return True
     if registration.standing is not Standing.ACTIVE:
         return False
@@ -110,7 +110,7 @@ def propose_expansion(
     if not (
         replica.leadership.candidate == follower
         if protocol.reads_follower_twice
-        else may_join(replica, follower, protocol)
+        else may_join(replica, follower, protocol, bounds)
     ):
         return None
     if not seems_eligible(partition, replica, follower, protocol):
@@ -120,7 +120,9 @@ def propose_expansion(
 
 
 @action(actor="leader", leader=brokers, follower=brokers)
-def find_in_sync(partition: Partition, leader: int, follower: int, protocol: PartitionProtocol) -> Partition | None:
+def find_in_sync(
+    partition: Partition, leader: int, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A leader finds that a follower has caught up. It reads the follower's broker epoch in a later step.
 
     Actor: the leader.
@@ -132,7 +134,7 @@ def find_in_sync(partition: Partition, leader: int, follower: int, protocol: Par
         return None
     replica = partition.replicas[leader]
     leadership = replica.leadership
-    if leadership.candidate is not None or not may_join(replica, follower, protocol):
+    if leadership.candidate is not None or not may_join(replica, follower, protocol, bounds):
         return None
     if pending_with(replica, frozenset(), protocol) is None:
         return None

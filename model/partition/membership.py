@@ -12,12 +12,31 @@ from model.language.declarations import action
 from model.language.records import evolve, replaced
 from model.log import brokers
 from model.partition.bounds import PartitionBounds
-from model.partition.high_watermark import with_leader
-from model.partition.protocol import PartitionProtocol
+from model.partition.high_watermark import min_isr, with_leader
+from model.partition.protocol import ExpandRequiresCaughtUp, PartitionProtocol
 from model.partition.state import Partition, Quorum, Replica
 
 
-def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
+def has_caught_up_as_needed(
+    replica: Replica, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> bool:
+    """Whether a follower that has reached the high watermark is near enough to the log end to join the ISR.
+
+    Kafka asks nothing more. But below min.insync.replicas the high watermark stays where it is, and a follower that is
+    slower than producers is beyond it for ever: it joins the ISR and leaves it, again and again. A proposed repair asks
+    below min.insync.replicas what `maybeShrinkIsr` asks.
+    Source: KAFKA-19996; kafka.cluster.Partition#isFollowerInSync (3.7 to 4.3), ReplicaState#isCaughtUp.
+    """
+    rule, leadership, known = protocol.expand_requires_caught_up, replica.leadership, replica.followers[follower]
+    if rule is ExpandRequiresCaughtUp.NEVER:
+        return True
+    enough = len(leadership.isr) >= min_isr(leadership.assignment, protocol, bounds)
+    if enough and rule is ExpandRequiresCaughtUp.BELOW_MIN_ISR:
+        return True
+    return known.caught_up or known.log_end_offset == replica.log_end_offset
+
+
+def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
     """Whether a leader may take a follower into the ISR, as far as its log goes.
 
     Kafka checks this when a fetch arrives, so that a fetch before the last change of leadership does not count: that is
@@ -31,15 +50,17 @@ def is_in_sync(replica: Replica, follower: int, protocol: PartitionProtocol) -> 
         return False
     if protocol.expand_requires_fetch_in_epoch and not known.since_change:
         return False
-    return not protocol.expand_requires_epoch_start or known.log_end_offset >= replica.leadership.start_offset
+    if protocol.expand_requires_epoch_start and known.log_end_offset < replica.leadership.start_offset:
+        return False
+    return has_caught_up_as_needed(replica, follower, protocol, bounds)
 
 
-def may_join(replica: Replica, follower: int, protocol: PartitionProtocol) -> bool:
+def may_join(replica: Replica, follower: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
     """Whether a leader may add a follower to the ISR."""
     leadership = replica.leadership
-    return (
-        follower not in leadership.isr and follower in leadership.assignment and is_in_sync(replica, follower, protocol)
-    )
+    if follower in leadership.isr or follower not in leadership.assignment:
+        return False
+    return is_in_sync(replica, follower, protocol, bounds)
 
 
 def shrinkable(replica: Replica, leader: int, follower: int, protocol: PartitionProtocol) -> bool:

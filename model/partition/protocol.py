@@ -79,6 +79,16 @@ class FollowerReset(Enum):
     NEW_EPOCH = "new-epoch"
 
 
+class ExpandRequiresCaughtUp(Enum):
+    """When only a follower that has caught up with the log end, and not just with the high watermark, joins the ISR:
+    never, while the ISR is below min.insync.replicas, or always.
+    """
+
+    NEVER = "never"
+    BELOW_MIN_ISR = "below-min-isr"
+    ALWAYS = "always"
+
+
 class LeaderChecks(Enum):
     """What a leader checks before it proposes a follower for the ISR: nothing, that it is neither fenced nor shutting
     down, or also that its broker epoch is the registered one.
@@ -209,6 +219,9 @@ class PartitionProtocol:
     )
     expand_requires_fetch_in_epoch: bool = toggle(
         "only replicas that have fetched since the last change of leadership join the ISR"
+    )
+    expand_requires_caught_up: ExpandRequiresCaughtUp = toggle(
+        "when only replicas that have caught up with the log end join the ISR: KAFKA-19996, in no release"
     )
     reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets")
     newer_isr_restarts_epoch: bool = toggle("a newer ISR counts as a new start of the leader epoch: KAFKA-13790")

@@ -23,6 +23,7 @@ from model.partition.bounds import (
     log_offsets,
     log_starts,
     partition_epochs,
+    partition_epochs_or_none,
     record_ids,
     times,
 )
@@ -164,12 +165,13 @@ class Registration:
     Attributes:
         standing: whether it is active, shutting down or fenced.
         broker_epoch: of the last incarnation that has registered.
-        since: the first partition epoch that is newer than this standing: a broker that knows it knows this, too.
+        since: the partition epoch in which it got this standing; -1 at the start. A broker that knows a newer one knows
+            this standing, too.
     """
 
     standing: Standing = within(OneOf(Standing))
     broker_epoch: int = within(broker_epochs)
-    since: int = within(lambda bounds: Integers(0, bounds.partition_epoch_max + 1, label="v"))
+    since: int = within(partition_epochs_or_none)
 
 
 @attrs.frozen
@@ -198,14 +200,18 @@ class Quorum:
 
 @attrs.frozen
 class Used:
-    """How much of each budget is used up. The last six fields are always 0: see `disturbing`."""
+    """How much of each budget is used up. The last six fields are always 0: see `disturbing`.
+
+    A claim may go by the order of `isr_shrinks`: nothing but itself is compared with it, so that there is one class,
+    and any number of shrinks.
+    """
 
     leader_moves: int = times("leader_moves")
     spurious_fences: int = times("spurious_fences")
     controlled_shutdowns: int = times("controlled_shutdowns")
     process_crashes: int = times("process_crashes")
     lossy_crashes: int = times("lossy_crashes")
-    isr_shrinks: int = times("isr_shrinks")
+    isr_shrinks: int = times("isr_shrinks", order="isr_shrinks")
     reassignments: int = times("reassignments")
     retentions: int = times("retentions")
     alter_failures: int = times("alter_failures")

@@ -66,7 +66,7 @@ def expand_isr(
     if leader == follower or not partition.leads(leader):
         return None
     replica = partition.replicas[leader]
-    if not may_join(replica, follower, protocol):
+    if not may_join(replica, follower, protocol, bounds):
         return None
     return written(partition, leader, replica.leadership.isr | {follower}, protocol, bounds)
 
@@ -88,7 +88,7 @@ def lose_written_isr(
         return None
     replica = partition.replicas[leader]
     if is_outdated(replica.leadership.partition_epoch, partition.quorum, protocol) or not may_join(
-        replica, follower, protocol
+        replica, follower, protocol, bounds
     ):
         return None
     isr = replica.leadership.isr | {follower}

@@ -45,6 +45,7 @@ high_watermark_checkpoint both lagging | ReplicaManager#checkpointHighWatermarks
 high_watermark_checkpoint_covers both known 0.10.2.0=all | ReplicaManager#checkpointHighWatermarks
 expand_requires_epoch_start both False 2.0.1=True | Partition#maybeExpandIsr
 expand_requires_fetch_in_epoch both True | Partition#maybeExpandIsr
+expand_requires_caught_up both never | Partition#isFollowerInSync
 reset_follower_state    both  new-leader | Partition#makeLeader
 newer_isr_restarts_epoch zookeeper False \
     | LeaderAndIsr of an equal leader epoch is ignored: ReplicaManager#becomeLeaderOrFollower

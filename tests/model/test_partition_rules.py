@@ -52,7 +52,7 @@ def test_every_rule_is_read_in_exactly_one_function() -> None:
 def test_every_property_says_what_it_is_when_it_is_false_and_where_it_comes_from(
     prop: Invariant | StepProperty | Liveness,
 ) -> None:
-    kinds = {StepProperty: ("step", "false"), Liveness: ("(always eventually|leads to)", "violated")}
+    kinds = {StepProperty: ("step", "false"), Liveness: ("(always eventually|eventually always|leads to)", "violated")}
     kind, when = kinds.get(type(prop), ("state", "false"))
     assert re.search(
         rf"^    Kind: {kind}\.\n    When {when}: .+\n(    .*\n)*?    Source: .+", prop.__doc__, re.MULTILINE

@@ -53,13 +53,15 @@ def controller_lane(cluster: Cluster, room: int) -> Lane:
     name_sets = [NameSet("ISR", names(partition.isr))]
     if partition.elr:
         name_sets.append(NameSet("ELR", names(partition.elr)))
-    for standing in (Standing.FENCED, Standing.LEAVING):
+    for standing in (Standing.FENCED, Standing.LEAVING, Standing.UNREGISTERED):
         members = names(broker for broker in cluster.ids if cluster.registrations[broker].standing is standing)
         if members:
             name_sets.append(NameSet(standing.value, members))
     if len(cluster.contacted) < len(cluster.brokers):
         name_sets.append(NameSet("heard of", names(cluster.contacted)))
     facts = [Fact("replicas", " ".join(f"b{broker}" for broker in partition.replicas))]
+    if cluster.used.topic_deletions:
+        facts.append(Fact("topic", f"{partition.topic_id}" if partition.replicas else "deleted"))
     for name, members in (("adding", partition.adding), ("removing", partition.removing)):
         if members:
             facts.append(Fact(name, " ".join(names(members))))
@@ -96,6 +98,10 @@ def broker_lane(cluster: Cluster, broker: int, room: int) -> Lane:
         name_sets = (NameSet("its ISR", names(ours.view.isr), names(partition.isr)),) if leads else ()
     if ours.directory_failed:
         badges.append(Badge("directory failed", Tone.DOWN, "dir", "The log of its replica is out of reach."))
+    if ours.missing:
+        badges.append(Badge("no replica", Tone.DOWN, "none", "It has deleted a stray log, and made no replica."))
+    if ours.topic_id != partition.topic_id:
+        facts.append(Fact("log", f"of topic {ours.topic_id}"))
     if ours.stopping:
         badges.append(Badge("shutting down", short="leaving"))
     if ours.waits_for:

@@ -36,3 +36,11 @@ def test_a_failed_directory_and_a_deposed_controller_are_seen() -> None:
     assert "another believes it is active" in map(str, shown.lanes["controller"].badges)
     assert "directory failed b1" in map(str, shown.lanes["controller"].name_sets)
     assert "min.insync.replicas 2" in map(str, shown.lanes["controller"].facts)
+
+
+def test_a_deleted_topic_its_logs_and_a_broker_that_is_not_registered_are_seen() -> None:
+    shown = pictured("unregister_broker b2, delete_topic, read_metadata b0")
+    assert "topic deleted" in map(str, shown.lanes["controller"].facts)
+    assert "not registered b2" in map(str, shown.lanes["controller"].name_sets)
+    assert "log of topic 0" in map(str, shown.lanes["b1"].facts)
+    assert "log of topic 0" not in map(str, shown.lanes["b0"].facts)

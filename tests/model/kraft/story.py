@@ -8,9 +8,10 @@ import attrs
 
 from model.kraft.bounds import KraftBounds
 from model.kraft.definition import ACTIONS
+from model.kraft.initial import initial_states
 from model.kraft.presets import PRESETS
 from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster, initial_states
+from model.kraft.state import Cluster
 
 STEPS = {step.name: step for step in ACTIONS}
 BUDGETS = [field.name for field in attrs.fields(KraftBounds) if field.metadata["high"] == 7]

@@ -19,13 +19,15 @@ last_known_leader_must_be_active  False 4.1=True | PartitionChangeBuilder#canEle
 fences_one_at_a_time              True | ReplicationControlManager#maybeFenceOneStaleBroker
 members_must_be_active            True | ReplicationControlManager#ineligibleReplicasForIsr
 ahead_of_controller_error         not-controller | ReplicationControlManager#validateAlterPartitionData
+unknown_topics_asked_again        False | Partition#handleAlterPartitionError
 members_epochs_checked            False 3.5=True | ReplicationControlManager#ineligibleReplicasForIsr
-cancelling_stays_clean            True | ReplicationControlManager#cancelPartitionReassignment
+cancelling                        if-one-is-in-sync | ReplicationControlManager#cancelPartitionReassignment
 unclean_elections                 not-in-isr 4.0=not-in-isr-or-elr 4.1=recorded | PartitionRegistration
 elr_cleared_with_min_isr          False 4.0=True | ConfigurationControlManager#createClearElrRecordsAsNeeded
 clean_shutdowns_detected          False 4.0=True | ReplicationControlManager#handleBrokerShutdown
 failed_directories_reported       False 3.7=True | ReplicationControlManager#handleDirectoriesOffline
 failed_directories_avoided        True 3.7=False 3.8=True | ReplicaManager#getOrCreatePartition
+stray_logs_deleted_first          False 3.7=True | LogManager#deleteStrayKRaftReplicas
 unfencing                         at-registration | BrokerHeartbeatManager#calculateNextBrokerState
 shutdown_offset_kept              False 3.4=True | BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset
 reregistration                    nothing 3.8=isr-with-elr 4.0=isr | ClusterControlManager#registerBroker

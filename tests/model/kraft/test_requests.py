@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from model.kraft.protocol import Cancelling
 from tests.model.kraft.story import Row
 from tests.model.kraft.test_registrations import ALL_DOWN, ELIGIBLE, ELR, LEAVES, fact
 
@@ -171,7 +172,14 @@ ROWS = [
         "4.3",
         f"reassign none b3, {ALL_DOWN}, cancel_reassignment",
         {"partition.isr": {0}, "partition.elr": set(), "partition.leader": None},
-        {"cancelling_stays_clean": False},
+        {"cancelling": Cancelling.ALWAYS},
+    ),
+    fact(
+        "linkedin/kafka#422: refused while a replica from before is down, even if another one is in the ISR",
+        "4.3",
+        "reassign b0 b3, crash b1, fence b1, not cancel_reassignment",
+        {"partition.adding": {3}, "partition.isr": {0, 2}},
+        {"cancelling": Cancelling.IF_REPLICAS_ARE_ACTIVE},
     ),
     fact("electLeader: ELECTION_NOT_NEEDED", "4.3", "not elect_preferred_leader", {"partition.leader": 0}),
     fact(

@@ -1,0 +1,71 @@
+"""Topics: the controller deletes one and creates another of the same name; brokers delete and create replicas."""
+
+from __future__ import annotations
+
+from model.kraft.bounds import KraftBounds
+from model.kraft.metadata_log import appended
+from model.kraft.protocol import KraftProtocol
+from model.kraft.state import Cluster, Partition, Standing, created
+from model.language.declarations import action
+from model.language.records import evolve
+from model.log import brokers
+
+
+@action(actor="controller", needs=lambda bounds: bounds.topic_deletions)
+def delete_topic(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """Somebody deletes the topic.
+
+    Actor: the controller.
+    Enabled: there is one; the budget allows it.
+    Effect: it is gone at once, with its configuration and any reassignment. Brokers delete its logs once they have read
+        so.
+    Source: org.apache.kafka.controller.ReplicationControlManager#deleteTopic, #replay(RemoveTopicRecord) (3.5.1 to
+        4.3.1).
+    """
+    if not cluster.partition.replicas:
+        return None
+    after = cluster.spending("topic_deletions")
+    gone = created((), frozenset(), leader=None, topic_id=cluster.partition.topic_id + 1)
+    return appended(cluster, evolve(after, partition=gone, min_isr=bounds.min_isr), protocol, bounds)
+
+
+@action(actor="controller", needs=lambda bounds: bounds.topic_deletions, first=brokers)
+def create_topic(cluster: Cluster, first: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """Somebody creates a topic of the same name, with as many replicas as the first one had.
+
+    Actor: the controller.
+    Enabled: the deletion of the last one is committed; one of the replicas is active.
+    Effect: the active replicas are the ISR, and the first of them leads. Leader epoch and partition epoch begin anew,
+        under another topic id. There are no records yet that a replica could lack.
+    Abstracts: other assignments: after the first replica the others come in the order of their ids.
+    Source: org.apache.kafka.controller.ReplicationControlManager#createTopic (3.5.1 to 4.3.1).
+    """
+    if cluster.partition.replicas or cluster.committed.partition.replicas:
+        return None
+    others = tuple(broker for broker in cluster.ids if broker != first)
+    replicas = (first, *others)[: bounds.replication_factor]
+    isr = tuple(replica for replica in replicas if cluster.registrations[replica].standing is Standing.UNFENCED)
+    if not isr:
+        return None
+    partition = created(replicas, frozenset(isr), leader=isr[0], topic_id=cluster.partition.topic_id)
+    after = evolve(cluster, partition=partition, used=evolve(cluster.used, commits=0))
+    for broker in cluster.ids:
+        after = after.with_broker(broker, complete=True).with_registration(broker, directory_failed=False)
+    return appended(cluster, after, protocol, bounds)
+
+
+def with_replica_of(cluster: Cluster, broker: int, partition: Partition, protocol: KraftProtocol) -> Cluster:
+    """The cluster after a broker has learned of a partition: it deletes its log of another topic.
+
+    A broker that starts finds stray logs on its disks. Until KAFKA-14616 it deleted them last, so that it made no
+    replica of a new topic with the same name.
+    Source: kafka.server.ReplicaManager#applyDelta (3.5.1 to 4.3.1), kafka.log.LogManager#deleteStrayKRaftReplicas
+        (3.7.0), kafka.server.metadata.BrokerMetadataPublisher#finishInitializingReplicaManager (3.6.2).
+    """
+    ours = cluster.brokers[broker]
+    if ours.topic_id == partition.topic_id:
+        return cluster
+    starts = ours.view is None and not protocol.stray_logs_deleted_first
+    missing = starts and broker in partition.replicas
+    fresh = cluster.with_broker(broker, topic_id=partition.topic_id, directory_failed=False)
+    return fresh.with_broker(broker, missing=missing, proposal=None)
