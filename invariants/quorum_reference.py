@@ -29,6 +29,8 @@ def no_log_divergence(quorum: Quorum, some: int, other: int) -> bool | Witness:
     When false: two servers hold different entries to be committed.
     Source: NoLogDivergence.
     """
+    if some == other:
+        return True
     ours, theirs = quorum.servers[some], quorum.servers[other]
     for offset in range(min(ours.high_watermark, theirs.high_watermark)):
         if offset >= len(ours.log) or offset >= len(theirs.log) or ours.log[offset] != theirs.log[offset]:

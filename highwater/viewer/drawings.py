@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from explorer.system import System
 from highwater.viewer.picture import Drawing
-from highwater.viewer.pictures import controller, kraft, of_any_model, partition, quorum, reference
+from highwater.viewer.pictures import changing_quorum, controller, kraft, of_any_model, partition, quorum, reference
 from model.controller.state import Cluster as ControllerCluster
 from model.kraft.state import Cluster as KraftCluster
 from model.partition.state import Partition
+from model.quorum_reference.kip_853.state import ChangingQuorum
 from model.quorum_reference.state import Quorum
 from model.reference.async_isr import Agreement
 from model.reference.state import Cluster
@@ -19,6 +20,7 @@ DRAWINGS: dict[type, Drawing] = {
     ControllerCluster: controller.CONTROLLER,
     KraftCluster: kraft.KRAFT,
     Quorum: quorum.QUORUM,
+    ChangingQuorum: changing_quorum.CHANGING_QUORUM,
 }
 
 

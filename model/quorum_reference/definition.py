@@ -1,11 +1,12 @@
-"""The public specification of the KRaft quorum as a model."""
+"""The two public specifications of the KRaft quorum as one model."""
 
 from __future__ import annotations
 
 from model.language.definition import Definition, Model
 from model.quorum_reference import electing, replicating
 from model.quorum_reference.bounds import FIRST_EPOCH, QuorumBounds, UncheckedQuorumBounds
-from model.quorum_reference.protocol import QuorumProtocol
+from model.quorum_reference.kip_853.definition import define_kip_853
+from model.quorum_reference.protocol import QuorumProtocol, Variant
 from model.quorum_reference.state import Messages, Quorum, Server, Standing
 
 
@@ -35,7 +36,15 @@ def initial_states(bounds: QuorumBounds) -> list[Quorum]:
 
 
 def define(protocol: QuorumProtocol) -> Definition:
-    """The transition system of the specification."""
+    """The transition system of one specification.
+
+    Raises:
+        ValueError: a check is left out that the specification does not have.
+    """
+    if protocol.variant is Variant.KIP_853:
+        return define_kip_853(protocol)
+    if not protocol.checks_changes:
+        raise ValueError('voters never change in the variant "kraft": one_change and committed_epoch must be true')
     bounds = QuorumBounds if protocol.is_published else UncheckedQuorumBounds
     steps = (*electing.STEPS, *replicating.STEPS)
     return Definition(bounds, Quorum, initial_states, steps, properties="invariants.quorum_reference:QUORUM")
@@ -43,7 +52,7 @@ def define(protocol: QuorumProtocol) -> Definition:
 
 QUORUM_REFERENCE = Model(
     "quorum-reference",
-    "The public TLA+ specification of the KRaft quorum: Raft where followers fetch.",
+    "The public TLA+ specifications of the KRaft quorum: Raft where followers fetch, and KIP-853 where voters change.",
     QuorumProtocol,
     define,
 )

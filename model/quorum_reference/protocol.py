@@ -10,9 +10,10 @@ from model.language.definition import toggle
 
 
 class Variant(Enum):
-    """The public module KRaft."""
+    """The public modules KRaft and kraft_kip_853."""
 
     KRAFT = "kraft"
+    KIP_853 = "kip-853"
 
 
 def optional(meaning: str, default: object) -> object:
@@ -30,6 +31,13 @@ class QuorumProtocol:
     divergence_check: bool = optional("a leader serves a fetch only if its log continues the follower's", True)
     majority: bool = optional("a candidate and a high watermark need more than half of the servers", True)
 
+    one_change: bool = optional(
+        "a leader changes the voters only once it has committed the last change (kip-853)", True
+    )
+    committed_epoch: bool = optional(
+        "a leader changes the voters only once it has committed an entry of its epoch (kip-853)", True
+    )
+
     def suffices(self, agreeing: int, servers: int) -> bool:
         """Whether servers are enough to elect a leader or to commit an entry. Source: Quorum."""
         return 2 * agreeing > servers or (2 * agreeing == servers and not self.majority)
@@ -37,4 +45,13 @@ class QuorumProtocol:
     @property
     def is_published(self) -> bool:
         """Whether no check is left out."""
+        return self.checks_quorums and self.checks_changes
+
+    @property
+    def checks_quorums(self) -> bool:
         return self.log_check and self.one_vote and self.divergence_check and self.majority
+
+    @property
+    def checks_changes(self) -> bool:
+        """Whether no check of changes of the voters is left out."""
+        return self.one_change and self.committed_epoch

@@ -15,22 +15,29 @@ from explorer.search.breadth_first import explore
 from explorer.system import ModelError, System, successor
 from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
+from highwater.claims.tables import Wrong
 from model.catalogue import MODELS
 from model.language.records import evolve
 from model.quorum_reference.bounds import UncheckedQuorumBounds
+from model.quorum_reference.kip_853 import messages as kip_853
+from model.quorum_reference.kip_853.bounds import UncheckedReconfigurationBounds
+from model.quorum_reference.kip_853.state import ChangingQuorum, Used
 from model.quorum_reference.messages import all_messages
 from model.quorum_reference.state import Quorum
 
 FILE = Path(__file__).with_name("quorum_tlc_answers.csv")
 ROWS = list(csv.DictReader(line for line in FILE.read_text().splitlines() if not line.startswith("#")))
-BOUNDS = ("servers", "values", "max_elections", "max_restarts")
+BOUNDS = {
+    "kraft": ("servers", "values", "max_elections", "max_restarts"),
+    "kip-853": tuple(field.name for field in attrs.fields(UncheckedReconfigurationBounds)),
+}
 SMALL, QUICK = 1500, 11_000
 
 
 def system_of(row: dict[str, str]) -> System:
-    bounds = dict(zip(BOUNDS, map(int, row["bounds"].split()), strict=True))
+    bounds = dict(zip(BOUNDS[row["variant"]], map(int, row["bounds"].split()), strict=True))
     protocol = {"variant": row["variant"], **dict.fromkeys(left_out(row), False)}
-    check = [row["invariant"] or "leader_has_all_acked_values"]
+    check = row["invariant"].split() or ["leader_has_all_acked_values"]
     return build_system(*resolved(protocol, bounds, check))
 
 
@@ -74,12 +81,16 @@ def test_as_many_states_differ_in_the_published_view_as_tlc_counts_with_it(row: 
     assert len({published_view(state) for state in all_states(system_of(row))}) == int(row["distinct"])
 
 
-def published_view(state: Quorum) -> Quorum:
-    """All variables but the counters of elections and restarts."""
+def published_view(state: Quorum | ChangingQuorum) -> Quorum | ChangingQuorum:
+    """All variables but the counters, such as those of elections and restarts; in kip-853 also without the messages
+    that were handled.
+    """
+    if isinstance(state, ChangingQuorum):
+        return evolve(state, handled=frozenset(), used=Used(0, 0, 0, 0, 0))
     return evolve(state, elections=0, restarts=0)
 
 
-def all_states(system: System) -> set[Quorum]:
+def all_states(system: System) -> set[Any]:
     found, level = set(system.initial), list(system.initial)
     while level:
         steps = (successor(action, state, system.domain) for state in level for action in system.actions)
@@ -93,6 +104,18 @@ def test_no_two_messages_have_the_same_name(restarts: int) -> None:
     """Steps are named after the message that they handle."""
     names = list(map(str, all_messages(UncheckedQuorumBounds(3, 2, 2, restarts)).members))
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("bounds", [(3, 2, 3, 3, 3, 1, 1, 2, 1, 0, 0, 1), (2, 1, 3, 3, 2, 2, 1, 1, 0, 0, 1, 1)])
+def test_no_two_messages_of_changing_voters_have_the_same_name(bounds: tuple[int, ...]) -> None:
+    names = list(map(str, kip_853.all_messages(UncheckedReconfigurationBounds(*bounds)).members))
+    assert len(set(names)) == len(names)
+
+
+def test_a_check_that_a_specification_lacks_cannot_be_left_out_of_it() -> None:
+    bounds = {"servers": 2, "values": 1, "max_elections": 1}
+    with pytest.raises(Wrong, match="one_change and committed_epoch must be true"):
+        resolved({"variant": "kraft", "one_change": False}, bounds, ["no_illegal_state"])
 
 
 def test_an_epoch_that_the_state_has_no_room_for_is_an_error_rather_than_a_cut() -> None:

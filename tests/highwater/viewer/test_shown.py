@@ -459,3 +459,14 @@ def test_a_message_of_the_quorum_goes_from_server_to_server() -> None:
     asked = [(a.message.kind, a.message.sender, a.message.receiver, a.sent, a.message.text) for a in found.arrows]
     assert ("vote request", "s0", "s1", 1, "at offset 0") in asked
     assert found.lanes == ("clients", "s0", "s1")
+
+
+def test_a_server_of_a_changing_quorum_is_drawn_with_its_voters() -> None:
+    spec = load_spec(SPECS / "quorum_reference" / "half_of_the_voters_of_kip_853_elect_two_leaders.toml")
+    found = counterexample_in(entry_of(check_spec(spec, engine=Engine.PYTHON)))
+    asked = [(a.message.kind, a.message.sender, a.message.receiver, a.sent, a.message.text) for a in found.arrows]
+    assert ("vote request", "s1", "s0", 1, "at offset 1 after e1") in asked
+    assert found.lanes == ("clients", "s0", "s1")
+    last = found.steps[-1].cells["s1"].lane
+    assert [str(name_set) for name_set in last.name_sets] == ["voters s0 s1"]
+    assert [block.text for block in last.logs[0].blocks] == ["{s0 s1}", "leader"]

@@ -1,0 +1,1 @@
+"""The public specification of the KRaft quorum whose voters change: KIP-853."""
