@@ -7,7 +7,8 @@ Each learned path says exactly which bits of the state it reads and writes, so t
 annotation. For each state the smallest stubborn set is taken that begins with any of its enabled steps:
 
 - whatever writes what an enabled step's path reads, and whatever reads or writes what that step writes;
-- for an instance that is not enabled, whatever writes what its path reads there;
+- for an instance that is not enabled, whatever writes the part of the state that keeps it so: a field that alone proves
+  it, the one that fewest steps write, or else as few tests of its path as prove it;
 - if a step writes what an invariant reads, whatever does so.
 
 The factors are optimistic: there is no proviso against ignoring a step for ever, which a search needs. The column "only
@@ -50,7 +51,7 @@ class Steps:
 
     def __init__(self, engine: Any, ignored: int, with_properties: bool) -> None:
         self._engine, self._ignored = engine, ignored
-        self._effect = cache(self._effect_of)
+        self._effect, self._proof = cache(self._effect_of), cache(self._proof_of)
         self.known = [self._of_tree(engine.actions, number) for number in range(len(engine.actions.instances))]
         invariants = range(len(engine.invariants.instances)) if with_properties else ()
         self.visible = 0
@@ -87,8 +88,28 @@ class Steps:
             copied |= bits((word, shift, width))
         return written, copied, bool(effects.cut.array[row])
 
+    def _is_out(self, position: int, values: dict[Any, int]) -> bool:
+        """Whether no known path that agrees with the values leads to a step."""
+        branch = self._engine.actions.branches.cells[position]
+        if not branch & NODE:
+            return branch < FIRST_EFFECT or self._effect(branch)[2]
+        field, first = self._engine.actions.node(branch)
+        below = [values[field]] if field in values else range(1 << field[2])
+        return all(self._is_out(first + value, values) for value in below)
+
+    def _proof_of(self, number: int, path: tuple[Any, ...]) -> int:
+        """The bits that keep an instance from being enabled."""
+        values = dict(path)
+        alone = [bits(field) for field in values if self._is_out(number, {field: values[field]})]
+        if alone:
+            return min(alone, key=lambda mask: len(self.writers(mask & ~self._ignored)))
+        for field in list(values):
+            rest = {other: value for other, value in values.items() if other != field}
+            values = rest if self._is_out(number, rest) else values
+        return sum(map(bits, values))
+
     def at(self, words: Any) -> tuple[dict[int, tuple[int, int, int]], dict[int, int]]:
-        """The enabled instances of a state with what each reads, writes and its branch; what the others read."""
+        """The enabled instances of a state with what each reads, writes and its branch; what keeps the others out."""
         enabled, others = {}, {}
         for number in range(len(self.known)):
             tests, branch = self._engine.actions.path(number, words)
@@ -99,7 +120,7 @@ class Steps:
                 written, copied, _ = self._effect(branch)
                 enabled[number] = (reads | copied) & ~self._ignored, written & ~self._ignored, branch
             else:
-                others[number] = reads & ~self._ignored
+                others[number] = self._proof(number, tuple(tests)) & ~self._ignored
         return enabled, others
 
     def smallest(self, enabled: dict[int, tuple[int, int, int]], others: dict[int, int]) -> list[int]:

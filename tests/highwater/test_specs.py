@@ -24,6 +24,7 @@ from highwater.reports.replaying import read_report, replay
 from highwater.reports.results import report, write_json
 
 SPECS = Path(__file__).parents[2] / "specs"
+SMALL = 30_000  # states of a claim that is explored once more, without symmetry
 FILES = find_specs([SPECS])
 SCHEMA = json.loads((Path(__file__).parent / "results.schema.json").read_text(encoding="utf-8"))
 
@@ -66,8 +67,11 @@ def test_every_claim_comes_out_and_its_counterexample_is_whole_in_a_report(path:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", CLAIMS)
 def test_symmetry_changes_nothing_that_a_claim_tells(path: Path) -> None:
+    """Small claims are of every mechanism; larger ones of the same models only take longer."""
     if not checked(path).spec.system().interchangeable:
         pytest.skip("no names are interchangeable, so that it would be the same search again")
+    if checked(path).outcome.distinct_states > SMALL:
+        pytest.skip("there are smaller claims of the same model")
     assert told(check_spec(load_spec(path), symmetry=False).outcome) == told(checked(path).outcome)
 
 
