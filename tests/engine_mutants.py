@@ -67,6 +67,9 @@ def fetch_add(array, position, amount):
 def load(array, position):
     return array[position]
 
+def word_at(array, position):
+    return array[int(position) : int(position) + 8].view(np.uint64)[0]
+
 def prefetch(array, position):
     pass
 """

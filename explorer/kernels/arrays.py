@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many
-# slots of the visited set the batches at hand may take.
-CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
+# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, how many
+# slots of the visited set the batches at hand may take, and how many parts of folded rows there are.
+CURSOR, ROWS, STOP, CLAIMED, PARTS, SHARED = range(6)
+
+# Positions in `sizes`: the bytes of a folded row, the bits of each of its two numbers, and how many parts there may be.
+ROW_BYTES, NUMBER_BITS, MOST_PARTS, SIZES = range(4)
+
+# Columns of a plan: whether the part is a pair; the way down to it from the row, one bit for each step, and how many
+# steps follow the first; of a piece the word, lowest bit and mask, and whether it goes on in the next word.
+PAIR, WAY, STEPS, WORD, SHIFT, MASK, GOES_ON, COLUMNS = range(8)
 
 # Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
 FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, AT_REST, STOPPED_AT_BOUND, COUNTS = range(8)
@@ -38,6 +45,26 @@ ENDS, HELD_BACK = 1, 2
 ONLY_CUT, MAY_HAPPEN = 1, 2
 
 MANY = 255  # steps to a row, or more: they are not counted any more
+
+
+class Stored(NamedTuple):
+    """Rows of states as kernels read them. They are either all flat or all folded.
+
+    Attributes:
+        flat: rows of 32-bit units, see `explorer.kernels.rows`; empty if rows are folded.
+        folded: folded rows, see `explorer.kernels.folding`; empty if rows are flat, as are all that follow.
+        parts: the parts of folded rows, by number.
+        index: a table of the numbers of parts, by their hash.
+        plan: how a state is cut, see `explorer.search.cuts`.
+        sizes: see above.
+    """
+
+    flat: Any
+    folded: Any
+    parts: Any
+    index: Any
+    plan: Any
+    sizes: Any
 
 
 class Trees(NamedTuple):

@@ -12,8 +12,8 @@ import numpy as np
 
 from explorer.kernels.arrays import IMAGE, KEYS, LEAST
 from explorer.kernels.compiling import kernel, part
+from explorer.kernels.folding import read_state
 from explorer.kernels.intrinsics import count_bits, pext
-from explorer.kernels.rows import read_row
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
@@ -163,7 +163,7 @@ def orbit_sizes(rows: Any, begin: int, end: int, symmetry: Any, room: Any, units
     """How many states the rows begin..end, representatives all, stand for together."""
     total = 0
     for row in range(begin, end):
-        read_row(rows, row, room, 0, units)
+        read_state(rows, row, room, 0, units)
         total += orbit_size(room, 0, symmetry, room, units)
     return total
 

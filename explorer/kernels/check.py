@@ -10,7 +10,7 @@ from explorer.compiler.decision_trees import NOTHING, PENDING
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.batches import filter_all
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.rows import read_row
+from explorer.kernels.folding import read_state
 from explorer.kernels.trees import ask_for, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
@@ -42,7 +42,7 @@ def check(
     for first in range(begin, end, len(words)):
         states = min(end - first, len(words))
         for at in range(states):
-            read_row(rows, first + at, words, at, units)
+            read_state(rows, first + at, words, at, units)
         filter_all(states, words, trees, left, units)
         for at in range(states):
             for group in range(len(wanted)):
@@ -90,7 +90,7 @@ def mark_violating(rows: Any, begin: int, end: int, wanted: Any, marks: Any, tre
     """
     unknown = 0
     for row in range(begin, end):
-        read_row(rows, row, words, 0, units)
+        read_state(rows, row, words, 0, units)
         found, known = violates(words, wanted, trees, units)
         unknown += not known
         if found:

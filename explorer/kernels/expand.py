@@ -25,7 +25,9 @@ from explorer.kernels.arrays import (
     LAST,
     LAST_ROW,
     MISSES,
+    MOST_PARTS,
     NEXT_ROW,
+    PARTS,
     ROWS,
     STOP,
     STOPPED_AT_BOUND,
@@ -33,26 +35,24 @@ from explorer.kernels.arrays import (
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import live_numbers, make_representative, orbit_size
 from explorer.kernels.compiling import kernel, part
+from explorer.kernels.folding import ask_for_state, is_state, read_state, write_state
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.recent import drop_recent
 from explorer.kernels.rows import (
     entry_of,
     hash_of,
     home_slot,
-    is_row,
     may_be,
     next_slot,
     probe,
-    read_row,
     row_at,
     row_bits,
-    write_row,
 )
-from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PAUSED, ROWS_FULL, TABLE_FULL
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.kernels.steps import check_steps
 from explorer.kernels.trees import apply
 
-_CURSOR, _ROWS, _STOP, _CLAIMED = np.uint64(CURSOR), np.uint64(ROWS), np.uint64(STOP), np.uint64(CLAIMED)
+_CURSOR, _ROWS, _STOP, _CLAIMED, _PARTS = map(np.uint64, (CURSOR, ROWS, STOP, CLAIMED, PARTS))
 _FREE = np.uint32(0)
 _NONE, _ABOVE = np.uint64(0), np.uint64(1)
 _HAPPENS = np.uint32(0)
@@ -139,7 +139,7 @@ def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) 
     for number in range(successors):
         work.slots[number], entry = probe(table, work.hashes[number], bits)
         if entry != _FREE:
-            prefetch(rows, np.uint64(row_at(entry, bits) * len(units)))
+            ask_for_state(rows, row_at(entry, bits), units)
 
 
 @part
@@ -156,12 +156,13 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
             row = counts[NEXT_ROW]
             if row >= capacity:
                 return False
-            write_row(rows, row, work.made, number, units)
+            like = row - 1 if row > counts[LAST_ROW] - block else -1  # a neighbour's successor
+            write_state(rows, row, like, work.made, number, shared, units)
             found = swap_if(table, slot, _FREE, entry_of(row, hashed, bits))
             if found == _FREE:
                 counts[NEXT_ROW] += 1
                 return True
-        if may_be(found, hashed, bits) and is_row(rows, row_at(found, bits), work.made, number, units):
+        if may_be(found, hashed, bits) and is_state(rows, row_at(found, bits), work.made, number, units):
             return True
         slot = next_slot(slot, len(table))
 
@@ -183,8 +184,8 @@ def expand(
 
     Returns:
         DONE, MISSED or MISSED_STEPS (grow the trees of `work.misses`), NOT_NEW (refuse the step of the first of them),
-        TABLE_FULL, ROWS_FULL or PAUSED. After all but
-        DONE, the batch at hand is kept in `work.counts` and run again by the next call.
+        TABLE_FULL, PARTS_FULL, ROWS_FULL or PAUSED. After all but DONE, the batch at hand is kept in `work.counts` and
+        run again by the next call.
     """
     counts = work.counts
     while True:
@@ -198,7 +199,7 @@ def expand(
             counts[LAST] = min(end, first + len(work.moves))
         first, last = counts[FIRST], counts[LAST]
         for at in range(last - first):
-            read_row(rows, first + at, work.words, at, units)
+            read_state(rows, first + at, work.words, at, units)
         hits, resolved = list_hits(first, last - first, False, trees, work, units)
         if not resolved:
             return MISSED
@@ -216,6 +217,10 @@ def expand(
             fetch_add(shared, _CLAIMED, -hits)
             fetch_add(shared, _STOP, 1)
             return TABLE_FULL
+        if load(shared, _PARTS) + claimed * len(rows.plan) > rows.sizes[MOST_PARTS]:
+            fetch_add(shared, _CLAIMED, -hits)
+            fetch_add(shared, _STOP, 1)
+            return PARTS_FULL
 
         happened = take_steps(last - first, hits, effects, symmetry, work, units)
         successors = drop_recent(happened, work, units)

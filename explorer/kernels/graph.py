@@ -16,8 +16,9 @@ from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.expand import ask_for_rows, ask_for_slots
+from explorer.kernels.folding import is_state, read_state
 from explorer.kernels.intrinsics import load
-from explorer.kernels.rows import hash_of, is_row, may_be, next_slot, read_row, row_at, row_bits
+from explorer.kernels.rows import hash_of, may_be, next_slot, row_at, row_bits
 from explorer.kernels.trees import apply
 
 _CUT, _OUTSIDE, _FREE = np.uint32(CUT), np.uint32(OUTSIDE), np.uint32(0)
@@ -44,7 +45,7 @@ def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int
     slot, hashed, bits = work.slots[number], work.hashes[number], row_bits(len(table))
     entry = load(table, slot)
     while entry != _FREE:
-        if may_be(entry, hashed, bits) and is_row(rows, row_at(entry, bits), work.made, number, units):
+        if may_be(entry, hashed, bits) and is_state(rows, row_at(entry, bits), work.made, number, units):
             return row_at(entry, bits)
         slot = next_slot(slot, len(table))
         entry = load(table, slot)
@@ -77,7 +78,7 @@ def list_edges(
         for row in range(first, last):
             counts[row - begin] = 0
             if sources[row]:
-                read_row(rows, row, work.words, states, units)
+                read_state(rows, row, work.words, states, units)
                 work.orbits[states] = row
                 states += 1
         hits, resolved = list_hits(0, states, False, trees, work, units)

@@ -109,6 +109,17 @@ def load(typing: Any, array: Any, position: Any) -> Any:
 
 
 @intrinsic
+def word_at(typing: Any, array: Any, position: Any) -> Any:
+    """The eight bytes of a flat array of bytes from a position on, as a word."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+        return builder.load(builder.bitcast(pointer, ir.IntType(64).as_pointer()), align=1)
+
+    return types.uint64(array, types.uint64), generate
+
+
+@intrinsic
 def prefetch(typing: Any, array: Any, position: Any) -> Any:
     """Ask for the memory of an element of a flat array."""
 

@@ -10,7 +10,7 @@ from explorer.kernels.arrays import MISSES
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative, representative
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.rows import find_row, read_row
+from explorer.kernels.folding import find_row, read_state
 from explorer.kernels.steps import breaks
 from explorer.kernels.trees import apply
 
@@ -45,7 +45,7 @@ def mark_predecessors(
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
         for at in range(last - first):
-            read_row(rows, first + at, work.words, at, units)
+            read_state(rows, first + at, work.words, at, units)
         hits, resolved = list_hits(first, last - first, True, trees, work, units)
         if not resolved:
             return work.counts[MISSES]
@@ -76,7 +76,7 @@ def note_parents(
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
         for at in range(last - first):
-            read_row(rows, first + at, work.words, at, units)
+            read_state(rows, first + at, work.words, at, units)
         hits, resolved = list_hits(first, last - first, True, trees, work, units)
         if not resolved:
             return work.counts[MISSES]
@@ -94,7 +94,7 @@ def note_parents(
 def mark_at_rest(rows: Any, begin: int, end: int, marks: Any, trees: Any, work: Any, units: Any) -> None:
     """Mark the rows begin..end without successors and without cut steps. Their walks are all known."""
     for row in range(begin, end):
-        read_row(rows, row, work.words, 0, units)
+        read_state(rows, row, work.words, 0, units)
         hits, resolved = list_hits(row, 1, True, trees, work, units)
         if hits == 0 and resolved:
             marks[row] = 1
@@ -117,7 +117,7 @@ def mark_breaking(
     known.
     """
     for row in range(begin, end):
-        read_row(rows, row, work.words, 0, units)
+        read_state(rows, row, work.words, 0, units)
         hits, _ = list_hits(row, 1, True, trees, work, units)
         for hit in range(hits):
             if breaks(hit, wanted, effects, steps, work, units):
@@ -150,7 +150,7 @@ def mark_reaching(
     for row in range(end - 1, -1, -1):
         if marks[row]:
             continue
-        read_row(rows, row, work.words, 0, units)
+        read_state(rows, row, work.words, 0, units)
         hits, resolved = list_hits(row, 1, True, trees, work, units)
         if not resolved:
             return -work.counts[MISSES]

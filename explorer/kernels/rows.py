@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from explorer.kernels.arrays import ROWS_BEYOND_SLOTS
-from explorer.kernels.compiling import kernel, part
-from explorer.kernels.intrinsics import load, prefetch, swap_if
+from explorer.kernels.compiling import part
+from explorer.kernels.intrinsics import load
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
@@ -110,55 +110,3 @@ def probe(table: Any, hashed: int, bits: int) -> tuple[int, int]:
         slot = next_slot(slot, len(table))
         entry = load(table, slot)
     return slot, entry
-
-
-@kernel
-def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
-    """Enter rows that are known to differ into a table, while other threads may enter other rows.
-
-    `hashes` is room for a batch, whose memory is asked for before it is used.
-    """
-    bits = row_bits(len(table))
-    for first in range(begin, end, len(hashes)):
-        batch = min(end - first, len(hashes))
-        for number in range(batch):
-            read_row(rows, first + number, words, 0, units)
-            hashes[number] = hash_of(words, 0, units)
-            prefetch(table, home_slot(hashes[number], len(table)))
-        for number in range(batch):
-            slot = home_slot(hashes[number], len(table))
-            entry = entry_of(first + number, hashes[number], bits)
-            while swap_if(table, slot, _FREE, entry) != _FREE:
-                slot = next_slot(slot, len(table))
-
-
-@part
-def find_row(rows: Any, table: Any, words: Any, at: int, units: Any) -> int:
-    """The row that holds `words[at]`, or -1."""
-    bits, hashed = row_bits(len(table)), hash_of(words, at, units)
-    slot = home_slot(hashed, len(table))
-    entry = load(table, slot)
-    while entry != _FREE:
-        if may_be(entry, hashed, bits) and is_row(rows, row_at(entry, bits), words, at, units):
-            return row_at(entry, bits)
-        slot = next_slot(slot, len(table))
-        entry = load(table, slot)
-    return np.int64(-1)
-
-
-@kernel
-def find(rows: Any, table: Any, words: Any, units: Any) -> int:
-    """The row that holds `words[0]`, or -1."""
-    return find_row(rows, table, words, 0, units)
-
-
-@kernel
-def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units: Any) -> None:
-    """Move a row to another place, and change its entry in the table."""
-    read_row(rows, source, words, 0, units)
-    write_row(rows, target, words, 0, units)
-    bits, hashed = row_bits(len(table)), hash_of(words, 0, units)
-    slot = home_slot(hashed, len(table))
-    while table[slot] != entry_of(source, hashed, bits):
-        slot = next_slot(slot, len(table))
-    table[slot] = entry_of(target, hashed, bits)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import Components, EffectArrays, Fairness, Graph, Symmetry, Trees, Work
+from explorer.kernels.arrays import Components, EffectArrays, Fairness, Graph, Stored, Symmetry, Trees, Work
 from explorer.kernels.walk_arrays import Walker
 
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32)
@@ -29,6 +29,7 @@ BYTES_2, WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
     _array(np.int64, 2),
 )
 
+STORED = Stored(UNITS, BYTES, WORDS, UNITS, WORDS_2, NUMBERS)
 TREES = Trees(WORDS, WORDS_2, UNITS, WORDS_2, WORDS_3)
 EFFECTS = EffectArrays(WORDS_2, WORDS, UNITS, WORDS_2)
 SYMMETRY = Symmetry(WORDS_2, WORDS_4, WORDS_2, WORDS_4, WORDS_2, WORDS_2, WORDS, NUMBERS, NUMBERS, NUMBERS, WORDS_2)
@@ -50,6 +51,8 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
     "components.mark_held_back": (GRAPH, FAIRNESS, BYTES, BYTES),
     "components.mark_ways": (GRAPH, UNITS, 0, DISTANCES, BYTES),
     "components.measure": (GRAPH, NUMBERS, BYTES, BYTES, DISTANCES, UNITS),
+    "folding.enter_parts": (WORDS, 0, 0, UNITS),
+    "folding.widen_rows": (STORED, 0, 0),
     "passes.drop_leading_nowhere": (GRAPH, 0, 0, BYTES, BYTES, UNITS),
     "passes.drop_unpreceded": (GRAPH, 0, 0, BYTES, BYTES, BYTES),
     "passes.mark_ways_in": (GRAPH, 0, 0, BYTES, DISTANCES, BYTES),
@@ -58,21 +61,23 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
 """The kernels that do not read rows, by module and name."""
 
 ONE_WIDTH: dict[str, tuple[Any, ...]] = {
-    "expand.expand": (UNITS, UNITS, NUMBERS, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
-    "check.check": (UNITS, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, WORDS_2, NUMBERS_2),
-    "check.mark_violating": (UNITS, 0, 0, WORDS, BYTES, TREES, WORDS_2),
-    "rows.enter_rows": (UNITS, 0, 0, UNITS, WORDS_2, WORDS),
-    "rows.find": (UNITS, UNITS, WORDS_2),
-    "rows.move_row": (UNITS, 0, 0, UNITS, WORDS_2),
-    "canonical.orbit_sizes": (UNITS, 0, 0, SYMMETRY, WORDS_2),
+    "expand.expand": (STORED, UNITS, NUMBERS, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
+    "check.check": (STORED, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, WORDS_2, NUMBERS_2),
+    "check.mark_violating": (STORED, 0, 0, WORDS, BYTES, TREES, WORDS_2),
+    "folding.copy_rows": (STORED, NUMBERS, UNITS, WORDS_2),
+    "folding.enter_rows": (STORED, 0, 0, UNITS, WORDS_2, WORDS),
+    "folding.find": (STORED, UNITS, WORDS_2),
+    "folding.fold_rows": (UNITS, 0, 0, STORED, 0, NUMBERS, WORDS_2),
+    "folding.move_row": (STORED, 0, 0, UNITS, WORDS_2),
+    "canonical.orbit_sizes": (STORED, 0, 0, SYMMETRY, WORDS_2),
     "canonical.representative": (WORDS_2, SYMMETRY),
-    "reach.mark_breaking": (UNITS, 0, 0, FLAGS, BYTES, TREES, TREES, EFFECTS, WORK),
-    "reach.mark_predecessors": (UNITS, UNITS, 0, 0, 0, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
-    "reach.mark_reaching": (UNITS, UNITS, 0, BYTES, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "reach.mark_breaking": (STORED, 0, 0, FLAGS, BYTES, TREES, TREES, EFFECTS, WORK),
+    "reach.mark_predecessors": (STORED, UNITS, 0, 0, 0, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "reach.mark_reaching": (STORED, UNITS, 0, BYTES, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
     "graph.list_edges": (
-        UNITS, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,
+        STORED, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,
     ),
-    "reach.mark_at_rest": (UNITS, 0, 0, BYTES, TREES, WORK),
+    "reach.mark_at_rest": (STORED, 0, 0, BYTES, TREES, WORK),
     "partitions.admit": (UNITS, 0, UNITS, 0, UNITS, NUMBERS, DISTANCES, 0, WORDS_2, WORDS),
     "partitions.enter": (UNITS, 0, 0, UNITS, WORDS_2, WORDS),
     "partitions.find_records": (UNITS, UNITS, UNITS, NUMBERS, WORDS_2, WORDS),

@@ -7,3 +7,5 @@ MISSED, MISSED_STEPS, TABLE_FULL, ROWS_FULL, PAUSED = range(1, 6)
 NOT_NEW = 12
 # of a random walk: a tree has to grow; or a property is violated
 MISSED_ACTION, MISSED_INVARIANT, MISSED_STEP, BROKEN_INVARIANT, BROKEN_STEP, DEADLOCK = range(6, 12)
+# or the parts of folded rows need more room
+PARTS_FULL = 13

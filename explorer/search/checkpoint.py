@@ -10,6 +10,8 @@ process at a time writes to the folder.
 from __future__ import annotations
 
 import hashlib
+import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,11 @@ import numpy as np
 from explorer.search.counts import Counts
 from explorer.search.durable import CheckpointError, Lock, remove_but, remove_temporary, seal, unseal, write_whole
 from explorer.search.fingerprint import Fingerprint, differences, in_one_line
+from explorer.search.store import Stopped
 
 FORMAT, VERSION = "highwater-checkpoint", 3
 MANIFEST = "manifest.json"
+ROWS_A_PART = 1 << 20  # at most
 
 
 @attrs.frozen
@@ -124,35 +128,42 @@ class Checkpoint:
         remove_temporary(self._folder)
         remove_but(self._folder, "rows-*.bin", [part["file"] for part in self._parts])
 
-    def write(self, rows: np.ndarray, snapshot: Snapshot) -> None:
+    def write(self, cells: Callable[[int, int], np.ndarray], snapshot: Snapshot) -> None:
         """Add a snapshot: the rows since the last one, then a new manifest.
+
+        Args:
+            cells: gives the units of a range of rows.
 
         Raises:
             CheckpointError: the disk does not take it; the last snapshot is still there.
         """
-        first, end = self.rows_written, snapshot.rows
-        data = memoryview(rows[first * self._units : end * self._units]).cast("B")
-        name = f"rows-{first:012d}-{end:012d}.bin"
-        part = {"file": name, "rows": end - first, "sha256": hashlib.sha256(data).hexdigest()}
-        parts = [*self._parts, part] if end > first else self._parts
-        manifest = {
-            "format": FORMAT,
-            "version": VERSION,
-            "fingerprint": self._prints,
-            "units": self._units,
-            "parts": parts,
-            "snapshot": snapshot.as_data(),
-        }
+        ends = [*range(self.rows_written, snapshot.rows, ROWS_A_PART), snapshot.rows]
         try:
-            if end > first:
-                write_whole(self._folder / name, data)
+            parts = [*self._parts, *(self._write_part(cells, *each) for each in itertools.pairwise(ends))]
+            manifest = {
+                "format": FORMAT,
+                "version": VERSION,
+                "fingerprint": self._prints,
+                "units": self._units,
+                "parts": parts,
+                "snapshot": snapshot.as_data(),
+            }
             write_whole(self._folder / MANIFEST, seal(manifest)[0])
         except OSError as error:
             raise CheckpointError(f"{self._folder}: cannot be written: {error.strerror}") from None
         self._parts = parts
 
-    def read(self, rows: np.ndarray) -> Snapshot:
-        """Read the last snapshot's rows into place, and keep others from writing to the folder.
+    def _write_part(self, cells: Callable[[int, int], np.ndarray], first: int, end: int) -> dict[str, Any]:
+        data = memoryview(cells(first, end).reshape(-1)).cast("B")
+        name = f"rows-{first:012d}-{end:012d}.bin"
+        write_whole(self._folder / name, data)
+        return {"file": name, "rows": end - first, "sha256": hashlib.sha256(data).hexdigest()}
+
+    def read(self, add: Callable[[np.ndarray], None]) -> Snapshot:
+        """Read the last snapshot, and keep others from writing to the folder.
+
+        Args:
+            add: takes its rows, one part after the other, and raises `Stopped` if there is no room for them.
 
         Raises:
             CheckpointError: there is none, it is damaged, it is of another search, there is no room for its rows, or
@@ -162,23 +173,21 @@ class Checkpoint:
             raise CheckpointError(f"{self._folder}: holds no checkpoint (there is no {MANIFEST})")
         self._take()
         try:
-            return self._read(rows)
+            return self._read(add)
         except BaseException:
             self.release()
             raise
 
-    def _read(self, rows: np.ndarray) -> Snapshot:
+    def _read(self, add: Callable[[np.ndarray], None]) -> Snapshot:
         manifest = self._manifest()
         if different := differences(manifest["fingerprint"], self._prints):
             raise CheckpointError(f"{self._folder}: is a checkpoint of another search: {in_one_line(different)}")
         snapshot = Snapshot.from_data(manifest["snapshot"])
-        if snapshot.rows * self._units > len(rows):
-            raise self.too_large(snapshot)
-        at = 0
-        for part in manifest["parts"]:
-            data = self._part(part)
-            rows[at : at + len(data)] = data
-            at += len(data)
+        try:
+            for part in manifest["parts"]:
+                add(self._part(part))
+        except Stopped:
+            raise self.too_large(snapshot) from None
         self._parts = manifest["parts"]
         self._clean()
         return snapshot

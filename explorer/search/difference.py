@@ -119,14 +119,9 @@ def _actions(engine: Engine) -> dict[str, None]:
     return dict.fromkeys(each.of.name for each in engine.system.actions)
 
 
-def _cells(engine: Engine) -> np.ndarray:
-    units = len(engine.store.units)
-    return engine.store.rows[: engine.store.count * units].reshape(-1, units)
-
-
 def _as_bytes(engine: Engine) -> np.ndarray:
     """Each row as one value, so that rows can be sorted."""
-    cells = np.ascontiguousarray(_cells(engine))
+    cells = np.ascontiguousarray(engine.store.cells(0, engine.store.count))
     return cells.view(f"V{cells.itemsize * cells.shape[1]}").reshape(-1)
 
 
@@ -144,7 +139,7 @@ def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int]) -> tuple[np
 
 def _changing(engine: Engine) -> set[str]:
     room = np.zeros((engine.store.count, 2 * engine.layout.words), np.uint32)
-    room[:, : len(engine.store.units)] = _cells(engine)
+    room[:, : len(engine.store.units)] = engine.store.cells(0, engine.store.count)
     return changing_fields(engine.layout, room.view(np.uint64))
 
 

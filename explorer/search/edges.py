@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import Graph, Symmetry, Work
+from explorer.kernels.arrays import Graph, Stored, Symmetry, Work
 from explorer.memory import reserve
 from explorer.search.engine import Engine
+from explorer.search.rows import flat_rows
 from explorer.search.store import BATCH, MOST_HITS, ROWS_AT_ONCE, Stopped
 
 MOST_EDGES = 2**32 - 1
@@ -29,21 +30,19 @@ class Rows:
         rows, table, symmetry, units: as the kernels take them.
     """
 
-    def __init__(
-        self, rows: np.ndarray, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int
-    ) -> None:
+    def __init__(self, rows: Stored, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int) -> None:
         self.rows, self.table, self.symmetry, self.units = rows, table, symmetry, units
         self._room = np.zeros((1, width), np.uint64)
 
     @property
     def bytes_taken(self) -> int:
         """Bytes of rows and table."""
-        return self.rows.nbytes + self.table.nbytes
+        return self.rows.flat.nbytes + self.table.nbytes
 
     def words(self, row: int) -> tuple[int, ...]:
         """The words of a row."""
         cells = np.zeros(2 * self._room.shape[1], np.uint32)
-        cells[: len(self.units)] = self.rows[row * len(self.units) : (row + 1) * len(self.units)]
+        entry_points.copy_rows(self.rows, np.array([row]), cells, np.zeros_like(self._room), self.units)
         return tuple(cells.view(np.uint64).tolist())
 
     def find(self, words: Sequence[int]) -> int:
@@ -181,16 +180,15 @@ def rows_of(engine: Engine) -> Rows:
 
 def chosen_rows(engine: Engine, chosen: np.ndarray) -> Rows:
     """Some rows of a search, numbered from 0."""
-    store, units = engine.store, len(engine.store.units)
-    return entered(engine, store.rows[: store.count * units].reshape(-1, units)[chosen], engine.symmetry)
+    return entered(engine, engine.store.chosen(chosen), engine.symmetry)
 
 
 def entered(engine: Engine, cells: np.ndarray, symmetry: Symmetry) -> Rows:
     """Rows from their units, a row of them each, and a table over them."""
     count, units = cells.shape
-    rows, table = reserve((count * units,), np.uint32), reserve((max(1 << 10, 2 * count),), np.uint32)
-    rows.reshape(-1, units)[:] = cells
-    room, hashes = np.zeros((1, engine.layout.words), np.uint64), np.zeros(BATCH, np.uint64)
+    flat, table = reserve((count * units,), np.uint32), reserve((max(1 << 10, 2 * count),), np.uint32)
+    flat.reshape(-1, units)[:] = cells
+    rows, room, hashes = flat_rows(flat), np.zeros((1, engine.layout.words), np.uint64), np.zeros(BATCH, np.uint64)
     entry_points.enter_rows(rows, 0, count, table, room, hashes, engine.store.units)
     return Rows(rows, table, symmetry, engine.store.units, engine.layout.words)
 

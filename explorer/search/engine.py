@@ -18,7 +18,8 @@ from explorer.compiler.wide_nodes import Widened, not_widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, STOP, Trees
 from explorer.search.compiled import Compiled, as_arrays
-from explorer.search.store import Rows, Store, make_work, spread
+from explorer.search.rows import Rows
+from explorer.search.store import Store, make_work, spread
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget

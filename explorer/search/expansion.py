@@ -10,7 +10,7 @@ from concurrent.futures import Future, wait
 from explorer.compiler.ranks import refuse_by_states
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import Work
-from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PAUSED, ROWS_FULL, TABLE_FULL
+from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.search.checkpoint import Inside
 from explorer.search.engine import Engine
 from explorer.search.progress import Pace
@@ -51,6 +51,8 @@ class Expansion:
                 return
             if ROWS_FULL in statuses:
                 self._fill_up(works, end)
+            if PARTS_FULL in statuses:
+                self._store.grow_parts()
             if TABLE_FULL in statuses:
                 self._store.grow_table()
             if PAUSED in statuses and self._store.shared[arrays.CURSOR] >= pause_at:

@@ -84,12 +84,11 @@ class Unfolded:
 def unfold(engine: Engine, chosen: np.ndarray) -> Unfolded:
     """All images of the chosen rows, each once."""
     units, width = len(engine.store.units), engine.layout.words
-    cells = engine.store.rows[: engine.store.count * units].reshape(-1, units)
     found, origins = [], []
     for begin in range(0, len(chosen), ROWS_AT_ONCE):
         some = chosen[begin : begin + ROWS_AT_ONCE]
         padded = np.zeros((len(some), 2 * width), np.uint32)
-        padded[:, :units] = cells[some]
+        padded[:, :units] = engine.store.chosen(some)
         words = padded.view(np.uint64)
         images = [words, *(_images(words, engine.symmetry, number) for number in range(len(engine.symmetry.images)))]
         for number, image in enumerate(images):  # images of different rows differ
@@ -118,11 +117,10 @@ def states_in(engine: Engine, marks: np.ndarray) -> int:
     marked, store = np.flatnonzero(marks), engine.store
     if len(engine.permutations) <= 1:
         return len(marked)
-    cells = store.rows[: store.count * len(store.units)].reshape(-1, len(store.units))
     words, room = (np.zeros((size, engine.layout.words), np.uint64) for size in (1, 1 + SPARE))
     total = 0
     for begin in range(0, len(marked), ROWS_AT_ONCE):
-        some = cells[marked[begin : begin + ROWS_AT_ONCE]]
+        some = store.chosen(marked[begin : begin + ROWS_AT_ONCE])
         orbits = np.ones(len(some), np.int64)
         entry_points.orbits_of(some.reshape(-1), len(some), engine.symmetry, orbits, words, room, store.units)
         total += int(orbits.sum())

@@ -52,7 +52,7 @@ class Snapshots:
         go deeper.
         """
         store, work = self._engine.store, self._engine.works[0]
-        snapshot = self._checkpoint.read(store.rows)
+        snapshot = self._checkpoint.read(store.add)
         self._whole_levels = attrs.evolve(snapshot, inside=None)
         if max_depth is not None and len(snapshot.level_ends) - 2 >= max_depth:
             snapshot = self._whole_levels
@@ -107,7 +107,7 @@ class Snapshots:
             return
         started = time.perf_counter()
         try:
-            self._checkpoint.write(self._engine.store.rows, snapshot)
+            self._checkpoint.write(self._engine.store.cells, snapshot)
             self._written = snapshot
         except CheckpointError as error:
             self.warning = f"{error}; the search goes on without snapshots, and the last one is {self._last()}"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,20 +12,24 @@ import numpy as np
 from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SHARED, SPARE, STOP, Work
+from explorer.kernels.arrays import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SPARE, STOP, Work
 from explorer.memory import address_space, machine_memory, process_memory, reserve
+from explorer.search.folded import FEWEST_BYTES, MOST_SLOTS, Folded, folded
+from explorer.search.rows import Rows
 from explorer.system import ModelError
 from explorer.verdict import Budget
 
 BATCH = 256
 MOST_HITS = 1 << 16
 MOST_MISSES = 4096
-MOST_ROWS = 2**31 - 2
+MOST_ROWS = MOST_SLOTS * 3 // 4
 FIRST_TABLE = 1 << 14
 SMALLEST_BUDGET = 1 << 20
 RESERVED_ROWS = 256
 RECENT = 1 << 12
 ROWS_AT_ONCE = 1 << 14
+FOLD_FROM = 1 << 25  # bytes of flat rows; fewer are not worth it
+BYTES_A_STATE = 12.5  # of a folded row and of its share of the visited set just after that has grown
 
 
 class Stopped(Exception):
@@ -39,53 +43,12 @@ def spread(pool: Executor | None, function: Callable[[int, int], Any], begin: in
     return list(each(lambda part: function(*part), parts))
 
 
-class Rows:
-    """Rows of states that come from outside.
-
-    Attributes:
-        rows: all rows, flat.
-        units: a tuple as long as a row, whose length the kernels know when they are compiled.
-        shared: what threads share, see `explorer.kernels.arrays`.
-        level_ends: the number of rows at the end of each level, after a first 0.
-    """
-
-    def __init__(self, layout: Layout) -> None:
-        self.units = (0,) * layout.units
-        self.shared = np.zeros(SHARED, np.int64)
-        self.level_ends = [0]
-        self.hold(np.zeros(0, np.uint32))
-
-    def hold(self, rows: np.ndarray) -> None:
-        """Make rows those of the store."""
-        self.rows, self._cells = rows, memoryview(rows)
-
-    def use(self, rows: np.ndarray) -> None:
-        """Make rows those of the store, all of them one level."""
-        self.hold(rows)
-        self.shared[ROWS] = len(rows) // len(self.units)
-        self.level_ends = [0, 0, self.count]
-
-    @property
-    def count(self) -> int:
-        """How many states there are. Between levels there are no holes among their rows."""
-        return int(self.shared[ROWS])
-
-    @property
-    def depth(self) -> int:
-        """The depth of the deepest whole level."""
-        return len(self.level_ends) - 2
-
-    def words(self, row: int) -> tuple[int, ...]:
-        """The words of a row."""
-        units = self._cells[row * len(self.units) : (row + 1) * len(self.units)].tolist()
-        return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
-
-
 class Store(Rows):
     """All states found so far, within a budget, and the visited set over them.
 
     Rows are address space reserved at once and taken page by page as they are written, so that growing copies nothing.
-    The visited set is made anew from the rows when it grows, after the old one was given back.
+    The visited set is made anew from the rows when it grows, after the old one was given back. Just before, rows that
+    take much memory are folded, unless that saves little.
 
     Attributes:
         table: the visited set.
@@ -96,7 +59,8 @@ class Store(Rows):
     def __init__(self, layout: Layout, budget: Budget, pool: Executor | None) -> None:
         super().__init__(layout)
         self._layout = layout
-        self._row = 4 * layout.units
+        self._folded: Folded | None = None
+        self._fold_from = FOLD_FROM
         self._budget = budget
         self.pool = pool
         self._total = machine_memory() * 4 // 5 // budget.sharers if budget.memory is None else budget.memory
@@ -108,8 +72,8 @@ class Store(Rows):
                 f"a memory budget of {self._total:,} bytes is too small: before it explores, the process needs "
                 f"{least:,}"
             )
-        most = min(MOST_ROWS, MOST_ROWS if budget.max_states is None else budget.max_states, self._memory // self._row)
-        self._most = self._reserve(most)
+        self._allowed = MOST_ROWS if budget.max_states is None else min(MOST_ROWS, budget.max_states)
+        self._most = self._reserve(min(self._allowed, self._memory // self._row))
         self.table = reserve((0,), np.uint32)
         self.capacity = 0
         self._room = np.zeros((1, layout.words), np.uint64)
@@ -131,6 +95,11 @@ class Store(Rows):
             most //= 2
 
     @property
+    def _row(self) -> int:
+        """Bytes that a row takes."""
+        return self._folded.row_bytes if self._folded else 4 * len(self.units)
+
+    @property
     def _memory(self) -> int:
         """Bytes that rows and visited set may take together."""
         return self._total - self._other
@@ -143,7 +112,15 @@ class Store(Rows):
     @property
     def bytes_taken(self) -> int:
         """Bytes taken by the rows and the visited set."""
-        return self.count * self._row + self.table.nbytes
+        return self._bytes_of_rows + self.table.nbytes
+
+    @property
+    def _bytes_of_rows(self) -> int:
+        return self.count * self._row + self._bytes_of_parts
+
+    @property
+    def _bytes_of_parts(self) -> int:
+        return self._folded.bytes_of_parts if self._folded else 0
 
     @property
     def what_is_full(self) -> str:
@@ -157,17 +134,38 @@ class Store(Rows):
             Stopped: the budget has no room for them, beyond those that are kept all the same.
         """
         for words in dict.fromkeys(states):
-            if self.count * len(self.units) == len(self.rows):
+            if self.count == self._most + RESERVED_ROWS:
                 self.grow_table()
                 raise Stopped(self.what_is_full)
             self._room[0] = words
-            units = self._room.view(np.uint32)[0, : len(self.units)]
-            self.rows[self.count * len(self.units) : (self.count + 1) * len(self.units)] = units
-            self.shared[ROWS] += 1
+            self._append(self._room.view(np.uint32)[0, : len(self.units)])
         self.grow_table()
 
+    def add(self, rows: np.ndarray) -> None:
+        """Enter flat rows that are known to differ from all others; the visited set does not have them yet.
+
+        Raises:
+            Stopped: the budget has no room for them.
+        """
+        if self.count + len(rows) // len(self.units) > self._most:
+            raise Stopped(self.what_is_full)
+        self._append(rows)
+        self._fold()
+
+    def _append(self, rows: np.ndarray) -> None:
+        if self._folded:
+            self._folded.fold(rows, self.count, partial(spread, self.pool))
+            self.rows = self._folded.rows
+        else:
+            self.rows.flat[self.count * len(self.units) :][: len(rows)] = rows
+        self.shared[ROWS] += len(rows) // len(self.units)
+
+    def forget(self) -> None:
+        """Forget all rows."""
+        self.shared[ROWS], self.table = 0, np.zeros(0, np.uint32)
+
     def restore(self, level_ends: Sequence[int], rows: int) -> None:
-        """Take over rows that were read into place, some of which may be of a level that is not whole.
+        """Take over so many of the rows that were added, some of which may be of a level that is not whole.
 
         Raises:
             Stopped: the budget does not allow the visited set.
@@ -176,19 +174,48 @@ class Store(Rows):
         self.shared[ROWS] = rows
         self.grow_table()
 
+    def _fold(self) -> None:
+        """Fold the rows if they are many, unless that saves little or there is no room for it."""
+        flat = self.count * self._row
+        if self._folded or flat < self._fold_from or 2 * flat + self.table.nbytes > self._memory:
+            return
+        self._fold_from = 4 * flat
+        most = min(self._allowed, self._memory // FEWEST_BYTES)
+        self._folded = folded(self, self._layout, most, RESERVED_ROWS, partial(spread, self.pool))
+        if self._folded:
+            self.hold(np.zeros(0, np.uint32))
+            self.rows, self._most = self._folded.rows, self._folded.most
+
+    def grow_parts(self) -> None:
+        """Make room for more parts of folded rows.
+
+        Raises:
+            Stopped: the budget does not allow it.
+        """
+        assert self._folded
+        try:
+            self._folded.grow(self.count)
+        except MemoryError:
+            raise Stopped("memory") from None
+        self.rows = self._folded.rows
+        if self.bytes_taken > self._memory:
+            raise Stopped("memory")
+        self._set_capacity()
+
     def find(self, words: Sequence[int]) -> int:
         """The row of a representative, or -1."""
         self._room[0] = words
         return int(entry_points.find(self.rows, self.table, self._room, self.units))
 
     def grow_table(self) -> None:
-        """Make the visited set twice as large, from the rows.
+        """Make the visited set larger, from the rows: over flat ones twice as large.
 
         Raises:
             Stopped: the budget does not allow it.
         """
-        slots = max(FIRST_TABLE, 2 * len(self.table), 2 * self.count)
-        if self.count * self._row + 4 * slots > self._memory:
+        self._fold()
+        slots = self._more_slots()
+        if slots <= len(self.table) or self._bytes_of_rows + 4 * slots > self._memory:
             raise Stopped("memory")
         try:
             self.table = reserve((slots,), np.uint32)  # gives the old one back before the new one takes memory
@@ -196,6 +223,14 @@ class Store(Rows):
             raise Stopped("memory") from None
         spread(self.pool, self._enter, 0, self.count)
         self._set_capacity()
+
+    def _more_slots(self) -> int:
+        """How large to make the visited set."""
+        least = max(FIRST_TABLE, len(self.table) * 9 // 8, self.count * 3 // 2)
+        if not self._folded:
+            return min(MOST_SLOTS, max(least, 2 * len(self.table), 2 * self.count))
+        wanted = int((BYTES_A_STATE - self._row) * self.count / 4)
+        return min(MOST_SLOTS, max(least, min(wanted, (self._memory - self._bytes_of_rows) // 4)))
 
     def _enter(self, begin: int, end: int) -> None:
         room, hashes = np.zeros((1, self._layout.words), np.uint64), np.zeros(BATCH, np.uint64)
@@ -207,7 +242,9 @@ class Store(Rows):
         self._set_capacity()
 
     def _set_capacity(self) -> None:
-        self.capacity = max(self.count, min(self._most, (self._memory - self.table.nbytes) // self._row))
+        self.capacity = max(
+            self.count, min(self._most, (self._memory - self.table.nbytes - self._bytes_of_parts) // self._row)
+        )
 
     def begin_level(self, cursor: int = 0) -> tuple[int, int]:
         """Set the cursor to the deepest level, the rows to expand, or to where the search was in it."""

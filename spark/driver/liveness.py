@@ -94,13 +94,10 @@ def hold(engine: Engine, parts: Iterable[np.ndarray], level_ends: Sequence[int])
     Raises:
         Stopped: there is no room for them.
     """
-    store, begin = engine.store, 0
-    if level_ends[-1] * len(store.units) > len(store.rows):
-        raise Stopped("memory")
+    store = engine.store
+    store.forget()
     for rows in parts:
-        store.rows[begin : begin + len(rows)] = rows
-        begin += len(rows)
-    store.table = np.zeros(0, np.uint32)
+        store.add(rows)
     store.restore(level_ends, level_ends[-1])
     engine.renew_filters()
 

@@ -1,0 +1,259 @@
+"""Rows of states as a search keeps them: flat, or *folded*.
+
+A folded row is two numbers of parts. A part is a word: a piece of at most 64 bits of the state, or the numbers of two
+parts. Many states share few pieces, and few pairs of them: a million states often have some ten thousand halves. So a
+row of hundreds of bits takes five or six bytes. The *plan* says how states are cut: it lists all parts of a state, each
+after those below it.
+
+Parts are found by an open-addressing table, like that of the visited set. If two threads enter the same part at once,
+it gets two numbers. That costs some bytes and is right all the same: what is compared are states, never numbers. The
+visited set goes by the hashes of states, so that it does not notice whether rows are folded.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from explorer.kernels.arrays import GOES_ON, MASK, NUMBER_BITS, PAIR, PARTS, ROW_BYTES, SHIFT, STEPS, WAY, WORD
+from explorer.kernels.compiling import kernel, part
+from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if, word_at
+from explorer.kernels.rows import (
+    entry_of,
+    hash_of,
+    home_slot,
+    is_row,
+    may_be,
+    next_slot,
+    read_row,
+    row_at,
+    row_bits,
+    write_row,
+)
+
+_PARTS = np.uint64(PARTS)
+_ZERO, _ONE, _BYTE, _WIDTH = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(64)
+_LOW, _HALF, _ALL = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_FOLD = np.uint64(29)
+_FREE = np.uint32(0)
+
+
+@part
+def _numbers_of(rows: Any, row: int) -> int:
+    """The two numbers of a folded row, as a word."""
+    size = np.uint64(rows.sizes[ROW_BYTES])
+    return word_at(rows.folded, np.uint64(row) * size) & (_ALL >> (_WIDTH - _BYTE * size))
+
+
+@part
+def _put_numbers(folded: Any, row: int, size: int, numbers: int) -> None:
+    first = np.uint64(row) * np.uint64(size)
+    for byte in range(size):
+        folded[first + np.uint64(byte)] = np.uint8((numbers >> (_BYTE * np.uint64(byte))) & np.uint64(0xFF))
+
+
+@part
+def _part_of(rows: Any, numbers: int, at: int) -> int:
+    """The number of the part of a folded row that the plan has at a place."""
+    bits, way = np.uint64(rows.sizes[NUMBER_BITS]), rows.plan[at, WAY]
+    number = numbers >> bits if way & _ONE else numbers & (_ALL >> (_WIDTH - bits))
+    for _ in range(rows.plan[at, STEPS]):
+        way >>= _ONE
+        word = rows.parts[number]
+        number = word >> _HALF if way & _ONE else word & _LOW
+    return number
+
+
+@part
+def _piece(words: Any, at: int, place: int, plan: Any) -> int:
+    """The piece of `words[at]` that the plan has at a place."""
+    word, shift = plan[place, WORD], plan[place, SHIFT]
+    found = words[at, word] >> shift
+    if plan[place, GOES_ON]:
+        found |= words[at, word + _ONE] << (_WIDTH - shift)
+    return found & plan[place, MASK]
+
+
+@part
+def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
+    """Unpack a row into `words[at]`."""
+    if len(rows.folded) == 0:
+        read_row(rows.flat, row, words, at, units)
+        return
+    numbers, plan = _numbers_of(rows, row), rows.plan
+    for word in range((len(units) + 1) // 2):
+        words[at, word] = _ZERO
+    for place in range(len(plan)):
+        if plan[place, PAIR] == _ZERO:
+            piece, word, shift = rows.parts[_part_of(rows, numbers, place)], plan[place, WORD], plan[place, SHIFT]
+            words[at, word] |= piece << shift
+            if plan[place, GOES_ON]:
+                words[at, word + _ONE] |= piece >> (_WIDTH - shift)
+
+
+@part
+def is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
+    """Whether a row holds `words[at]`."""
+    if len(rows.folded) == 0:
+        return is_row(rows.flat, row, words, at, units)
+    numbers, plan = _numbers_of(rows, row), rows.plan
+    for place in range(len(plan)):
+        if plan[place, PAIR] == _ZERO and rows.parts[_part_of(rows, numbers, place)] != _piece(words, at, place, plan):
+            return False
+    return True
+
+
+@part
+def _hash_of_part(word: int) -> int:
+    mixed = word * _MULTIPLIER
+    mixed ^= mixed >> _FOLD
+    return mixed * _MULTIPLIER
+
+
+@part
+def _number_of(word: int, guess: int, rows: Any, shared: Any) -> int:
+    """The number of a part, which is entered if it is new. There must be room for it."""
+    if rows.parts[guess] == word:
+        return guess
+    hashed, slots = _hash_of_part(word), len(rows.index)
+    bits, slot, own, entered = row_bits(slots), home_slot(hashed, slots), _ZERO, False
+    while True:
+        entry = load(rows.index, slot)
+        if entry == _FREE:
+            if not entered:
+                own, entered = np.uint64(fetch_add(shared, _PARTS, 1)), True
+                rows.parts[own] = word
+            entry = swap_if(rows.index, slot, _FREE, entry_of(np.int64(own), hashed, bits))
+            if entry == _FREE:
+                return own
+        if may_be(entry, hashed, bits):
+            number = np.uint64(row_at(entry, bits))
+            if rows.parts[number] == word:
+                return number
+        slot = next_slot(slot, slots)
+
+
+@part
+def write_state(rows: Any, row: int, like: int, words: Any, at: int, shared: Any, units: Any) -> None:
+    """Pack `words[at]` into a row, which is probably `like` another one, if that is not below 0."""
+    if len(rows.folded) == 0:
+        write_row(rows.flat, row, words, at, units)
+        return
+    before, plan = _ZERO, rows.plan
+    if like >= 0:
+        before = _numbers_of(rows, like)
+    # the numbers of parts that no pair has taken yet, the last one first; `explorer.search.cuts` sees that these do
+    first = second = third = fourth = fifth = sixth = seventh = eighth = _ZERO
+    for place in range(len(plan)):
+        guess = _part_of(rows, before, place)
+        if plan[place, PAIR]:
+            first = _number_of(second | first << _HALF, guess, rows, shared)
+            second, third, fourth, fifth, sixth, seventh = third, fourth, fifth, sixth, seventh, eighth
+        else:
+            second, third, fourth, fifth, sixth, seventh, eighth = first, second, third, fourth, fifth, sixth, seventh
+            first = _number_of(_piece(words, at, place, plan), guess, rows, shared)
+    _put_numbers(rows.folded, row, rows.sizes[ROW_BYTES], second | first << np.uint64(rows.sizes[NUMBER_BITS]))
+
+
+@part
+def ask_for_state(rows: Any, row: int, units: Any) -> None:
+    """Ask for the memory of a row."""
+    if len(rows.folded) == 0:
+        prefetch(rows.flat, np.uint64(row * len(units)))
+    else:
+        prefetch(rows.folded, np.uint64(row * rows.sizes[ROW_BYTES]))
+
+
+@part
+def find_row(rows: Any, table: Any, words: Any, at: int, units: Any) -> int:
+    """The row that holds `words[at]`, or -1."""
+    bits, hashed = row_bits(len(table)), hash_of(words, at, units)
+    slot = home_slot(hashed, len(table))
+    entry = load(table, slot)
+    while entry != _FREE:
+        if may_be(entry, hashed, bits) and is_state(rows, row_at(entry, bits), words, at, units):
+            return row_at(entry, bits)
+        slot = next_slot(slot, len(table))
+        entry = load(table, slot)
+    return np.int64(-1)
+
+
+@kernel
+def find(rows: Any, table: Any, words: Any, units: Any) -> int:
+    """The row that holds `words[0]`, or -1."""
+    return find_row(rows, table, words, 0, units)
+
+
+@kernel
+def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
+    """Enter rows that are known to differ into a table, while other threads may enter other rows.
+
+    `hashes` is room for a batch, whose memory is asked for before it is used.
+    """
+    bits = row_bits(len(table))
+    for first in range(begin, end, len(hashes)):
+        batch = min(end - first, len(hashes))
+        for number in range(batch):
+            read_state(rows, first + number, words, 0, units)
+            hashes[number] = hash_of(words, 0, units)
+            prefetch(table, home_slot(hashes[number], len(table)))
+        for number in range(batch):
+            slot = home_slot(hashes[number], len(table))
+            entry = entry_of(first + number, hashes[number], bits)
+            while swap_if(table, slot, _FREE, entry) != _FREE:
+                slot = next_slot(slot, len(table))
+
+
+@kernel
+def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units: Any) -> None:
+    """Move a row to another place, and change its entry in the table."""
+    read_state(rows, source, words, 0, units)
+    if len(rows.folded) == 0:
+        write_row(rows.flat, target, words, 0, units)
+    else:
+        _put_numbers(rows.folded, target, rows.sizes[ROW_BYTES], _numbers_of(rows, source))
+    bits, hashed = row_bits(len(table)), hash_of(words, 0, units)
+    slot = home_slot(hashed, len(table))
+    while table[slot] != entry_of(source, hashed, bits):
+        slot = next_slot(slot, len(table))
+    table[slot] = entry_of(target, hashed, bits)
+
+
+@kernel
+def fold_rows(flat: Any, begin: int, end: int, rows: Any, first: int, shared: Any, words: Any, units: Any) -> None:
+    """Fold the flat rows begin..end into the rows from `first` on, while other threads may fold others."""
+    for number in range(end - begin):
+        read_row(flat, begin + number, words, 0, units)
+        write_state(rows, first + number, first + number - 1 if number else -1, words, 0, shared, units)
+
+
+@kernel
+def copy_rows(rows: Any, numbers: Any, flat: Any, words: Any, units: Any) -> None:
+    """Write the rows with some numbers into flat ones, one after the other."""
+    for place in range(len(numbers)):
+        read_state(rows, numbers[place], words, 0, units)
+        write_row(flat, place, words, 0, units)
+
+
+@kernel
+def enter_parts(parts: Any, begin: int, end: int, index: Any) -> None:
+    """Enter parts into a table that has none of them."""
+    bits = row_bits(len(index))
+    for number in range(begin, end):
+        hashed = _hash_of_part(parts[number])
+        slot = home_slot(hashed, len(index))
+        while index[slot] != _FREE:
+            slot = next_slot(slot, len(index))
+        index[slot] = entry_of(number, hashed, bits)
+
+
+@kernel
+def widen_rows(rows: Any, count: int, size: int) -> None:
+    """Give each of so many folded rows more bytes than it has, in place: `size`, half of them for each number."""
+    bits = np.uint64(rows.sizes[NUMBER_BITS])
+    for row in range(count - 1, -1, -1):
+        numbers = _numbers_of(rows, row)
+        low, high = numbers & (_ALL >> (_WIDTH - bits)), numbers >> bits
+        _put_numbers(rows.folded, row, size, low | high << np.uint64(4 * size))

@@ -1,0 +1,79 @@
+"""Rows of states as passes over them see them, whether they are flat or folded."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from explorer.compiler.layout import Layout
+from explorer.kernels import entry_points
+from explorer.kernels.arrays import COLUMNS, ROWS, SHARED, SIZES, Stored
+
+
+def flat_rows(rows: np.ndarray) -> Stored:
+    """Flat rows as kernels read them."""
+    kinds = (np.uint8, np.uint64, np.uint32)
+    return Stored(rows, *(np.zeros(0, kind) for kind in kinds), np.zeros((0, COLUMNS), np.uint64), np.zeros(SIZES, int))
+
+
+class Rows:
+    """Rows of states that come from outside.
+
+    Attributes:
+        rows: all rows as kernels read them.
+        units: a tuple as long as a flat row, whose length the kernels know when they are compiled.
+        shared: what threads share, see `explorer.kernels.arrays`.
+        level_ends: the number of rows at the end of each level, after a first 0.
+    """
+
+    def __init__(self, layout: Layout) -> None:
+        self.units = (0,) * layout.units
+        self.shared = np.zeros(SHARED, np.int64)
+        self.level_ends = [0]
+        self.hold(np.zeros(0, np.uint32))
+
+    def hold(self, rows: np.ndarray) -> None:
+        """Make flat rows those of the store."""
+        self.rows, self._cells = flat_rows(rows), memoryview(rows)
+
+    def use(self, rows: np.ndarray) -> None:
+        """Make flat rows those of the store, all of them one level."""
+        self.hold(rows)
+        self.shared[ROWS] = len(rows) // len(self.units)
+        self.level_ends = [0, 0, self.count]
+
+    @property
+    def count(self) -> int:
+        """How many states there are. Between levels there are no holes among their rows."""
+        return int(self.shared[ROWS])
+
+    @property
+    def depth(self) -> int:
+        """The depth of the deepest whole level."""
+        return len(self.level_ends) - 2
+
+    @property
+    def is_folded(self) -> bool:
+        return len(self.rows.folded) > 0
+
+    def cells(self, begin: int, end: int) -> np.ndarray:
+        """The units of the rows begin..end, a row of them each; not to be written."""
+        if self.is_folded:
+            return self.chosen(np.arange(begin, end))
+        return self.rows.flat[begin * len(self.units) : end * len(self.units)].reshape(-1, len(self.units))
+
+    def chosen(self, numbers: np.ndarray) -> np.ndarray:
+        """The units of the rows with some numbers, a row of them each."""
+        if not self.is_folded:
+            return self.cells(0, self.count)[numbers]
+        flat = np.empty(len(numbers) * len(self.units), np.uint32)
+        room = np.zeros((1, (len(self.units) + 1) // 2), np.uint64)
+        entry_points.copy_rows(self.rows, numbers, flat, room, self.units)
+        return flat.reshape(-1, len(self.units))
+
+    def words(self, row: int) -> tuple[int, ...]:
+        """The words of a row."""
+        cells = self._cells[row * len(self.units) : (row + 1) * len(self.units)]
+        units = self.cells(row, row + 1)[0].tolist() if self.is_folded else cells.tolist()
+        return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
