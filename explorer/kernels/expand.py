@@ -35,7 +35,7 @@ from explorer.kernels.arrays import (
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import live_numbers, make_representative, orbit_size
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.folding import ask_for_state, is_state, read_state, write_state
+from explorer.kernels.folding import ask_for_numbers, ask_for_parts, ask_for_state, is_state, read_state, write_state
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.recent import drop_recent
 from explorer.kernels.rows import (
@@ -138,8 +138,21 @@ def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) 
     bits = row_bits(len(table))
     for number in range(successors):
         work.slots[number], entry = probe(table, work.hashes[number], bits)
+        work.walking[number] = entry
         if entry != _FREE:
             ask_for_state(rows, row_at(entry, bits), units)
+
+
+@part
+def ask_for_folded(successors: int, rows: Any, table: Any, work: Any) -> None:
+    """Ask for the memory of parts: of those of the row that each successor may be, or of those that it may need."""
+    if len(rows.folded) > 0:
+        bits = row_bits(len(table))
+        for number in range(successors):
+            if work.walking[number] != _FREE:
+                ask_for_parts(rows, row_at(work.walking[number], bits))
+            else:
+                ask_for_numbers(rows, work.counts[FIRST] + work.hit_state[number], work.made, number)
 
 
 @part
@@ -156,8 +169,7 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
             row = counts[NEXT_ROW]
             if row >= capacity:
                 return False
-            like = row - 1 if row > counts[LAST_ROW] - block else -1  # a neighbour's successor
-            write_state(rows, row, like, work.made, number, shared, units)
+            write_state(rows, row, counts[FIRST] + work.hit_state[number], work.made, number, shared, units)
             found = swap_if(table, slot, _FREE, entry_of(row, hashed, bits))
             if found == _FREE:
                 counts[NEXT_ROW] += 1
@@ -169,8 +181,8 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
 
 @kernel
 def expand(
-    rows: Any, table: Any, shared: Any, end: int, pause_at: int, capacity: int, block: int, trees: Any, steps: Any,
-    effects: Any, symmetry: Any, work: Any, units: Any,
+    rows: Any, table: Any, shared: Any, end: int, pause_at: int, entries: int, capacity: int, block: int, trees: Any,
+    steps: Any, effects: Any, symmetry: Any, work: Any, units: Any,
 ) -> int:  # fmt: skip
     """Expand rows up to `end` batch by batch, until none is left or until Python has to step in.
 
@@ -178,6 +190,7 @@ def expand(
         rows, table: the states and the visited set.
         shared: the cursor and the rows taken, for all threads.
         pause_at: take no batch that begins here or later.
+        entries: how many rows the visited set is to hold.
         capacity: how many rows may be used; `block` of them are reserved at a time.
         trees, steps: those of the actions, and of the step properties.
         units: a tuple as long as a row, so that loops over it are unrolled.
@@ -199,6 +212,8 @@ def expand(
             counts[LAST] = min(end, first + len(work.moves))
         first, last = counts[FIRST], counts[LAST]
         for at in range(last - first):
+            ask_for_parts(rows, first + at)
+        for at in range(last - first):
             read_state(rows, first + at, work.words, at, units)
         hits, resolved = list_hits(first, last - first, False, trees, work, units)
         if not resolved:
@@ -213,7 +228,7 @@ def expand(
             work.misses[0, 0], work.misses[0, 1] = first + work.hit_state[wrong], work.hit_tree[wrong]
             return NOT_NEW
         claimed = fetch_add(shared, _CLAIMED, hits) + hits
-        if 4 * (load(shared, _ROWS) + claimed) > 3 * len(table):
+        if load(shared, _ROWS) + claimed > entries:
             fetch_add(shared, _CLAIMED, -hits)
             fetch_add(shared, _STOP, 1)
             return TABLE_FULL
@@ -226,6 +241,7 @@ def expand(
         successors = drop_recent(happened, work, units)
         ask_for_slots(successors, table, work)
         ask_for_rows(successors, rows, table, work, units)
+        ask_for_folded(successors, rows, table, work)
         entered = True
         for number in range(successors):
             entered = entered and insert(number, rows, table, shared, capacity, block, work, units)

@@ -167,6 +167,26 @@ def ask_for_state(rows: Any, row: int, units: Any) -> None:
 
 
 @part
+def ask_for_parts(rows: Any, row: int) -> None:
+    """Ask for the memory of the two parts that a folded row holds the numbers of."""
+    if len(rows.folded) > 0:
+        numbers, bits = _numbers_of(rows, row), np.uint64(rows.sizes[NUMBER_BITS])
+        prefetch(rows.parts, numbers & (_ALL >> (_WIDTH - bits)))
+        prefetch(rows.parts, numbers >> bits)
+
+
+@part
+def ask_for_numbers(rows: Any, like: int, words: Any, at: int) -> None:
+    """Ask for the memory where the search for the pieces of `words[at]` begins that a row does not have."""
+    before, plan = _numbers_of(rows, like), rows.plan
+    for place in range(len(plan)):
+        if plan[place, PAIR] == _ZERO:
+            piece = _piece(words, at, place, plan)
+            if rows.parts[_part_of(rows, before, place)] != piece:
+                prefetch(rows.index, home_slot(_hash_of_part(piece), len(rows.index)))
+
+
+@part
 def find_row(rows: Any, table: Any, words: Any, at: int, units: Any) -> int:
     """The row that holds `words[at]`, or -1."""
     bits, hashed = row_bits(len(table)), hash_of(words, at, units)
@@ -195,6 +215,8 @@ def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: 
     bits = row_bits(len(table))
     for first in range(begin, end, len(hashes)):
         batch = min(end - first, len(hashes))
+        for number in range(batch):
+            ask_for_parts(rows, first + number)
         for number in range(batch):
             read_state(rows, first + number, words, 0, units)
             hashes[number] = hash_of(words, 0, units)

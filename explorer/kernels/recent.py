@@ -21,7 +21,9 @@ _SHIFT, _ONE = np.uint64(20), np.uint64(1)
 
 @part
 def drop_recent(successors: int, work: Any, units: Any) -> int:
-    """Keep the successors, and their hashes, that are not among those met just before, and remember them; how many."""
+    """Keep the successors that are not among those met just before, with their hashes and parents, and remember them;
+    how many.
+    """
     kept, mask = 0, np.uint64(len(work.recent)) - _ONE
     for number in range(successors):
         hashed = work.hashes[number]
@@ -31,6 +33,6 @@ def drop_recent(successors: int, work: Any, units: Any) -> int:
             value = work.made[number, word]
             known &= work.recent[place, word] == value
             work.recent[place, word] = work.made[kept, word] = value
-        work.hashes[kept] = hashed
+        work.hashes[kept], work.hit_state[kept] = hashed, work.hit_state[number]
         kept += not known
     return kept

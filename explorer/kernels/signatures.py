@@ -61,7 +61,7 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
 """The kernels that do not read rows, by module and name."""
 
 ONE_WIDTH: dict[str, tuple[Any, ...]] = {
-    "expand.expand": (STORED, UNITS, NUMBERS, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
+    "expand.expand": (STORED, UNITS, NUMBERS, 0, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
     "check.check": (STORED, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, WORDS_2, NUMBERS_2),
     "check.mark_violating": (STORED, 0, 0, WORDS, BYTES, TREES, WORDS_2),
     "folding.copy_rows": (STORED, NUMBERS, UNITS, WORDS_2),

@@ -88,7 +88,7 @@ class Expansion:
         try:
             while True:
                 status = entry_points.expand(
-                    store.rows, store.table, store.shared, end, pause_at, store.capacity, RESERVED_ROWS,
+                    store.rows, store.table, store.shared, end, pause_at, store.entries, store.capacity, RESERVED_ROWS,
                     engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(), engine.symmetry,
                     work, store.units,
                 )  # fmt: skip

@@ -29,7 +29,8 @@ RESERVED_ROWS = 256
 RECENT = 1 << 12
 ROWS_AT_ONCE = 1 << 14
 FOLD_FROM = 1 << 25  # bytes of flat rows; fewer are not worth it
-BYTES_A_STATE = 12.5  # of a folded row and of its share of the visited set just after that has grown
+FEW_TAGS = 1 << 28  # slots
+BYTES_A_STATE = 13.5  # of a folded row with its parts and its share of the visited set just after that has grown
 
 
 class Stopped(Exception):
@@ -226,11 +227,17 @@ class Store(Rows):
 
     def _more_slots(self) -> int:
         """How large to make the visited set."""
-        least = max(FIRST_TABLE, len(self.table) * 9 // 8, self.count * 3 // 2)
+        least = max(FIRST_TABLE, len(self.table) * 9 // 8, self.count * 4 // 3)
         if not self._folded:
             return min(MOST_SLOTS, max(least, 2 * len(self.table), 2 * self.count))
-        wanted = int((BYTES_A_STATE - self._row) * self.count / 4)
-        return min(MOST_SLOTS, max(least, min(wanted, (self._memory - self._bytes_of_rows) // 4)))
+        wanted = min(int(BYTES_A_STATE * self.count), self._memory) - self._bytes_of_rows
+        return min(MOST_SLOTS, max(least, wanted // 4))
+
+    @property
+    def entries(self) -> int:
+        """How many rows the visited set is to hold. Where tags have few bits, many entries on the way cost time."""
+        full = 17 / 20 if self._folded and len(self.table) < FEW_TAGS else 3 / 4
+        return int(full * len(self.table))
 
     def _enter(self, begin: int, end: int) -> None:
         room, hashes = np.zeros((1, self._layout.words), np.uint64), np.zeros(BATCH, np.uint64)
