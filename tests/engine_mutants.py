@@ -466,7 +466,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "states of equal hash tags count as equal",
         "kernels/expand.py",
-        "        if may_be(found, hashed, bits) and is_row(rows, row_at(found, bits), work.made, number, units):",
+        "        if may_be(found, hashed, bits) and is_state(rows, row_at(found, bits), work.made, number, units):",
         "        if may_be(found, hashed, bits):",
         (CLASHES,),
     ),

@@ -35,7 +35,7 @@ from explorer.kernels.arrays import (
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import live_numbers, make_representative, orbit_size
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.folding import ask_for_numbers, ask_for_parts, ask_for_state, is_state, read_state, write_state
+from explorer.kernels.folding import ask_for_parts, ask_for_pieces, ask_for_state, is_state, read_state, write_state
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.recent import drop_recent
 from explorer.kernels.rows import (
@@ -152,7 +152,7 @@ def ask_for_folded(successors: int, rows: Any, table: Any, work: Any) -> None:
             if work.walking[number] != _FREE:
                 ask_for_parts(rows, row_at(work.walking[number], bits))
             else:
-                ask_for_numbers(rows, work.counts[FIRST] + work.hit_state[number], work.made, number)
+                ask_for_pieces(rows, work.made, number)
 
 
 @part

@@ -32,6 +32,8 @@ from explorer.kernels.rows import (
     write_row,
 )
 
+FEW_PIECES = 2  # and no pairs
+
 _PARTS = np.uint64(PARTS)
 _ZERO, _ONE, _BYTE, _WIDTH = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(64)
 _LOW, _HALF, _ALL = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
@@ -176,14 +178,15 @@ def ask_for_parts(rows: Any, row: int) -> None:
 
 
 @part
-def ask_for_numbers(rows: Any, like: int, words: Any, at: int) -> None:
-    """Ask for the memory where the search for the pieces of `words[at]` begins that a row does not have."""
-    before, plan = _numbers_of(rows, like), rows.plan
-    for place in range(len(plan)):
-        if plan[place, PAIR] == _ZERO:
-            piece = _piece(words, at, place, plan)
-            if rows.parts[_part_of(rows, before, place)] != piece:
-                prefetch(rows.index, home_slot(_hash_of_part(piece), len(rows.index)))
+def ask_for_pieces(rows: Any, words: Any, at: int) -> None:
+    """Ask for the memory where the search for the pieces of `words[at]` begins, if these are few: most of many pieces
+    are those of a row before.
+    """
+    plan = rows.plan
+    if len(plan) <= FEW_PIECES:
+        for place in range(len(plan)):
+            hashed = _hash_of_part(_piece(words, at, place, plan))
+            prefetch(rows.index, home_slot(hashed, len(rows.index)))
 
 
 @part
@@ -245,10 +248,17 @@ def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units:
 
 @kernel
 def fold_rows(flat: Any, begin: int, end: int, rows: Any, first: int, shared: Any, words: Any, units: Any) -> None:
-    """Fold the flat rows begin..end into the rows from `first` on, while other threads may fold others."""
-    for number in range(end - begin):
-        read_row(flat, begin + number, words, 0, units)
-        write_state(rows, first + number, first + number - 1 if number else -1, words, 0, shared, units)
+    """Fold the flat rows begin..end into the rows from `first` on, while other threads may fold others. `words` is room
+    for a batch.
+    """
+    for done in range(0, end - begin, len(words)):
+        batch = min(end - begin - done, len(words))
+        for number in range(batch):
+            read_row(flat, begin + done + number, words, number, units)
+            ask_for_pieces(rows, words, number)
+        for number in range(batch):
+            row = first + done + number
+            write_state(rows, row, row - 1 if done + number else -1, words, number, shared, units)
 
 
 @kernel

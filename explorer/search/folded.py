@@ -18,11 +18,12 @@ from explorer.search.rows import Rows
 
 FEWEST_BYTES, MOST_BYTES = 5, 8  # of a row
 FIRST_INDEX = 1 << 14
-PARTS_A_ROW = 2  # that there is address space for
+FEWEST_PARTS, PARTS_A_ROW = 1 << 22, 2  # that there is address space for
 MOST_SLOTS = 2**32 - 2**17
-SAMPLE = 1 << 16
+SAMPLE = 1 << 15
 MOST_OF_FLAT = 0.75  # of the bytes of flat rows; to save less is not worth it
 FOLDED_AT_ONCE = 1 << 15
+BATCH = 256
 
 Spread = Callable[[Callable[[int, int], None], int, int], Any]
 """Calls a function for the parts of a range."""
@@ -68,7 +69,7 @@ class Folded:
         """
         self._plan, self._shared, self._units, self.most = plan, like.shared, like.units, most
         self._rows = reserve(((most + reserved) * MOST_BYTES + 8,), np.uint8)  # the last one is read as a word, too
-        self._parts = reserve((min(MOST_SLOTS, FIRST_INDEX + PARTS_A_ROW * most),), np.uint64)
+        self._parts = reserve((min(MOST_SLOTS, FEWEST_PARTS + PARTS_A_ROW * most),), np.uint64)
         self._index = reserve((FIRST_INDEX,), np.uint32)
         self.row_bytes = FEWEST_BYTES
         self._shared[PARTS] = 1  # part 0 is what is guessed where nothing is known
@@ -116,7 +117,7 @@ class Folded:
         """
 
         def fold(begin: int, end: int) -> None:
-            room = np.zeros((1, (len(self._units) + 1) // 2), np.uint64)
+            room = np.zeros((BATCH, (len(self._units) + 1) // 2), np.uint64)
             entry_points.fold_rows(flat, begin, end, self.rows, first + begin, self._shared, room, self._units)
 
         count = len(flat) // len(self._units)

@@ -30,7 +30,7 @@ RECENT = 1 << 12
 ROWS_AT_ONCE = 1 << 14
 FOLD_FROM = 1 << 25  # bytes of flat rows; fewer are not worth it
 FEW_TAGS = 1 << 28  # slots
-BYTES_A_STATE = 13.5  # of a folded row with its parts and its share of the visited set just after that has grown
+BYTES_A_STATE = 14  # of a folded row with its parts and its share of the visited set just after that has grown
 
 
 class Stopped(Exception):

@@ -23,6 +23,7 @@ from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE
 from explorer.search import breadth_first, engine, expansion, plain_python, progress, store
 from explorer.search.compiled import Compiled
+from explorer.search.rows import flat_rows
 from explorer.search.symmetry import permutations_of, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
@@ -185,7 +186,7 @@ class Representatives:
 
     def orbit_size(self, representative: tuple[int, ...]) -> int:
         rows = np.array(representative, np.uint64).view(np.uint32)
-        return int(entry_points.orbit_sizes(rows, 0, 1, self.tables, self._room(), self.units))
+        return int(entry_points.orbit_sizes(flat_rows(rows), 0, 1, self.tables, self._room(), self.units))
 
     def _room(self) -> np.ndarray:
         return np.zeros((1 + SPARE, self.layout.words), np.uint64)

@@ -1,0 +1,221 @@
+"""Folded rows are the same rows: kernels that read, write, find and move them; and searches whose rows are folded in
+flight, against plain Python and against searches whose rows stay flat.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from explorer.compiler.layout import Layout
+from explorer.kernels import entry_points
+from explorer.kernels.arrays import PARTS
+from explorer.search import breadth_first, expansion, folded, liveness, store
+from explorer.search.rows import Rows
+from explorer.search.store import Store, spread
+from explorer.verdict import Budget, Outcome
+from highwater.claims.spec import load_spec
+from model.language.domain import ArrayOf, Integers
+from model.language.records import domain_of, within
+from tests.explorer.test_checkpoint import Stopwatch, manifest, restless, system, told
+from tests.explorer.test_engine_in_small import DEPTH, SYSTEMS, agree, club_of, expected, low_thresholds, plain_python
+
+__all__ = ["low_thresholds", "restless"]
+
+SPECS = Path(__file__).parents[2] / "specs" / "partition"
+
+
+@pytest.fixture
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """Rows are folded from the first kilobyte on, however little that saves, in rows that begin with two bytes each
+    and a table of parts that begins with some slots. Lists for each search whether its rows were folded at its end.
+    """
+    monkeypatch.setattr(store, "FOLD_FROM", 1 << 10)
+    monkeypatch.setattr(folded, "MOST_OF_FLAT", 1e9)
+    monkeypatch.setattr(folded, "FEWEST_BYTES", 2)
+    monkeypatch.setattr(folded, "FIRST_INDEX", 16)
+    monkeypatch.setattr(folded, "FOLDED_AT_ONCE", 8)
+    found: list[bool] = []
+    outcome_of = breadth_first._Search._outcome
+
+    def note(search: Any, reason: str) -> Outcome:
+        found.append(search.store.is_folded)
+        return outcome_of(search, reason)
+
+    monkeypatch.setattr(breadth_first._Search, "_outcome", note)
+    return found
+
+
+def both(kept: list[bool], monkeypatch: pytest.MonkeyPatch, explore: Callable[[], Outcome]) -> tuple[Any, Any]:
+    """What a search says with folded rows and with flat ones."""
+    ours = explore()
+    monkeypatch.setattr(store, "FOLD_FROM", 1 << 60)
+    theirs = explore()
+    assert kept == [True, False]
+    return told(ours), told(theirs)
+
+
+# --- Rows
+
+
+@attrs.frozen
+class Wide:
+    """As many bits as three words and a half."""
+
+    numbers: tuple[int, ...] = within(ArrayOf(Integers(0, 2**14 - 1), 16))
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    count=st.integers(2, 300),
+    values=st.integers(1, 2**14),
+    first_bytes=st.integers(1, 8),
+)
+def test_folded_rows_hold_what_flat_rows_hold(seed: int, count: int, values: int, first_bytes: int) -> None:
+    """States in words, written, read in any order, found and moved; also with parts as many as states."""
+    layout, random = Layout(domain_of(Wide, None)), np.random.default_rng(seed)
+    packed = {layout.pack(Wide(tuple(row))) for row in random.integers(0, values, (count, 16)).tolist()}
+    words = np.array(sorted(packed), np.uint64)
+    random.shuffle(words)
+    cells = words.view(np.uint32)[:, : layout.units]
+    flat = Rows(layout)
+    flat.use(np.ascontiguousarray(cells).reshape(-1))
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("FEWEST_BYTES", first_bytes), ("FIRST_INDEX", 16), ("MOST_OF_FLAT", 1e9)):
+            patch.setattr(folded, name, value)
+        patch.setattr(folded, "FOLDED_AT_ONCE", int(random.integers(1, 50)))
+        found = folded.folded(flat, layout, len(words) + 2, 2, lambda *of: spread(None, *of))
+    assert found is not None
+    store = Rows(layout)
+    store.rows, store.shared = found.rows, flat.shared
+    assert (store.cells(0, len(words)) == cells).all()
+    numbers = random.permutation(len(words))
+    assert (store.chosen(numbers) == cells[numbers]).all()
+    table, room = np.zeros(len(words) + 3, np.uint32), np.zeros((1, layout.words), np.uint64)
+    entry_points.enter_rows(found.rows, 0, len(words), table, room, np.zeros(7, np.uint64), store.units)
+
+    def find(state: np.ndarray) -> int:
+        room[0] = state
+        return int(entry_points.find(found.rows, table, room, store.units))
+
+    assert [find(state) for state in words] == list(range(len(words)))
+    other = words[0] ^ np.uint64(1 << int(random.integers(0, 60)))
+    assert find(other) == (-1 if tuple(other.tolist()) not in packed else find(other))
+    entry_points.move_row(found.rows, 0, len(words), table, room.copy(), store.units)
+    assert find(words[0]) == len(words)
+    found.grow(len(words) + 1)
+    store.rows = found.rows
+    assert (store.cells(1, len(words) + 1)[:-1] == cells[1:]).all()
+    assert (store.cells(len(words), len(words) + 1) == cells[:1]).all()
+
+
+def test_rows_stay_flat_if_folding_saves_little_or_has_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    layout, random = Layout(domain_of(Wide, None)), np.random.default_rng(0)
+    states = [layout.pack(Wide(tuple(row))) for row in random.integers(0, 2**14, (2000, 16)).tolist()]
+    for module, name, value in (
+        (store, "FOLD_FROM", 1 << 10),
+        (folded, "FIRST_INDEX", 16),
+        (folded, "FOLDED_AT_ONCE", 8),
+    ):
+        monkeypatch.setattr(module, name, value)
+    random_ones = Store(layout, Budget(), None)
+    random_ones.add_initial(states)
+    assert (random_ones.is_folded, random_ones.shared[PARTS], random_ones.find(states[7])) == (False, 0, 7)
+    few = [layout.pack(Wide((n % 50,) * 8 + (n // 50,) * 8)) for n in range(2000)]
+    alike = Store(layout, Budget(), None)
+    alike.add_initial(few)
+    assert (alike.is_folded, alike.find(few[1999])) == (True, 1999)
+    assert alike.bytes_taken < random_ones.bytes_taken
+    monkeypatch.setattr(folded, "address_space", lambda: 1 << 14)
+    narrow = Store(layout, Budget(), None)
+    narrow.add_initial(few)
+    assert (narrow.is_folded, narrow.find(few[1999])) == (False, 1999)
+
+
+# --- Searches
+
+
+@pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_search_with_folded_rows_finds_what_plain_python_finds(
+    kept: list[bool], monkeypatch: pytest.MonkeyPatch, symmetry: bool, workers: int
+) -> None:
+    monkeypatch.setattr(expansion, "ROWS_WORTH_A_SECOND_THREAD", 4)
+    ours = breadth_first.explore(
+        club_of(True, *SYSTEMS["step"]), DEPTH, check_deadlock=True, keep_going=True, symmetry=symmetry, workers=workers
+    )
+    agree(ours, expected(True, "step"))
+    assert kept == [True]
+
+
+def test_as_many_folded_rows_are_kept_as_a_budget_allows(kept: list[bool]) -> None:
+    for states in (100, 150, 333):
+        ours, theirs = (
+            explore(club_of(True, *SYSTEMS["step"]), Budget(max_states=states), **options)
+            for explore, options in (
+                (breadth_first.explore, {"workers": 1, "symmetry": False}),
+                (plain_python.explore, {}),
+            )
+        )
+        assert (ours.verdict, ours.levels, ours.violations) == (theirs.verdict, theirs.levels, theirs.violations)
+    assert kept == [True] * 3
+
+
+@pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
+@pytest.mark.parametrize("first_folds", [False, True])
+def test_a_search_goes_on_from_a_snapshot_of_folded_or_of_flat_rows(
+    kept: list[bool], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, first_folds: bool, symmetry: bool
+) -> None:
+    explored, fold_from = system("kip-101", leader_epoch_max=2), store.FOLD_FROM
+    wanted = told(breadth_first.explore(explored, Budget(max_depth=11), symmetry=symmetry))
+    for depth, folds in ((8, first_folds), (11, not first_folds)):
+        monkeypatch.setattr(store, "FOLD_FROM", fold_from if folds else 1 << 60)
+        how = {"checkpoint": tmp_path, "resume": depth > 8, "symmetry": symmetry}
+        ours = breadth_first.explore(explored, Budget(max_depth=depth), **how)
+    assert (told(ours), kept) == (wanted, [True, first_folds, not first_folds])
+
+
+@pytest.mark.usefixtures("restless")
+def test_a_search_interrupted_inside_levels_goes_on_with_folded_rows(kept: list[bool], tmp_path: Path) -> None:
+    """Holes among rows are closed at each interrupt."""
+    explored, inside = system("kip-101", leader_epoch_max=2), 0
+    wanted = told(breadth_first.explore(explored, Budget(max_depth=9)))
+    for run, reports in enumerate((23, 2, 8, 15)):
+        how = {"workers": 1 + run % 2, "resume": run > 0, "on_progress": Stopwatch(reports)}
+        if breadth_first.explore(explored, Budget(max_depth=9), checkpoint=tmp_path, **how).reason != "interrupted":
+            break
+        inside += manifest(tmp_path)["snapshot"]["inside"] is not None
+    ours = breadth_first.explore(explored, Budget(max_depth=9), checkpoint=tmp_path, resume=True, workers=2)
+    assert inside >= 2
+    assert (told(ours), kept[-1]) == (wanted, True)
+
+
+@pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
+def test_a_trace_through_folded_rows_is_that_through_flat_ones(
+    kept: list[bool], monkeypatch: pytest.MonkeyPatch, symmetry: bool
+) -> None:
+    explored = system("kip-101", leader_epoch_max=2)
+    ours, theirs = both(kept, monkeypatch, lambda: breadth_first.explore(explored, symmetry=symmetry))
+    assert ours == theirs
+    assert ours["violations"]
+
+
+@pytest.mark.parametrize("stored", [True, False], ids=["steps stored", "steps made again"])
+@pytest.mark.parametrize("claim", ["a_committed_shrink_leaves_the_high_watermark_where_it_is"])
+def test_lassos_and_prospects_among_folded_rows_are_those_among_flat_ones(
+    kept: list[bool], monkeypatch: pytest.MonkeyPatch, claim: str, stored: bool
+) -> None:
+    if not stored:
+        monkeypatch.setattr(liveness, "all_steps", lambda *given: None)
+    explored = load_spec(SPECS / "liveness" / f"{claim}.toml").system()
+    ours, theirs = both(kept, monkeypatch, lambda: breadth_first.explore(explored, keep_going=True))
+    assert ours == theirs
+    assert any(violation.back_to is not None for violation in ours["violations"])
