@@ -154,7 +154,9 @@ print(intrinsics.HAS_PEXT)
 def test_a_signature_of_other_types_has_another_name() -> None:
     ((kernel, arguments),) = SMALL
     named = entry_points.name_of(*kernel.split("."), arguments)
-    assert named != entry_points.name_of(*kernel.split("."), (arguments[0].astype(np.uint64), *arguments[1:]))
+    assert named != entry_points.name_of(
+        *kernel.split("."), (arguments[0], arguments[1].astype(np.uint64), *arguments[2:])
+    )
     assert named != entry_points.name_of(*kernel.split("."), (*arguments[:-1], (0,)))
     assert len({entry_points.name_of(*name.split("."), each) for name, each in signatures.all_signatures()}) == len(
         signatures.all_signatures()

@@ -195,6 +195,7 @@ class Met(NamedTuple):
 
     made: Any
     hashes: Any
+    hit_state: Any
     recent: Any
 
 
@@ -217,7 +218,12 @@ def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[i
     dropped.
     """
     units, first = (0,) * 4, (3, 1)
-    met = Met(np.zeros((30, 2), np.uint64), np.zeros(30, np.uint64), np.full((8, 2), first, np.uint64))
+    met = Met(
+        np.zeros((30, 2), np.uint64),
+        np.zeros(30, np.uint64),
+        np.zeros(30, np.uint32),
+        np.full((8, 2), first, np.uint64),
+    )
     known = {first}
     for batch in batches:
         kept = dropped(met, np.array(batch, np.uint64), units)
