@@ -72,6 +72,8 @@ def word_at(array, position):
 
 def prefetch(array, position):
     pass
+
+prefetch_at = prefetch
 """
 DOOR = "        if self._dispatcher:\n            return self._dispatcher(*arguments)\n"
 INTERPRETED = (

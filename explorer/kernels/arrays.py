@@ -12,8 +12,8 @@ CURSOR, ROWS, STOP, CLAIMED, PARTS, SHARED = range(6)
 ROW_BYTES, NUMBER_BITS, MOST_PARTS, SIZES = range(4)
 
 # Columns of a plan: whether the part is a pair; the way down to it from the row, one bit for each step, and how many
-# steps follow the first; of a piece the word, lowest bit and mask, and whether it goes on in the next word.
-PAIR, WAY, STEPS, WORD, SHIFT, MASK, GOES_ON, COLUMNS = range(8)
+# steps follow the first; of a piece the word and the bit where it begins, and how many bits it has.
+PAIR, WAY, STEPS, WORD, SHIFT, BITS, COLUMNS = range(7)
 
 # Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
 FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, AT_REST, STOPPED_AT_BOUND, COUNTS = range(8)
@@ -53,7 +53,7 @@ class Stored(NamedTuple):
     Attributes:
         flat: rows of 32-bit units, see `explorer.kernels.rows`; empty if rows are folded.
         folded: folded rows, see `explorer.kernels.folding`; empty if rows are flat, as are all that follow.
-        parts: the parts of folded rows, by number.
+        parts: the parts of folded rows, by number, as many words each as the longest one has.
         index: a table of the numbers of parts, by their hash.
         plan: how a state is cut, see `explorer.search.cuts`.
         sizes: see above.

@@ -1,9 +1,9 @@
 """Rows of states as a search keeps them: flat, or *folded*.
 
-A folded row is two numbers of parts. A part is a word: a piece of at most 64 bits of the state, or the numbers of two
-parts. Many states share few pieces, and few pairs of them: a million states often have some ten thousand halves. So a
-row of hundreds of bits takes five or six bytes. The *plan* says how states are cut: it lists all parts of a state, each
-after those below it.
+A folded row is two numbers of parts. A part is a piece of the state, of a few words, or the numbers of two parts. Many
+states share few pieces, and few pairs of them: a million states often have some ten thousand halves. So a row of hundreds
+of bits takes five or six bytes. The *plan* says how states are cut: it lists all parts of a state, each after those below
+it.
 
 Parts are found by an open-addressing table, like that of the visited set. If two threads enter the same part at once,
 it gets two numbers. That costs some bytes and is right all the same: what is compared are states, never numbers. The
@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import GOES_ON, MASK, NUMBER_BITS, PAIR, PARTS, ROW_BYTES, SHIFT, STEPS, WAY, WORD
+from explorer.kernels.arrays import BITS, NUMBER_BITS, PAIR, PARTS, ROW_BYTES, SHIFT, STEPS, WAY, WORD
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if, word_at
+from explorer.kernels.intrinsics import fetch_add, load, prefetch, prefetch_at, swap_if, word_at
 from explorer.kernels.rows import (
     entry_of,
     hash_of,
@@ -32,7 +32,7 @@ from explorer.kernels.rows import (
     write_row,
 )
 
-FEW_PIECES = 2  # and no pairs
+FEW_PIECES = 2  # of a plan without pairs
 
 _PARTS = np.uint64(PARTS)
 _ZERO, _ONE, _BYTE, _WIDTH = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(64)
@@ -63,19 +63,33 @@ def _part_of(rows: Any, numbers: int, at: int) -> int:
     number = numbers >> bits if way & _ONE else numbers & (_ALL >> (_WIDTH - bits))
     for _ in range(rows.plan[at, STEPS]):
         way >>= _ONE
-        word = rows.parts[number]
-        number = word >> _HALF if way & _ONE else word & _LOW
+        pair = rows.parts[number, 0]
+        number = pair >> _HALF if way & _ONE else pair & _LOW
     return number
 
 
 @part
-def _piece(words: Any, at: int, place: int, plan: Any) -> int:
-    """The piece of `words[at]` that the plan has at a place."""
-    word, shift = plan[place, WORD], plan[place, SHIFT]
+def _content(words: Any, at: int, place: int, plan: Any, column: int, pair: int) -> int:
+    """One word of the part of `words[at]` that the plan has at a place: of a pair, its numbers."""
+    if plan[place, PAIR]:
+        return pair if column == 0 else _ZERO
+    skipped, bits = _WIDTH * np.uint64(column), plan[place, BITS]
+    if bits <= skipped:
+        return _ZERO
+    word, shift = plan[place, WORD] + np.uint64(column), plan[place, SHIFT]
     found = words[at, word] >> shift
-    if plan[place, GOES_ON]:
+    if shift + bits - skipped > _WIDTH and shift:
         found |= words[at, word + _ONE] << (_WIDTH - shift)
-    return found & plan[place, MASK]
+    return found & (_ALL >> (_WIDTH - min(_WIDTH, bits - skipped)))
+
+
+@part
+def _is_part(rows: Any, number: int, words: Any, at: int, place: int, pair: int) -> bool:
+    """Whether a part is that of `words[at]` which the plan has at a place."""
+    for column in range(rows.parts.shape[1]):
+        if rows.parts[number, column] != _content(words, at, place, rows.plan, column, pair):
+            return False
+    return True
 
 
 @part
@@ -89,10 +103,18 @@ def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
         words[at, word] = _ZERO
     for place in range(len(plan)):
         if plan[place, PAIR] == _ZERO:
-            piece, word, shift = rows.parts[_part_of(rows, numbers, place)], plan[place, WORD], plan[place, SHIFT]
-            words[at, word] |= piece << shift
-            if plan[place, GOES_ON]:
-                words[at, word + _ONE] |= piece >> (_WIDTH - shift)
+            number, word, shift, bits = (
+                _part_of(rows, numbers, place),
+                plan[place, WORD],
+                plan[place, SHIFT],
+                plan[place, BITS],
+            )
+            for column in range((bits + _WIDTH - _ONE) // _WIDTH):
+                found = rows.parts[number, column]
+                words[at, word] |= found << shift
+                word += _ONE
+                if shift and found >> (_WIDTH - shift):
+                    words[at, word] |= found >> (_WIDTH - shift)
 
 
 @part
@@ -102,37 +124,42 @@ def is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
         return is_row(rows.flat, row, words, at, units)
     numbers, plan = _numbers_of(rows, row), rows.plan
     for place in range(len(plan)):
-        if plan[place, PAIR] == _ZERO and rows.parts[_part_of(rows, numbers, place)] != _piece(words, at, place, plan):
+        if plan[place, PAIR] == _ZERO and not _is_part(rows, _part_of(rows, numbers, place), words, at, place, _ZERO):
             return False
     return True
 
 
 @part
-def _hash_of_part(word: int) -> int:
-    mixed = word * _MULTIPLIER
-    mixed ^= mixed >> _FOLD
+def _hash_of_part(rows: Any, words: Any, at: int, place: int, pair: int) -> int:
+    mixed = _ZERO
+    for column in range(rows.parts.shape[1]):
+        mixed = (mixed ^ _content(words, at, place, rows.plan, column, pair)) * _MULTIPLIER
+        mixed ^= mixed >> _FOLD
     return mixed * _MULTIPLIER
 
 
 @part
-def _number_of(word: int, guess: int, rows: Any, shared: Any) -> int:
-    """The number of a part, which is entered if it is new. There must be room for it."""
-    if rows.parts[guess] == word:
+def _number_of(guess: int, words: Any, at: int, place: int, pair: int, rows: Any, shared: Any) -> int:
+    """The number of the part of `words[at]` that the plan has at a place. It is entered if it is new, and there must be
+    room for it.
+    """
+    if _is_part(rows, guess, words, at, place, pair):
         return guess
-    hashed, slots = _hash_of_part(word), len(rows.index)
+    hashed, slots = _hash_of_part(rows, words, at, place, pair), len(rows.index)
     bits, slot, own, entered = row_bits(slots), home_slot(hashed, slots), _ZERO, False
     while True:
         entry = load(rows.index, slot)
         if entry == _FREE:
             if not entered:
                 own, entered = np.uint64(fetch_add(shared, _PARTS, 1)), True
-                rows.parts[own] = word
+                for column in range(rows.parts.shape[1]):
+                    rows.parts[own, column] = _content(words, at, place, rows.plan, column, pair)
             entry = swap_if(rows.index, slot, _FREE, entry_of(np.int64(own), hashed, bits))
             if entry == _FREE:
                 return own
         if may_be(entry, hashed, bits):
             number = np.uint64(row_at(entry, bits))
-            if rows.parts[number] == word:
+            if _is_part(rows, number, words, at, place, pair):
                 return number
         slot = next_slot(slot, slots)
 
@@ -151,11 +178,11 @@ def write_state(rows: Any, row: int, like: int, words: Any, at: int, shared: Any
     for place in range(len(plan)):
         guess = _part_of(rows, before, place)
         if plan[place, PAIR]:
-            first = _number_of(second | first << _HALF, guess, rows, shared)
+            first = _number_of(guess, words, at, place, second | first << _HALF, rows, shared)
             second, third, fourth, fifth, sixth, seventh = third, fourth, fifth, sixth, seventh, eighth
         else:
             second, third, fourth, fifth, sixth, seventh, eighth = first, second, third, fourth, fifth, sixth, seventh
-            first = _number_of(_piece(words, at, place, plan), guess, rows, shared)
+            first = _number_of(guess, words, at, place, _ZERO, rows, shared)
     _put_numbers(rows.folded, row, rows.sizes[ROW_BYTES], second | first << np.uint64(rows.sizes[NUMBER_BITS]))
 
 
@@ -173,8 +200,8 @@ def ask_for_parts(rows: Any, row: int) -> None:
     """Ask for the memory of the two parts that a folded row holds the numbers of."""
     if len(rows.folded) > 0:
         numbers, bits = _numbers_of(rows, row), np.uint64(rows.sizes[NUMBER_BITS])
-        prefetch(rows.parts, numbers & (_ALL >> (_WIDTH - bits)))
-        prefetch(rows.parts, numbers >> bits)
+        prefetch_at(rows.parts, numbers & (_ALL >> (_WIDTH - bits)))
+        prefetch_at(rows.parts, numbers >> bits)
 
 
 @part
@@ -185,7 +212,7 @@ def ask_for_pieces(rows: Any, words: Any, at: int) -> None:
     plan = rows.plan
     if len(plan) <= FEW_PIECES:
         for place in range(len(plan)):
-            hashed = _hash_of_part(_piece(words, at, place, plan))
+            hashed = _hash_of_part(rows, words, at, place, _ZERO)
             prefetch(rows.index, home_slot(hashed, len(rows.index)))
 
 
@@ -274,7 +301,11 @@ def enter_parts(parts: Any, begin: int, end: int, index: Any) -> None:
     """Enter parts into a table that has none of them."""
     bits = row_bits(len(index))
     for number in range(begin, end):
-        hashed = _hash_of_part(parts[number])
+        hashed = _ZERO
+        for column in range(parts.shape[1]):
+            hashed = (hashed ^ parts[number, column]) * _MULTIPLIER
+            hashed ^= hashed >> _FOLD
+        hashed *= _MULTIPLIER
         slot = home_slot(hashed, len(index))
         while index[slot] != _FREE:
             slot = next_slot(slot, len(index))

@@ -120,17 +120,32 @@ def word_at(typing: Any, array: Any, position: Any) -> Any:
 
 
 @intrinsic
+def prefetch_at(typing: Any, array: Any, position: Any) -> Any:
+    """Ask for the memory of where a row of an array begins."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        made = context.make_array(signature.args[0])(context, builder, arguments[0])
+        row = [arguments[1], ir.Constant(ir.IntType(64), 0)]
+        pointer = cgutils.get_item_pointer(context, builder, signature.args[0], made, row, wraparound=False)
+        return _ask_for(context, builder, pointer)
+
+    return types.void(array, types.uint64), generate
+
+
+@intrinsic
 def prefetch(typing: Any, array: Any, position: Any) -> Any:
     """Ask for the memory of an element of a flat array."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        pointer = builder.bitcast(
-            _pointer(context, builder, signature.args[0], arguments[0], arguments[1]), ir.IntType(8).as_pointer()
-        )
-        number = ir.IntType(32)
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        builder.call(function, [pointer, number(0), number(3), number(1)])
-        return context.get_dummy_value()
+        pointer = _pointer(context, builder, signature.args[0], arguments[0], arguments[1])
+        return _ask_for(context, builder, pointer)
 
     return types.void(array, types.uint64), generate
+
+
+def _ask_for(context: Any, builder: Any, place: Any) -> Any:
+    pointer, number = builder.bitcast(place, ir.IntType(8).as_pointer()), ir.IntType(32)
+    kind = ir.FunctionType(ir.VoidType(), [pointer.type, number, number, number])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [pointer, number(0), number(3), number(1)])
+    return context.get_dummy_value()

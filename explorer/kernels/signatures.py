@@ -29,7 +29,7 @@ BYTES_2, WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
     _array(np.int64, 2),
 )
 
-STORED = Stored(UNITS, BYTES, WORDS, UNITS, WORDS_2, NUMBERS)
+STORED = Stored(UNITS, BYTES, WORDS_2, UNITS, WORDS_2, NUMBERS)
 TREES = Trees(WORDS, WORDS_2, UNITS, WORDS_2, WORDS_3)
 EFFECTS = EffectArrays(WORDS_2, WORDS, UNITS, WORDS_2)
 SYMMETRY = Symmetry(WORDS_2, WORDS_4, WORDS_2, WORDS_4, WORDS_2, WORDS_2, WORDS, NUMBERS, NUMBERS, NUMBERS, WORDS_2)
@@ -51,7 +51,7 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
     "components.mark_held_back": (GRAPH, FAIRNESS, BYTES, BYTES),
     "components.mark_ways": (GRAPH, UNITS, 0, DISTANCES, BYTES),
     "components.measure": (GRAPH, NUMBERS, BYTES, BYTES, DISTANCES, UNITS),
-    "folding.enter_parts": (WORDS, 0, 0, UNITS),
+    "folding.enter_parts": (WORDS_2, 0, 0, UNITS),
     "folding.widen_rows": (STORED, 0, 0),
     "passes.drop_leading_nowhere": (GRAPH, 0, 0, BYTES, BYTES, UNITS),
     "passes.drop_unpreceded": (GRAPH, 0, 0, BYTES, BYTES, BYTES),

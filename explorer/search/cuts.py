@@ -2,7 +2,8 @@
 
 A state is a run of bits. It is cut in two where the sample has about as many different left halves as right ones: the
 sum is least about there, since the one number grows with the cut and the other one shrinks. A half of more than a word
-is cut in two in the same way.
+is cut in two in the same way, and what is then longer than a few words again. Quarters of states are so few that to cut
+them saves little.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from explorer.compiler.layout import WORD_BITS, Layout
-from explorer.kernels.arrays import COLUMNS, GOES_ON, MASK, PAIR, SHIFT, STEPS, WAY, WORD
+from explorer.kernels.arrays import BITS, COLUMNS, PAIR, SHIFT, STEPS, WAY, WORD
 
+MOST_WORDS = 4  # of a part
 MOST_WAITING = 8  # numbers of parts that `explorer.kernels.folding.write_state` can hold
 _MULTIPLIER, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
 
@@ -34,9 +36,9 @@ def _parts(sample: np.ndarray, begin: int, end: int, way: int, steps: int) -> It
     """The parts of some bits, those below a part before it."""
     part = [0] * COLUMNS
     part[WAY], part[STEPS] = way, steps
-    if end - begin <= WORD_BITS:
+    if end - begin <= WORD_BITS * (MOST_WORDS if steps else 1):
         part[WORD], part[SHIFT] = divmod(begin, WORD_BITS)
-        part[MASK], part[GOES_ON] = (1 << end - begin) - 1, part[SHIFT] + end - begin > WORD_BITS
+        part[BITS] = end - begin
     else:
         _, firsts = np.unique(_hashes(sample, begin, end), return_index=True)
         cut, part[PAIR] = _cut(sample[firsts], begin, end), 1

@@ -11,9 +11,9 @@ import numpy as np
 
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import MOST_PARTS, PARTS, Stored
+from explorer.kernels.arrays import BITS, MOST_PARTS, PARTS, Stored
 from explorer.memory import address_space, reserve
-from explorer.search.cuts import plan_of
+from explorer.search.cuts import MOST_WORDS, plan_of
 from explorer.search.rows import Rows
 
 FEWEST_BYTES, MOST_BYTES = 5, 8  # of a row
@@ -38,7 +38,7 @@ def folded(rows: Rows, layout: Layout, most: int, reserved: int, spread: Spread)
     sample[:, : len(rows.units)] = rows.chosen(np.linspace(0, count - 1, len(sample)).astype(np.int64))
     plan, left = plan_of(layout, sample.view(np.uint64)), address_space()
     if left is not None:
-        most = min(most, left // 2 // (MOST_BYTES + 8 * PARTS_A_ROW))
+        most = min(most, left // 2 // (MOST_BYTES + 8 * MOST_WORDS * PARTS_A_ROW))
     if plan is None or most < count + reserved:
         return None
     try:
@@ -69,7 +69,8 @@ class Folded:
         """
         self._plan, self._shared, self._units, self.most = plan, like.shared, like.units, most
         self._rows = reserve(((most + reserved) * MOST_BYTES + 8,), np.uint8)  # the last one is read as a word, too
-        self._parts = reserve((min(MOST_SLOTS, FEWEST_PARTS + PARTS_A_ROW * most),), np.uint64)
+        words = -(-int(plan[:, BITS].max()) // 64)
+        self._parts = reserve((min(MOST_SLOTS, FEWEST_PARTS + PARTS_A_ROW * most), words), np.uint64)
         self._index = reserve((FIRST_INDEX,), np.uint32)
         self.row_bytes = FEWEST_BYTES
         self._shared[PARTS] = 1  # part 0 is what is guessed where nothing is known
@@ -84,7 +85,7 @@ class Folded:
     @property
     def bytes_of_parts(self) -> int:
         """Bytes that the parts take."""
-        return int(self._shared[PARTS]) * 8 + self._index.nbytes
+        return int(self._shared[PARTS]) * self._parts.strides[0] + self._index.nbytes
 
     def grow(self, count: int) -> None:
         """Make some more room for parts of rows, of which there are so many.

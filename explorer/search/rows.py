@@ -13,8 +13,8 @@ from explorer.kernels.arrays import COLUMNS, ROWS, SHARED, SIZES, Stored
 
 def flat_rows(rows: np.ndarray) -> Stored:
     """Flat rows as kernels read them."""
-    kinds = (np.uint8, np.uint64, np.uint32)
-    return Stored(rows, *(np.zeros(0, kind) for kind in kinds), np.zeros((0, COLUMNS), np.uint64), np.zeros(SIZES, int))
+    parts, plan = np.zeros((0, 1), np.uint64), np.zeros((0, COLUMNS), np.uint64)
+    return Stored(rows, np.zeros(0, np.uint8), parts, np.zeros(0, np.uint32), plan, np.zeros(SIZES, np.int64))
 
 
 class Rows:
