@@ -161,9 +161,9 @@ def _signed(cell: int) -> int:
 
 check, mark_violating = (EntryPoint("check", name) for name in ("check", "mark_violating"))
 expand = EntryPoint("expand", "expand")
-copy_rows, enter_parts, enter_rows, find, fold_rows, move_row, widen_rows = (
-    EntryPoint("folding", name)
-    for name in ("copy_rows", "enter_parts", "enter_rows", "find", "fold_rows", "move_row", "widen_rows")
+enter_rows, find, move_row = (EntryPoint("folding", name) for name in ("enter_rows", "find", "move_row"))
+copy_rows, enter_parts, fold_rows, widen_rows = (
+    EntryPoint("refolding", name) for name in ("copy_rows", "enter_parts", "fold_rows", "widen_rows")
 )
 orbit_sizes, representative = (EntryPoint("canonical", name) for name in ("orbit_sizes", "representative"))
 mark_at_rest, mark_breaking, mark_predecessors, mark_reaching, note_parents = (

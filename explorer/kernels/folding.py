@@ -1,9 +1,8 @@
 """Rows of states as a search keeps them: flat, or *folded*.
 
 A folded row is two numbers of parts. A part is a piece of the state, of a few words, or the numbers of two parts. Many
-states share few pieces, and few pairs of them: a million states often have some ten thousand halves. So a row of hundreds
-of bits takes five or six bytes. The *plan* says how states are cut: it lists all parts of a state, each after those below
-it.
+states share few pieces, and few pairs of them: a million states often have ten thousand halves. So a row takes five or
+six bytes. The *plan* says how states are cut: it lists all parts of a state, each after those below it.
 
 Parts are found by an open-addressing table, like that of the visited set. If two threads enter the same part at once,
 it gets two numbers. That costs some bytes and is right all the same: what is compared are states, never numbers. The
@@ -43,14 +42,14 @@ _FREE = np.uint32(0)
 
 
 @part
-def _numbers_of(rows: Any, row: int) -> int:
+def numbers_of(rows: Any, row: int) -> int:
     """The two numbers of a folded row, as a word."""
     size = np.uint64(rows.sizes[ROW_BYTES])
     return word_at(rows.folded, np.uint64(row) * size) & (_ALL >> (_WIDTH - _BYTE * size))
 
 
 @part
-def _put_numbers(folded: Any, row: int, size: int, numbers: int) -> None:
+def put_numbers(folded: Any, row: int, size: int, numbers: int) -> None:
     first = np.uint64(row) * np.uint64(size)
     for byte in range(size):
         folded[first + np.uint64(byte)] = np.uint8((numbers >> (_BYTE * np.uint64(byte))) & np.uint64(0xFF))
@@ -98,7 +97,7 @@ def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     if len(rows.folded) == 0:
         read_row(rows.flat, row, words, at, units)
         return
-    numbers, plan = _numbers_of(rows, row), rows.plan
+    numbers, plan = numbers_of(rows, row), rows.plan
     for word in range((len(units) + 1) // 2):
         words[at, word] = _ZERO
     for place in range(len(plan)):
@@ -122,7 +121,7 @@ def is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
     """Whether a row holds `words[at]`."""
     if len(rows.folded) == 0:
         return is_row(rows.flat, row, words, at, units)
-    numbers, plan = _numbers_of(rows, row), rows.plan
+    numbers, plan = numbers_of(rows, row), rows.plan
     for place in range(len(plan)):
         if plan[place, PAIR] == _ZERO and not _is_part(rows, _part_of(rows, numbers, place), words, at, place, _ZERO):
             return False
@@ -172,7 +171,7 @@ def write_state(rows: Any, row: int, like: int, words: Any, at: int, shared: Any
         return
     before, plan = _ZERO, rows.plan
     if like >= 0:
-        before = _numbers_of(rows, like)
+        before = numbers_of(rows, like)
     # the numbers of parts that no pair has taken yet, the last one first; `explorer.search.cuts` sees that these do
     first = second = third = fourth = fifth = sixth = seventh = eighth = _ZERO
     for place in range(len(plan)):
@@ -183,7 +182,7 @@ def write_state(rows: Any, row: int, like: int, words: Any, at: int, shared: Any
         else:
             second, third, fourth, fifth, sixth, seventh, eighth = first, second, third, fourth, fifth, sixth, seventh
             first = _number_of(guess, words, at, place, _ZERO, rows, shared)
-    _put_numbers(rows.folded, row, rows.sizes[ROW_BYTES], second | first << np.uint64(rows.sizes[NUMBER_BITS]))
+    put_numbers(rows.folded, row, rows.sizes[ROW_BYTES], second | first << np.uint64(rows.sizes[NUMBER_BITS]))
 
 
 @part
@@ -199,7 +198,7 @@ def ask_for_state(rows: Any, row: int, units: Any) -> None:
 def ask_for_parts(rows: Any, row: int) -> None:
     """Ask for the memory of the two parts that a folded row holds the numbers of."""
     if len(rows.folded) > 0:
-        numbers, bits = _numbers_of(rows, row), np.uint64(rows.sizes[NUMBER_BITS])
+        numbers, bits = numbers_of(rows, row), np.uint64(rows.sizes[NUMBER_BITS])
         prefetch_at(rows.parts, numbers & (_ALL >> (_WIDTH - bits)))
         prefetch_at(rows.parts, numbers >> bits)
 
@@ -265,58 +264,9 @@ def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units:
     if len(rows.folded) == 0:
         write_row(rows.flat, target, words, 0, units)
     else:
-        _put_numbers(rows.folded, target, rows.sizes[ROW_BYTES], _numbers_of(rows, source))
+        put_numbers(rows.folded, target, rows.sizes[ROW_BYTES], numbers_of(rows, source))
     bits, hashed = row_bits(len(table)), hash_of(words, 0, units)
     slot = home_slot(hashed, len(table))
     while table[slot] != entry_of(source, hashed, bits):
         slot = next_slot(slot, len(table))
     table[slot] = entry_of(target, hashed, bits)
-
-
-@kernel
-def fold_rows(flat: Any, begin: int, end: int, rows: Any, first: int, shared: Any, words: Any, units: Any) -> None:
-    """Fold the flat rows begin..end into the rows from `first` on, while other threads may fold others. `words` is room
-    for a batch.
-    """
-    for done in range(0, end - begin, len(words)):
-        batch = min(end - begin - done, len(words))
-        for number in range(batch):
-            read_row(flat, begin + done + number, words, number, units)
-            ask_for_pieces(rows, words, number)
-        for number in range(batch):
-            row = first + done + number
-            write_state(rows, row, row - 1 if done + number else -1, words, number, shared, units)
-
-
-@kernel
-def copy_rows(rows: Any, numbers: Any, flat: Any, words: Any, units: Any) -> None:
-    """Write the rows with some numbers into flat ones, one after the other."""
-    for place in range(len(numbers)):
-        read_state(rows, numbers[place], words, 0, units)
-        write_row(flat, place, words, 0, units)
-
-
-@kernel
-def enter_parts(parts: Any, begin: int, end: int, index: Any) -> None:
-    """Enter parts into a table that has none of them."""
-    bits = row_bits(len(index))
-    for number in range(begin, end):
-        hashed = _ZERO
-        for column in range(parts.shape[1]):
-            hashed = (hashed ^ parts[number, column]) * _MULTIPLIER
-            hashed ^= hashed >> _FOLD
-        hashed *= _MULTIPLIER
-        slot = home_slot(hashed, len(index))
-        while index[slot] != _FREE:
-            slot = next_slot(slot, len(index))
-        index[slot] = entry_of(number, hashed, bits)
-
-
-@kernel
-def widen_rows(rows: Any, count: int, size: int) -> None:
-    """Give each of so many folded rows more bytes than it has, in place: `size`, half of them for each number."""
-    bits = np.uint64(rows.sizes[NUMBER_BITS])
-    for row in range(count - 1, -1, -1):
-        numbers = _numbers_of(rows, row)
-        low, high = numbers & (_ALL >> (_WIDTH - bits)), numbers >> bits
-        _put_numbers(rows.folded, row, size, low | high << np.uint64(4 * size))

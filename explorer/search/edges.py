@@ -15,8 +15,8 @@ from explorer.kernels import entry_points
 from explorer.kernels.arrays import Graph, Stored, Symmetry, Work
 from explorer.memory import reserve
 from explorer.search.engine import Engine
-from explorer.search.rows import flat_rows
-from explorer.search.store import BATCH, MOST_HITS, ROWS_AT_ONCE, Stopped
+from explorer.search.rows import ROWS_AT_ONCE, flat_rows
+from explorer.search.store import BATCH, MOST_HITS, Stopped
 
 MOST_EDGES = 2**32 - 1
 BYTES_A_ROW = 40  # besides its steps: where they begin, distance, queue, the search for components, and marks

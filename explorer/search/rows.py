@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from concurrent.futures import Executor
+from typing import Any
 
 import numpy as np
 
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import COLUMNS, ROWS, SHARED, SIZES, Stored
+from explorer.kernels.arrays import COLUMNS, CURSOR, ROWS, SHARED, SIZES, STOP, Stored
+
+ROWS_AT_ONCE = 1 << 14
+
+
+def spread(pool: Executor | None, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
+    """What a function gives for the parts of a range of rows, by all threads of a pool if there is one."""
+    parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
+    each = pool.map if pool and len(parts) > 1 else map
+    return list(each(lambda part: function(*part), parts))
 
 
 def flat_rows(rows: np.ndarray) -> Stored:
@@ -77,3 +89,19 @@ class Rows:
         cells = self._cells[row * len(self.units) : (row + 1) * len(self.units)]
         units = self.cells(row, row + 1)[0].tolist() if self.is_folded else cells.tolist()
         return tuple(low | high << 32 for low, high in itertools.zip_longest(units[::2], units[1::2], fillvalue=0))
+
+    def begin_level(self, cursor: int = 0) -> tuple[int, int]:
+        """Set the cursor to the deepest level, the rows to expand, or to where the search was in it."""
+        self.shared[CURSOR] = max(cursor, self.level_ends[-2])
+        return self.level_ends[-2], self.level_ends[-1]
+
+    def resume(self) -> None:
+        """Let threads run again after one has stopped them all."""
+        self.shared[STOP] = 0
+
+    def end_level(self) -> bool:
+        """Note where the level ends; False if it added nothing."""
+        if self.count == self.level_ends[-1]:
+            return False
+        self.level_ends.append(self.count)
+        return True

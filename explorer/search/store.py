@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import COUNTS, CURSOR, LAST_ROW, NEXT_ROW, ROWS, SPARE, STOP, Work
+from explorer.kernels.arrays import COUNTS, LAST_ROW, NEXT_ROW, ROWS, SPARE, Work
 from explorer.memory import address_space, machine_memory, process_memory, reserve
 from explorer.search.folded import FEWEST_BYTES, MOST_SLOTS, Folded, folded
-from explorer.search.rows import Rows
+from explorer.search.rows import Rows, spread
 from explorer.system import ModelError
 from explorer.verdict import Budget
 
@@ -27,7 +26,6 @@ FIRST_TABLE = 1 << 14
 SMALLEST_BUDGET = 1 << 20
 RESERVED_ROWS = 256
 RECENT = 1 << 12
-ROWS_AT_ONCE = 1 << 14
 FOLD_FROM = 1 << 25  # bytes of flat rows; fewer are not worth it
 FEW_TAGS = 1 << 28  # slots
 BYTES_A_STATE = 14  # of a folded row with its parts and its share of the visited set just after that has grown
@@ -35,13 +33,6 @@ BYTES_A_STATE = 14  # of a folded row with its parts and its share of the visite
 
 class Stopped(Exception):
     """A budget ran out; says which."""
-
-
-def spread(pool: Executor | None, function: Callable[[int, int], Any], begin: int, end: int) -> list[Any]:
-    """What a function gives for the parts of a range of rows, by all threads of a pool if there is one."""
-    parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
-    each = pool.map if pool and len(parts) > 1 else map
-    return list(each(lambda part: function(*part), parts))
 
 
 class Store(Rows):
@@ -253,15 +244,6 @@ class Store(Rows):
             self.count, min(self._most, (self._memory - self.table.nbytes - self._bytes_of_parts) // self._row)
         )
 
-    def begin_level(self, cursor: int = 0) -> tuple[int, int]:
-        """Set the cursor to the deepest level, the rows to expand, or to where the search was in it."""
-        self.shared[CURSOR] = max(cursor, self.level_ends[-2])
-        return self.level_ends[-2], self.level_ends[-1]
-
-    def resume(self) -> None:
-        """Let threads run again after one has stopped them all."""
-        self.shared[STOP] = 0
-
     def close_holes(self, works: Iterable[Work]) -> None:
         """Move the last rows into what threads have reserved and not used."""
         end = self.count
@@ -281,13 +263,6 @@ class Store(Rows):
         unused = range(int(work.counts[NEXT_ROW]), int(work.counts[LAST_ROW]))
         work.counts[NEXT_ROW] = work.counts[LAST_ROW] = 0
         return iter(unused)
-
-    def end_level(self) -> bool:
-        """Note where the level ends; False if it added nothing."""
-        if self.count == self.level_ends[-1]:
-            return False
-        self.level_ends.append(self.count)
-        return True
 
 
 def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
