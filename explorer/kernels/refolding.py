@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import NUMBER_BITS
+from explorer.kernels.arrays import NUMBER_BITS, ROW_BYTES
 from explorer.kernels.compiling import kernel
 from explorer.kernels.folding import ask_for_pieces, numbers_of, put_numbers, read_state, write_state
 from explorer.kernels.rows import entry_of, home_slot, next_slot, read_row, row_bits, write_row
@@ -59,9 +59,12 @@ def enter_parts(parts: Any, begin: int, end: int, index: Any) -> None:
 
 @kernel
 def widen_rows(rows: Any, count: int, size: int) -> None:
-    """Give each of so many folded rows more bytes than it has, in place: `size`, half of them for each number."""
+    """Give each of so many folded rows more bytes than it has, in place: `size`, half of them for each number. Python
+    may be interrupted right after this, so that it is noted here.
+    """
     bits = np.uint64(rows.sizes[NUMBER_BITS])
     for row in range(count - 1, -1, -1):
         numbers = numbers_of(rows, row)
         low, high = numbers & (_ALL >> (_WIDTH - bits)), numbers >> bits
         put_numbers(rows.folded, row, size, low | high << np.uint64(4 * size))
+    rows.sizes[ROW_BYTES], rows.sizes[NUMBER_BITS] = size, 4 * size

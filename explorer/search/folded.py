@@ -11,7 +11,7 @@ import numpy as np
 
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import BITS, MOST_PARTS, PARTS, Stored
+from explorer.kernels.arrays import BITS, MOST_PARTS, PARTS, ROW_BYTES, Stored
 from explorer.memory import address_space, reserve
 from explorer.search.cuts import MOST_WORDS, plan_of
 from explorer.search.rows import Rows
@@ -38,7 +38,8 @@ def folded(rows: Rows, layout: Layout, most: int, reserved: int, spread: Spread)
     sample[:, : len(rows.units)] = rows.chosen(np.linspace(0, count - 1, len(sample)).astype(np.int64))
     plan, left = plan_of(layout, sample.view(np.uint64)), address_space()
     if left is not None:
-        most = min(most, left // 2 // (MOST_BYTES + 8 * MOST_WORDS * PARTS_A_ROW))
+        left = left // 2 - 8 * MOST_WORDS * FEWEST_PARTS
+        most = min(most, left // (MOST_BYTES + 8 * MOST_WORDS * PARTS_A_ROW))
     if plan is None or most < count + reserved:
         return None
     try:
@@ -57,7 +58,6 @@ class Folded:
 
     Attributes:
         rows: the rows as kernels read them.
-        row_bytes: how many bytes each takes now.
         most: how many there may be.
     """
 
@@ -72,15 +72,18 @@ class Folded:
         words = -(-int(plan[:, BITS].max()) // 64)
         self._parts = reserve((min(MOST_SLOTS, FEWEST_PARTS + PARTS_A_ROW * most), words), np.uint64)
         self._index = reserve((FIRST_INDEX,), np.uint32)
-        self.row_bytes = FEWEST_BYTES
+        self._sizes = np.array([FEWEST_BYTES, 4 * FEWEST_BYTES, 0], np.int64)
         self._shared[PARTS] = 1  # part 0 is what is guessed where nothing is known
         self._update()
 
     def _update(self) -> None:
-        bits = 4 * self.row_bytes
-        most = min(len(self._index) * 3 // 4, 1 << bits, len(self._parts))
-        sizes = np.array([self.row_bytes, bits, most], np.int64)
-        self.rows = Stored(np.zeros(0, np.uint32), self._rows, self._parts, self._index, self._plan, sizes)
+        self._sizes[MOST_PARTS] = min(len(self._index) * 3 // 4, 1 << 4 * self.row_bytes, len(self._parts))
+        self.rows = Stored(np.zeros(0, np.uint32), self._rows, self._parts, self._index, self._plan, self._sizes)
+
+    @property
+    def row_bytes(self) -> int:
+        """How many bytes each row takes now."""
+        return int(self._sizes[ROW_BYTES])
 
     @property
     def bytes_of_parts(self) -> int:
@@ -100,8 +103,6 @@ class Folded:
             raise MemoryError("there is no address space for so many parts")
         while parts > 1 << 4 * self.row_bytes:
             entry_points.widen_rows(self.rows, count, self.row_bytes + 1)
-            self.row_bytes += 1
-            self._update()
         slots = len(self._index)
         while 4 * parts > 3 * slots:
             slots = min(2 * slots, MOST_SLOTS)
