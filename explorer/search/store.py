@@ -28,7 +28,7 @@ RESERVED_ROWS = 256
 RECENT = 1 << 12
 FOLD_FROM = 1 << 25  # bytes of flat rows; fewer are not worth it
 FEW_TAGS = 1 << 28  # slots
-BYTES_A_STATE = 14  # of a folded row with its parts and its share of the visited set just after that has grown
+BYTES_A_STATE = 13.5  # of a folded row with its parts and its share of the visited set just after that has grown
 
 
 class Stopped(Exception):
@@ -173,10 +173,9 @@ class Store(Rows):
             return
         self._fold_from = 4 * flat
         most = min(self._allowed, self._memory // FEWEST_BYTES)
-        self._folded = folded(self, self._layout, most, RESERVED_ROWS, partial(spread, self.pool))
-        if self._folded:
-            self.hold(np.zeros(0, np.uint32))
-            self.rows, self._most = self._folded.rows, self._folded.most
+        found = folded(self, self._layout, most, RESERVED_ROWS, partial(spread, self.pool))
+        if found:  # an interrupt comes before all of this or after it
+            self._folded, self.rows, self._most, self._cells = found, found.rows, found.most, memoryview(b"")
 
     def grow_parts(self) -> None:
         """Make room for more parts of folded rows.
