@@ -26,7 +26,7 @@ FIRST_TABLE = 1 << 14
 SMALLEST_BUDGET = 1 << 20
 RESERVED_ROWS = 256
 RECENT = 1 << 12
-FOLD_FROM = 1 << 25  # bytes of flat rows; fewer are not worth it
+FOLD_FROM = 1 << 26  # bytes that folding saves at most; fewer are not worth its time
 FEW_TAGS = 1 << 28  # slots
 BYTES_A_STATE = 13.5  # of a folded row with its parts and its share of the visited set just after that has grown
 
@@ -168,10 +168,10 @@ class Store(Rows):
 
     def _fold(self) -> None:
         """Fold the rows if they are many, unless that saves little or there is no room for it."""
-        flat = self.count * self._row
-        if self._folded or flat < self._fold_from or 2 * flat + self.table.nbytes > self._memory:
+        flat, saved = self.count * self._row, self.count * (self._row - FEWEST_BYTES)
+        if self._folded or saved < self._fold_from or 2 * flat + self.table.nbytes > self._memory:
             return
-        self._fold_from = 4 * flat
+        self._fold_from = 4 * saved
         most = min(self._allowed, self._memory // FEWEST_BYTES)
         found = folded(self, self._layout, most, RESERVED_ROWS, partial(spread, self.pool))
         if found:  # an interrupt comes before all of this or after it
