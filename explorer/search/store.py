@@ -217,7 +217,8 @@ class Store(Rows):
 
     def _more_slots(self) -> int:
         """How large to make the visited set."""
-        least = max(FIRST_TABLE, len(self.table) * 9 // 8, self.count * 4 // 3)
+        least = len(self.table) * 3 // 2 if len(self.table) < FEW_TAGS else len(self.table) * 9 // 8
+        least = max(FIRST_TABLE, least, self.count * 4 // 3)
         if not self._folded:
             return min(MOST_SLOTS, max(least, 2 * len(self.table), 2 * self.count))
         wanted = min(int(BYTES_A_STATE * self.count), self._memory) - self._bytes_of_rows
