@@ -18,8 +18,10 @@ Each worker process keeps an engine. Its trees begin as the driver's and grow on
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -93,6 +95,7 @@ def expand_task(
                     waiting, size = [], 0
         if waiting:
             yield _batch(waiting)
+        make_ready()
 
     return expand
 
@@ -118,6 +121,7 @@ def admit_task(
             yield _report(_as_json(_admit(shared.value, blocks, depth, partition, digests, known)))
         except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
             yield _report(_as_json(error))
+        make_ready()
 
     return admit
 
@@ -156,6 +160,26 @@ def engine_of(search: Search) -> PartitionWorker:
         engine.take_trees(search.trees)
         _kept = (search.name, engine)
     return _kept[1]
+
+
+_settled: tuple[str, int] = "", 0
+
+
+def make_ready() -> None:
+    """Make this process quick to begin its next task.
+
+    Spark collects garbage after each task, among all that the process has ever made. What an engine has learned stays,
+    so it is taken out of what is collected. Before each task Spark invalidates what Python knows of importable modules.
+    Python reads the table of each archive on its path again then, of which pyspark itself is one; so archives are
+    forgotten, and opened again if anything is imported. Without this, both take longer than a small task.
+    """
+    global _settled
+    if _kept is not None and _settled != (_kept[0], _kept[1].paths):
+        gc.collect()
+        gc.freeze()
+        _settled = _kept[0], _kept[1].paths
+    for path in [path for path in sys.path_importer_cache if path.endswith(".zip")]:
+        del sys.path_importer_cache[path]
 
 
 def shard_of(search: Search, partition: int) -> Shard:
