@@ -110,7 +110,7 @@ def _on_spark(spec: Spec, system: System, budget: Budget, options: dict[str, Any
     from highwater.claims import on_spark  # imports pyspark
 
     checkpoint = None if options.get("checkpoint") is None else str(options["checkpoint"])
-    known = _some(options, "keep_going", "on_progress", "symmetry", "resume", "master", "partitions")
+    known = _some(options, "keep_going", "on_progress", "symmetry", "resume", "keep_trees", "master", "partitions")
     return on_spark.explore(spec, budget, checkpoint=checkpoint, **known)
 
 
@@ -138,8 +138,8 @@ def check_spec(
         keep_going: after a violation, go on until every state is seen.
         options: further options of the engine: `workers`, `symmetry`, `checkpoint`, `resume`, `coverage` and
             `keep_trees` as `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`,
-            `checkpoint`, `resume`, `master` and `partitions` as `highwater.claims.on_spark.explore` does. An engine
-            leaves out what it knows nothing of.
+            `checkpoint`, `resume`, `keep_trees`, `master` and `partitions` as `highwater.claims.on_spark.explore` does.
+            An engine leaves out what it knows nothing of.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.

@@ -37,14 +37,14 @@ from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 from explorer.system import ModelError, System
 from spark.levels import Levels, Part
 from spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
-from spark.worker.shard import Shard
+from spark.worker.shard import Shard, forget_mapped
 
 BLOCKS = pa.schema([("owner", pa.int32()), ("source", pa.int32()), ("number", pa.int32()), ("block", pa.binary())])
 BLOCKS_IN_SPARK = "owner int, source int, number int, block binary"
 REPORTS = pa.schema([("report", pa.string())])
 REPORTS_IN_SPARK = "report string"
 REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
-LARGEST_BATCH = 1 << 24
+WORTH_A_BATCH = 1 << 18  # bytes
 
 
 @attrs.frozen
@@ -88,9 +88,12 @@ def expand_task(
         waiting, size = [], 0
         for position in (position for batch in batches for position in batch.column(0).to_pylist()):
             for block in blocks(*sources[position]):
+                if len(block[3]) > WORTH_A_BATCH:
+                    yield _batch_of_one(*block)
+                    continue
                 waiting.append(block)
                 size += len(block[3])
-                if size > LARGEST_BATCH:
+                if size > WORTH_A_BATCH:
                     yield _batch(waiting)
                     waiting, size = [], 0
         if waiting:
@@ -115,7 +118,8 @@ def admit_task(
                 if number.as_py() == REPORT:
                     yield _report(block.as_py().decode())
                 else:
-                    records = np.array(np.frombuffer(block.as_buffer(), np.uint32))
+                    records = np.frombuffer(block.as_buffer(), np.uint32)
+                    records = records if records.flags.aligned else records.copy()
                     blocks.append(Block(owner.as_py(), source.as_py(), number.as_py(), records))
         try:
             yield _report(_as_json(_admit(shared.value, blocks, depth, partition, digests, known)))
@@ -151,6 +155,7 @@ def engine_of(search: Search) -> PartitionWorker:
     """
     global _kept
     if _kept is None or _kept[0] != search.name:
+        forget_mapped()
         engine = PartitionWorker(search.make_system(), search.symmetry)
         if different := differences(search.prints, engine.fingerprint(search.options)):
             here = f"the executor {os.uname().nodename}"
@@ -195,6 +200,13 @@ def _batch(blocks: Sequence[tuple[int, int, int, Any]]) -> pa.RecordBatch:
     )
 
 
+def _batch_of_one(owner: int, source: int, number: int, block: Any) -> pa.RecordBatch:
+    """A batch of one block, which is not copied."""
+    ends = pa.py_buffer(np.array([0, len(block)], np.int32))
+    column = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(block)])
+    return pa.record_batch([pa.array([each], pa.int32()) for each in (owner, source, number)] + [column], schema=BLOCKS)
+
+
 def _report(text: str) -> pa.RecordBatch:
     return pa.record_batch([[text]], schema=REPORTS)
 
@@ -217,6 +229,7 @@ def read_report(text: str) -> Expanded | Admitted:
     ((kind, data),) = json.loads(text).items()
     if kind in ("error", "failure"):
         raise ModelError(data) if kind == "error" else CheckpointError(data)
+    data["learned"] = [(program, instance, tuple(words)) for program, instance, words in data["learned"]]
     if kind == "admitted":
         return Admitted(**{**data, "part": Part(**data["part"]) if data["part"] else None})
     return Expanded(**{**data, "counts": Counts.from_data(data["counts"])})
