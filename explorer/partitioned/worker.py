@@ -161,6 +161,8 @@ class PartitionWorker:
         """
         engine, work = self.engine, self._work
         self.use(rows)
+        if len(rows):
+            engine.remember_first()
         self._make_room()
         self._at_rest = np.full(1, -1, np.int64)
         first = taken = 0

@@ -21,6 +21,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -44,6 +45,7 @@ BLOCKS_IN_SPARK = "owner int, source int, number int, block binary"
 REPORTS = pa.schema([("report", pa.string())])
 REPORTS_IN_SPARK = "report string"
 REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 WORTH_A_BATCH = 1 << 18  # bytes
 
 
@@ -67,9 +69,7 @@ class Search:
     levels: Levels
 
 
-def expand_task(
-    shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def expand_task(shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]) -> Task:
     """A task that expands the parts at the positions in its input."""
 
     def blocks(source: int, part: Part) -> Iterator[tuple[int, int, int, Any]]:
@@ -98,14 +98,11 @@ def expand_task(
                     waiting, size = [], 0
         if waiting:
             yield _batch(waiting)
-        make_ready()
 
-    return expand
+    return ready_for_more(expand)
 
 
-def admit_task(
-    shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]) -> Task:
     """A task that admits the blocks of its partition."""
 
     def admit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -125,9 +122,8 @@ def admit_task(
             yield _report(_as_json(_admit(shared.value, blocks, depth, partition, digests, known)))
         except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
             yield _report(_as_json(error))
-        make_ready()
 
-    return admit
+    return ready_for_more(admit)
 
 
 def _admit(
@@ -170,14 +166,31 @@ def engine_of(search: Search) -> PartitionWorker:
 _settled: tuple[str, int] = "", 0
 
 
-def make_ready() -> None:
-    """Make this process quick to begin its next task.
+def ready_for_more(task: Task) -> Task:
+    """The same task, which leaves its process quick to begin the next one, and to end if there is none.
 
     Spark collects garbage after each task, among all that the process has ever made. What an engine has learned stays,
     so it is taken out of what is collected. Before each task Spark invalidates what Python knows of importable modules.
     Python reads the table of each archive on its path again then, of which pyspark itself is one; so archives are
     forgotten, and opened again if anything is imported. Without this, both take longer than a small task.
+
+    A process that waits for a task while Spark ends would show a traceback, as nobody listens to its last words. The
+    signal ends it first.
     """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        try:
+            yield from task(batches)
+        finally:
+            settle()  # which knows this process; what is written here comes from the driver with its globals
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+    return run
+
+
+def settle() -> None:
+    """Take what the engine has learned out of what is collected, and forget archives."""
     global _settled
     if _kept is not None and _settled != (_kept[0], _kept[1].paths):
         gc.collect()
