@@ -8,7 +8,7 @@ from model.kraft.changing import changed, listed
 from model.kraft.image import Image, Standing
 from model.kraft.metadata_log import appended
 from model.kraft.partition_change import Target
-from model.kraft.protocol import AheadOfController, KraftProtocol
+from model.kraft.protocol import AheadOfController, KraftProtocol, OlderBrokers
 from model.kraft.state import Cluster, Fate, Proposal
 from model.language.declarations import action
 from model.log import brokers
@@ -44,7 +44,20 @@ def is_out_of_date(image: Image, leader: int, partition: int, proposal: Proposal
     return proposal.newcomer is not None and proposal.newcomer not in now.replicas
 
 
-def is_eligible(image: Image, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:
+def names_epoch(leader: int, newcomer: int, protocol: KraftProtocol) -> bool:
+    """Whether a request says with which broker epoch a newcomer has fetched. The follower must have said so to the
+    leader, and the leader says so to the controller.
+
+    Source: KIP-903; kafka.cluster.Partition#addBrokerEpochToIsr (3.5.1 to 3.9), org.apache.kafka.controller
+        .ReplicationControlManager#alterPartition (3.5.1 to 4.3.1), for requests before version 3.
+    """
+    if protocol.older_brokers is OlderBrokers.NONE:
+        return True
+    older = 0 if protocol.older_brokers is OlderBrokers.FIRST else 1
+    return older not in (leader, newcomer)
+
+
+def is_eligible(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:
     """Whether every member of the ISR that is asked for may be in it.
 
     Source: org.apache.kafka.controller.ReplicationControlManager#ineligibleReplicasForIsr (3.5.1 to 4.3.1).
@@ -55,7 +68,7 @@ def is_eligible(image: Image, partition: int, proposal: Proposal, protocol: Kraf
         for member in members:
             if member != proposal.leaver and image.registrations[member].standing is not Standing.UNFENCED:
                 return False
-    if newcomer is None or not protocol.members_epochs_checked:
+    if newcomer is None or not protocol.members_epochs_checked or not names_epoch(leader, newcomer, protocol):
         return True
     return proposal.newcomer_epoch == image.registrations[newcomer].broker_epoch
 
@@ -69,7 +82,7 @@ def judged(image: Image, leader: int, partition: int, proposal: Proposal, protoc
     """What a controller decides about one partition of a request."""
     if is_out_of_date(image, leader, partition, proposal):
         return Fate.OUT_OF_DATE
-    return Fate.APPENDED if is_eligible(image, partition, proposal, protocol) else Fate.INELIGIBLE
+    return Fate.APPENDED if is_eligible(image, leader, partition, proposal, protocol) else Fate.INELIGIBLE
 
 
 def granted(cluster: Cluster, leader: int, partition: int, protocol: KraftProtocol) -> Cluster:

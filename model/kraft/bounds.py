@@ -53,6 +53,7 @@ class KraftBounds:
     directory_failures: int = budget("failures of the log directory of a broker's replica")
     topic_deletions: int = budget("deletions of the topic, which may be created anew")
     unregistrations: int = budget("brokers that an operator takes out of the registrations")
+    upgrades: int = budget("upgrades of the metadata version to one that has log directories")
     unclean_elections: int = budget("requests to elect a leader uncleanly")
     shrinks: int = budget("times that a leader takes a slow follower out of the ISR")
     commits: int = budget("times that a leader commits records of a topic")
@@ -106,9 +107,9 @@ def min_isrs(bounds: Any) -> Integers:
     return Integers(only, only)
 
 
-def flag_if(budget: str) -> Any:
-    """A domain from bounds: a flag that stays False unless a budget is there."""
-    return lambda bounds: BOOLEAN if getattr(bounds, budget) else OneOf((False,))
+def flag_if(*budgets: str) -> Any:
+    """A domain from bounds: a flag that stays False unless one of some budgets is there."""
+    return lambda bounds: BOOLEAN if any(getattr(bounds, budget) for budget in budgets) else OneOf((False,))
 
 
 def per_broker(of: Any) -> Any:

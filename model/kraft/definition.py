@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.kraft import administering, alter_partition, metadata_log, registering, serving, topics
+from model.kraft import administering, alter_partition, metadata_log, registering, serving, topics, upgrading
 from model.kraft.bounds import KraftBounds
 from model.kraft.initial import initial_states
 from model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
@@ -22,6 +22,7 @@ CONTROLLING = (
     registering.take_out_failed_directory,
     alter_partition.answer_alter_partition,
     administering.balance_leaders,
+    upgrading.register_directories,
 )
 HEALING = (*CONTROLLING, *serving.HEALING)
 """What happens by itself in a cluster that nobody disturbs; together with `serving.RETURNS` if brokers come back."""
@@ -37,6 +38,7 @@ ACTIONS = (
     administering.set_min_isr,
     administering.elect_uncleanly,
     registering.unregister_broker,
+    upgrading.upgrade_metadata_version,
     topics.delete_topic,
     topics.create_topic,
     metadata_log.fail_over,

@@ -43,13 +43,17 @@ def standings(bounds: Any) -> OneOf:
 
 @attrs.frozen
 class Registration:
-    """What the metadata log says of a broker; `directories_failed` is by partition, of the log directory of its replica
-    (KIP-858).
+    """What the metadata log says of a broker.
+
+    Attributes:
+        directories_failed: by partition, whether the log directory of the broker's replica counts as failed (KIP-858).
+        outdated: whether it was made under a metadata version that has no log directories, and the present one has.
     """
 
     broker_epoch: int = within(broker_epochs)
     standing: Standing = within(standings)
-    directories_failed: tuple[bool, ...] = within(per_partition(flag_if("directory_failures")))
+    directories_failed: tuple[bool, ...] = within(per_partition(flag_if("directory_failures", "upgrades")))
+    outdated: bool = within(flag_if("upgrades"))
 
 
 @attrs.frozen

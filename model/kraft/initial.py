@@ -27,13 +27,14 @@ def initial_states(bounds: Any) -> list[Cluster]:
             running=True,
             stopping=False,
             stopped_cleanly=False,
+            leaving_unrecorded=False,
             broker_epoch=0,
             knows_registration=True,
             waits_for=frozenset(),
             replicas=tuple(replica(number, replicas) for replicas in assigned),
         )
 
-    registration = Registration(0, Standing.UNFENCED, directories_failed=(False,) * bounds.partitions)
+    registration = Registration(0, Standing.UNFENCED, directories_failed=(False,) * bounds.partitions, outdated=False)
     return [
         Cluster(
             brokers=tuple(broker(number) for number in range(bounds.brokers)),

@@ -104,7 +104,7 @@ def fail_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: Kraf
         log = {"registrations": image.registrations, "partitions": image.partitions, "min_isr": image.min_isr}
         after = evolve(after, **log)
     for broker in cluster.ids:
-        after = after.with_broker(broker, waits_for=NOBODY)
+        after = after.with_broker(broker, waits_for=NOBODY, leaving_unrecorded=False)
         if cluster.tail:
             after = sent_again(after, broker)
     return after

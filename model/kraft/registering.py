@@ -134,6 +134,9 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
     after = evolve(stages[-1], contacted=cluster.contacted | {broker})
     epoch = cluster.brokers[broker].broker_epoch
     after = after.with_registration(broker, broker_epoch=epoch, standing=Standing.FENCED)
+    if bounds.upgrades:
+        failed = tuple(replica.directory_failed for replica in cluster.brokers[broker].replicas)
+        after = after.with_registration(broker, directories_failed=failed, outdated=False)
     return appended_by_partition(recorded_last(stages, after), protocol, bounds)
 
 
@@ -167,19 +170,28 @@ def enter_controlled_shutdown(
     Effect: it is in controlled shutdown and leaves each ISR; others lead what it led, or nobody does. The other active
         brokers must read so. The record that it is in controlled shutdown is the first one. If the batch is split, a
         fail-over may leave that record alone: then the broker leads on, and nothing takes that from it. A repair would
-        record it last.
+        record it last. A metadata version before 3.3 has no such record: the active controller alone knows.
     Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.5.1 to 4.3.1),
         org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
     """
     ours = cluster.brokers[broker]
     if not ours.running or not ours.stopping or not cluster.is_unfenced(broker) or not cluster.leads_any(broker):
         return None
+    if ours.leaving_unrecorded:
+        return None
     waiting = cluster.with_broker(broker, waits_for=_others_to_read(cluster, broker))
     if protocol.controlled_shutdown_recorded_last:
         return appended_by_partition(without_broker(waiting, broker, Standing.LEAVING, protocol), protocol, bounds)
-    leaving = waiting.with_registration(broker, standing=Standing.LEAVING)
+    leaving = _leaving(waiting, broker, protocol)
     stages = by_partition(leaving, lambda now, partition: without_member(now, partition, broker, protocol))
     return appended_by_partition(recorded_first(waiting, stages), protocol, bounds)
+
+
+def _leaving(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster:
+    """The cluster once a broker is in controlled shutdown, as far as that is recorded."""
+    if not protocol.shutdowns_recorded:
+        return cluster.with_broker(broker, leaving_unrecorded=True)
+    return cluster.with_registration(broker, standing=Standing.LEAVING)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
@@ -217,7 +229,7 @@ def grant_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
     for other in cluster.ids:
         if other in ours.waits_for and cluster.is_unfenced(other):
             return None
-    granted = cluster.with_broker(broker, waits_for=frozenset[int]())
+    granted = cluster.with_broker(broker, waits_for=frozenset[int](), leaving_unrecorded=False)
     return appended_by_partition(without_broker(granted, broker, Standing.FENCED, protocol), protocol, bounds)
 
 

@@ -19,7 +19,9 @@ def down(cluster: Cluster, broker: int) -> Cluster:
     """The broker after its process has ended. Its logs stay."""
     for partition in cluster.partition_ids:
         cluster = cluster.with_replica(broker, partition, view=None, proposal=None, missing=False)
-    return cluster.with_broker(broker, running=False, stopping=False, waits_for=frozenset[int]())
+    return cluster.with_broker(
+        broker, running=False, stopping=False, leaving_unrecorded=False, waits_for=frozenset[int]()
+    )
 
 
 @action(actor="broker", needs=lambda bounds: bounds.crashes, broker=brokers)
@@ -118,6 +120,8 @@ def _has_news(cluster: Cluster, broker: int, partition: int) -> bool:
 def _can_read_departure(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> bool:
     """Whether what must be read before a broker may shut down is committed, to the last of its batches."""
     if not protocol.shutdown_offset_kept:
+        return not cluster.tail
+    if cluster.brokers[broker].leaving_unrecorded:
         return not cluster.tail
     image = cluster.committed
     if image.registrations[broker].standing is not Standing.LEAVING:

@@ -112,6 +112,8 @@ class Broker:
     Attributes:
         stopping: whether it wants to shut down.
         stopped_cleanly: whether it is down after a shutdown in order.
+        leaving_unrecorded: whether it is in controlled shutdown, and the metadata log does not say so. Soft state of
+            the active controller.
         broker_epoch: the broker epoch that it has asked for, once its registration is committed.
         knows_registration: whether it has read the metadata log as far as its registration.
         waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
@@ -122,6 +124,7 @@ class Broker:
     running: bool = within(BOOLEAN)
     stopping: bool = within(BOOLEAN)
     stopped_cleanly: bool = within(flag_if("shutdowns"))
+    leaving_unrecorded: bool = within(flag_if("shutdowns"))
     broker_epoch: int = within(broker_epochs)
     knows_registration: bool = within(BOOLEAN)
     waits_for: frozenset[int] = within(broker_sets)
@@ -145,6 +148,7 @@ class Used:
     directory_failures: int = within(lambda bounds: Integers(0, bounds.directory_failures))
     topic_deletions: int = within(lambda bounds: Integers(0, bounds.topic_deletions))
     unregistrations: int = within(lambda bounds: Integers(0, bounds.unregistrations))
+    upgrades: int = within(lambda bounds: Integers(0, bounds.upgrades))
     unclean_elections: int = within(lambda bounds: Integers(0, bounds.unclean_elections))
     elections: int = within(lambda bounds: Integers(0, bounds.elections, order="elections"))
     shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks, order="shrinks"))

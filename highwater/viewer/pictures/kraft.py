@@ -102,6 +102,12 @@ def registered(cluster: Cluster) -> Iterable[NameSet]:
         members = names(broker for broker in cluster.ids if cluster.registrations[broker].standing is standing)
         if members:
             yield NameSet(standing.value, members)
+    unrecorded = names(broker for broker in cluster.ids if cluster.brokers[broker].leaving_unrecorded)
+    if unrecorded:
+        yield NameSet("in controlled shutdown, unrecorded", unrecorded)
+    outdated = names(broker for broker in cluster.ids if cluster.registrations[broker].outdated)
+    if outdated:
+        yield NameSet("directories unknown", outdated)
     if len(cluster.contacted) < len(cluster.brokers):
         yield NameSet("heard of", names(cluster.contacted))
     for partition in cluster.partition_ids:
