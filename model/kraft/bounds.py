@@ -25,6 +25,14 @@ class KraftBounds:
     leader_epoch_max: int = bound(0, 15, "the last leader epoch; epochs are 0..max")
     partition_epoch_max: int = bound(0, 31, "how many records may change the partition")
     min_isr: int = bound(1, 5, "min.insync.replicas at the beginning", default=1)
+    partitions: int = bound(1, 2, "partitions of the topic", default=1)
+    spread: int = bound(
+        0, 1, "1: each partition's replicas begin one broker further than those of the one before", default=1
+    )
+    balancing: int = bound(0, 1, "1: the controller elects preferred leaders by itself, now and then", default=0)
+    split_batches: int = bound(
+        0, 1, "1: what is decided of several partitions is a batch for each, as from 10,000 records on", default=0
+    )
     restarts: int = bound(0, 7, "how many times each broker may come back with a new broker epoch", default=0)
     no_ops: int = bound(0, 1, "1: the controller appends records that change nothing, again and again", default=0)
     uncommitted: int = bound(
@@ -60,6 +68,16 @@ def broker_sets(bounds: Any) -> SetOf:
 
 def broker_lists(bounds: Any) -> SequenceOf:
     return SequenceOf(brokers(bounds), bounds.brokers)
+
+
+def partitions(bounds: Any) -> Integers:
+    """The domain of a partition's number."""
+    return Integers(0, bounds.partitions - 1, label="p")
+
+
+def per_partition(of: Any) -> Any:
+    """A domain from bounds: one value for each partition."""
+    return lambda bounds: ArrayOf(of(bounds) if callable(of) else of, bounds.partitions, label="p")
 
 
 def some_broker(bounds: Any) -> Maybe:

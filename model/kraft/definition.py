@@ -21,6 +21,7 @@ CONTROLLING = (
     registering.grant_shutdown,
     registering.take_out_failed_directory,
     alter_partition.answer_alter_partition,
+    administering.balance_leaders,
 )
 HEALING = (*CONTROLLING, *serving.HEALING)
 """What happens by itself in a cluster that nobody disturbs; together with `serving.RETURNS` if brokers come back."""
@@ -46,7 +47,7 @@ ACTIONS = (
 
 
 def define(protocol: KraftProtocol) -> Definition:
-    """The transition system of a controller, brokers and one partition."""
+    """The transition system of a controller, brokers and a topic of one partition or two."""
     del protocol  # every step exists under every protocol
     return Definition(KraftBounds, Cluster, initial_states, ACTIONS, properties="invariants.kraft.catalogue:KRAFT")
 
@@ -54,8 +55,8 @@ def define(protocol: KraftProtocol) -> Definition:
 KRAFT = Model(
     "kraft",
     (
-        "The control plane of one partition under KRaft: registrations, fencing, elections with ELR, AlterPartition, "
-        "reassignment, controlled shutdown."
+        "The control plane of one partition or two under KRaft: registrations, fencing, elections with ELR, "
+        "AlterPartition, reassignment, controlled shutdown."
     ),
     KraftProtocol,
     define,

@@ -42,6 +42,7 @@ V4_3 = KraftProtocol(
     stray_logs_deleted_first=True,
     unfencing=Unfencing.AT_REGISTRATION,
     shutdown_offset_kept=True,
+    controlled_shutdown_recorded_last=False,
     reregistration=Reregistration.ISR,
     voter_changes_skipped=True,
     new_controller_expects_heartbeats=True,

@@ -105,6 +105,9 @@ class KraftProtocol:
     shutdown_offset_kept: bool = toggle(
         "whether the offset that other brokers must reach stays during a controlled shutdown; KAFKA-14292, 3.3.2"
     )
+    controlled_shutdown_recorded_last: bool = toggle(
+        "whether the record that a broker is in controlled shutdown follows those of its partitions; in no release"
+    )
     reregistration: Reregistration = toggle(
         "whether a broker that returns before it is fenced leaves the ISR; KAFKA-15586, 3.8; KAFKA-18106, 4.0"
     )

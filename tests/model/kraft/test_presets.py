@@ -30,6 +30,7 @@ failed_directories_avoided        True 3.7=False 3.8=True | ReplicaManager#getOr
 stray_logs_deleted_first          False 3.7=True | LogManager#deleteStrayKRaftReplicas
 unfencing                         at-registration | BrokerHeartbeatManager#calculateNextBrokerState
 shutdown_offset_kept              False 3.4=True | BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset
+controlled_shutdown_recorded_last False | ReplicationControlManager#handleBrokerInControlledShutdown
 reregistration                    nothing 3.8=isr-with-elr 4.0=isr | ClusterControlManager#registerBroker
 voter_changes_skipped             True | QuorumMetaLogListener#handleCommit
 new_controller_expects_heartbeats True | ClusterControlManager#activate
