@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from model.kraft.answering import answered, has_fate, next_sent, settled, with_fate
 from model.kraft.bounds import KraftBounds
 from model.kraft.changing import changed, listed
 from model.kraft.image import Image, Standing
 from model.kraft.metadata_log import appended
 from model.kraft.partition_change import Target
 from model.kraft.protocol import AheadOfController, KraftProtocol, OlderBrokers
+from model.kraft.requests import answered, has_fate, settled, with_fate
 from model.kraft.state import Cluster, Fate, Proposal
 from model.language.declarations import action
 from model.log import brokers
@@ -154,7 +154,7 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
         if fate is Fate.APPENDED:
             return None
         after = settled(with_fate(after, leader, partition, fate), leader, partition)
-    return None if after is cluster else next_sent(after, leader)
+    return None if after is cluster else after
 
 
 def _is_asked_again(image: Image, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.kraft import administering, alter_partition, metadata_log, registering, serving, topics, upgrading
+from model.kraft import administering, alter_partition, metadata_log, registering, requests, serving, topics, upgrading
 from model.kraft.bounds import KraftBounds
 from model.kraft.initial import initial_states
 from model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
@@ -20,6 +20,7 @@ CONTROLLING = (
     registering.stay_in_controlled_shutdown,
     registering.grant_shutdown,
     registering.take_out_failed_directory,
+    requests.send_request,
     alter_partition.answer_alter_partition,
     administering.balance_leaders,
     upgrading.register_directories,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from model.kraft.answering import answered, sent_again
 from model.kraft.bounds import KraftBounds
 from model.kraft.image import Batch
 from model.kraft.protocol import KraftProtocol
+from model.kraft.requests import answered, sent_again
 from model.kraft.state import Cluster, Mishap
 from model.language.declarations import action
 from model.language.domain import Integers

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from model.kraft.answering import fate_of_next
 from model.kraft.bounds import KraftBounds, partitions
 from model.kraft.changing import view_of
 from model.kraft.image import Standing
 from model.kraft.protocol import KraftProtocol
 from model.kraft.registering import registered
+from model.kraft.requests import fate_of_next
 from model.kraft.state import Cluster, Fate, Proposal
 from model.kraft.topics import with_replica_of
 from model.language.declarations import action
@@ -181,21 +181,22 @@ def _proposing(cluster: Cluster, leader: int, partition: int) -> bool:
 
 
 @action(actor="leader", leader=brokers, follower=brokers, partition=partitions)
-def propose_expansion(cluster: Cluster, leader: int, follower: int, partition: int = 0) -> Cluster | None:
+def propose_expansion(
+    cluster: Cluster, leader: int, follower: int, bounds: KraftBounds, partition: int = 0
+) -> Cluster | None:
     """A leader proposes to take a follower that has caught up into the ISR.
 
     Actor: the leader.
     Enabled: no proposal of its own for the partition is in flight; the follower follows it, is complete as it is, and
         not in the ISR.
-    Effect: the request is in flight, with the broker epoch that the follower has now; or it waits for the answer to one
-        about other partitions.
-    Source: kafka.cluster.Partition#maybeExpandIsr (3.5.1 to 4.3.1), kafka.server.DefaultAlterPartitionManager
-        #maybePropagateIsrChanges (3.5.1 to 3.9).
+    Effect: the request is in flight, with the broker epoch that the follower has now; with two partitions it is queued.
+    Source: kafka.cluster.Partition#maybeExpandIsr (3.5.1 to 4.3.1), kafka.server.DefaultAlterPartitionManager#submit
+        (3.5.1 to 3.9).
     """
     if not _proposing(cluster, leader, partition) or not _follows(cluster, leader, follower, partition):
         return None
     ours, theirs = cluster.brokers[leader].replicas[partition], cluster.brokers[follower]
-    view, fate = ours.view, fate_of_next(cluster, leader, partition)
+    view, fate = ours.view, fate_of_next(bounds)
     if follower in view.isr or follower not in cluster.partitions[partition].replicas:
         return None
     if ours.complete and not theirs.replicas[partition].complete:
@@ -207,12 +208,14 @@ def propose_expansion(cluster: Cluster, leader: int, follower: int, partition: i
 
 
 @action(actor="leader", needs=lambda bounds: bounds.shrinks, leader=brokers, follower=brokers, partition=partitions)
-def propose_shrink(cluster: Cluster, leader: int, follower: int, partition: int = 0) -> Cluster | None:
+def propose_shrink(
+    cluster: Cluster, leader: int, follower: int, bounds: KraftBounds, partition: int = 0
+) -> Cluster | None:
     """A leader proposes to take a slow follower out of the ISR.
 
     Actor: the leader.
     Enabled: no proposal of its own for the partition is in flight; the follower is in the ISR; the budget allows it.
-    Effect: the request is in flight, or waits for the answer to one about other partitions.
+    Effect: the request is in flight; with two partitions it is queued.
     Source: kafka.cluster.Partition#maybeShrinkIsr (3.5.1 to 4.3.1).
     """
     if leader == follower or not _proposing(cluster, leader, partition):
@@ -220,7 +223,7 @@ def propose_shrink(cluster: Cluster, leader: int, follower: int, partition: int 
     view = cluster.brokers[leader].replicas[partition].view
     if follower not in view.isr:
         return None
-    fate = fate_of_next(cluster, leader, partition)
+    fate = fate_of_next(bounds)
     proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, fate, view.topic_id)
     return cluster.with_replica(leader, partition, proposal=proposal).spending("shrinks")
 

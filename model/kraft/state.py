@@ -34,7 +34,7 @@ class Fate(Enum):
     APPENDED = "granted, and not yet committed"
     REFUSED = "refused as out of date"
     """The leader waits for newer metadata and asks nothing until then."""
-    QUEUED = "waits for the answer to the request before"
+    QUEUED = "queued"
     """A broker has one request in flight. The next one has all that it wants to change by then."""
     OUT_OF_DATE = "refused as out of date, and not yet answered"
     INELIGIBLE = "refused for a member that may not be in the ISR, and not yet answered"

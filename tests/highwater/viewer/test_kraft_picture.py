@@ -47,11 +47,11 @@ def test_a_deleted_topic_its_logs_and_a_broker_that_is_not_registered_are_seen()
 
 
 def test_two_partitions_and_what_waits_are_seen() -> None:
-    story = "propose_shrink b0 b1 p0, propose_shrink b0 b2 p1, upgrade_metadata_version"
+    story = "propose_shrink b0 b1 p0, send_request b0, propose_shrink b0 b2 p1, upgrade_metadata_version"
     shown = pictured(story, partitions=2, spread=0)
     assert [message.text for message in shown.messages] == [
         "p0 ISR without b1, of partition epoch 0",
-        "p1 ISR without b2, of partition epoch 0: waits for the answer to the request before",
+        "p1 ISR without b2, of partition epoch 0: queued",
     ]
     controller, leader = shown.lanes["controller"], shown.lanes["b0"]
     assert [log.name for log in controller.logs] == ["p0 metadata log", "p1 metadata log"]

@@ -12,6 +12,12 @@ SPREAD = {"partitions": 2, "spread": 1}
 SPLIT = {**BOTH, "split_batches": 1, "uncommitted": 3}
 BACK = "start b0, read_metadata b0, unfence b0"
 
+ASK_FOR_BOTH = "propose_shrink b0 b1 p0, propose_shrink b0 b2 p1, send_request b0"
+HALF_OUT_OF_DATE = (
+    "propose_shrink b0 b2 p0, send_request b0, answer_alter_partition b0, commit_batch, propose_shrink b0 b1 p0,"
+    " propose_shrink b0 b1 p1, send_request b0, crash b2, fence b2"
+)
+
 ROWS = [
     fact(
         "StripedReplicaPlacer: the second partition prefers the next broker",
@@ -105,8 +111,8 @@ ROWS = [
         "testBalancePartitionLeaders: every preferred leader that is in sync, in one batch",
         "4.3",
         f"not balance_leaders, crash b0, fence b0, {BACK}, not balance_leaders, read_metadata b1,"
-        " catch_up b1 b0 p0, catch_up b1 b0 p1, propose_expansion b1 b0 p0, answer_alter_partition b1,"
-        " propose_expansion b1 b0 p1, answer_alter_partition b1, balance_leaders, not balance_leaders",
+        " catch_up b1 b0 p0, catch_up b1 b0 p1, propose_expansion b1 b0 p0, send_request b1, answer_alter_partition b1,"
+        " propose_expansion b1 b0 p1, send_request b1, answer_alter_partition b1, balance_leaders, not balance_leaders",
         {"p0.leader": 0, "p1.leader": 0, "p1.leader_epoch": 2},
         balancing=1,
         **BOTH,
@@ -114,8 +120,9 @@ ROWS = [
     fact(
         "testElectPreferredLeaders: one partition is asked for, the other stays",
         "4.3",
-        f"crash b0, fence b0, {BACK}, read_metadata b1, propose_expansion b1 b0 p0, answer_alter_partition b1,"
-        " not elect_preferred_leader p1, elect_preferred_leader p0, not elect_preferred_leader p0",
+        f"crash b0, fence b0, {BACK}, read_metadata b1, propose_expansion b1 b0 p0, send_request b1,"
+        " answer_alter_partition b1, not elect_preferred_leader p1, elect_preferred_leader p0,"
+        " not elect_preferred_leader p0",
         {"p0.leader": 0, "p1.leader": 1},
         **BOTH,
     ),
@@ -129,7 +136,8 @@ ROWS = [
     fact(
         "electAnyLeader: if nobody else is in sync, nobody leads, and the shutdown goes on",
         "4.0",
-        "propose_shrink b0 b1 p1, answer_alter_partition b0, propose_shrink b0 b2 p1, answer_alter_partition b0,"
+        "propose_shrink b0 b1 p1, send_request b0, answer_alter_partition b0,"
+        " propose_shrink b0 b2 p1, send_request b0, answer_alter_partition b0,"
         " begin_shutdown b0, enter_controlled_shutdown b0, read_metadata b1, read_metadata b2, read_metadata b3,"
         " grant_shutdown b0",
         {"p0.leader": 1, "p1.leader": None, "p1.isr": {0}, "r0.standing": "fenced"},
@@ -138,32 +146,36 @@ ROWS = [
     fact(
         "testOneInFlight: the second partition waits for the answer about the first",
         "4.3",
-        "propose_shrink b0 b1 p0, propose_shrink b0 b2 p1",
-        {"b0.p0.proposal.fate": "in flight", "b0.p1.proposal.fate": "waits for the answer to the request before"},
+        "propose_shrink b0 b1 p0, send_request b0, propose_shrink b0 b2 p1, not send_request b0",
+        {"b0.p0.proposal.fate": "in flight", "b0.p1.proposal.fate": "queued"},
         **BOTH,
     ),
     fact(
         "testOneInFlight: then it is sent",
         "4.3",
-        "propose_shrink b0 b1 p0, propose_shrink b0 b2 p1, answer_alter_partition b0",
+        "propose_shrink b0 b1 p0, send_request b0, propose_shrink b0 b2 p1, answer_alter_partition b0, send_request b0",
         {"p0.isr": {0, 2}, "p1.isr": {0, 1, 2}, "b0.p1.proposal.fate": "in flight"},
         **BOTH,
     ),
     fact(
-        "testSingleBatch: what a request that is sent again asks for, and what has waited, is one request",
+        "testSingleBatch: what is queued is one request, and both partitions are granted",
         "4.3",
-        "propose_shrink b0 b1 p0, answer_alter_partition b0, propose_shrink b0 b2 p1, fail_over 0,"
-        " answer_alter_partition b0, commit_batch",
-        {"p0.isr": {0, 2}, "p1.isr": {0, 1}, "b0.p0.proposal": None, "b0.p1.proposal": None, "tail": 0},
+        f"{ASK_FOR_BOTH}, answer_alter_partition b0",
+        {"p0.isr": {0, 2}, "p1.isr": {0, 1}, "b0.p0.proposal": None, "b0.p1.proposal": None},
+        **BOTH,
+    ),
+    fact(
+        "NodeToControllerRequestThread: the same request is sent again, without what is queued",
+        "4.3",
+        "propose_shrink b0 b1 p0, send_request b0, answer_alter_partition b0, propose_shrink b0 b2 p1, fail_over 0",
+        {"b0.p0.proposal.fate": "in flight", "b0.p1.proposal.fate": "queued", "tail": 0},
         uncommitted=2,
         **BOTH,
     ),
     fact(
-        "alterPartition: one partition is out of date, the other is granted; both wait for the commit",
+        "alterPartition: one partition is granted, the other is out of date; both wait for the commit",
         "4.3",
-        "propose_shrink b0 b2 p0, answer_alter_partition b0, commit_batch, propose_shrink b0 b1 p0,"
-        " answer_alter_partition b0, propose_shrink b0 b1 p1, crash b2, fail_over 0, fence b2,"
-        " answer_alter_partition b0",
+        f"{HALF_OUT_OF_DATE}, answer_alter_partition b0",
         {
             "p0.isr": {0},
             "p1.isr": {0, 1},
@@ -176,9 +188,7 @@ ROWS = [
     fact(
         "testInvalidUpdateVersion: the granted partition has its ISR, the other waits for newer metadata",
         "4.3",
-        "propose_shrink b0 b2 p0, answer_alter_partition b0, commit_batch, propose_shrink b0 b1 p0,"
-        " answer_alter_partition b0, propose_shrink b0 b1 p1, crash b2, fail_over 0, fence b2,"
-        " answer_alter_partition b0, commit_batch, commit_batch",
+        f"{HALF_OUT_OF_DATE}, answer_alter_partition b0, commit_batch, commit_batch",
         {"b0.p0.proposal": None, "b0.p0.view.isr": {0}, "b0.p1.proposal.fate": "refused as out of date"},
         uncommitted=2,
         **BOTH,
@@ -187,8 +197,8 @@ ROWS = [
         "alterPartition: a member that is fenced costs its partition alone",
         "4.3",
         "crash b1, fence b1, commit_batch, start b1, commit_batch, read_metadata b1, read_metadata b0,"
-        " propose_shrink b0 b2 p0, answer_alter_partition b0, propose_expansion b0 b1 p1, fail_over 0,"
-        " answer_alter_partition b0, commit_batch",
+        " propose_shrink b0 b2 p0, propose_expansion b0 b1 p1, send_request b0, answer_alter_partition b0,"
+        " commit_batch",
         {"p0.isr": {0}, "p1.isr": {0, 2}, "b0.p0.view.isr": {0}, "b0.p1.proposal": None, "b0.p1.view.isr": {0, 2}},
         uncommitted=2,
         **BOTH,
@@ -197,7 +207,7 @@ ROWS = [
         "testReassignPartitions: each partition on its own",
         "4.3",
         "reassign b0 b3 p0, reassign b2 b3 p1, catch_up b0 b3 p1, read_metadata b0, propose_expansion b0 b3 p1,"
-        " answer_alter_partition b0",
+        " send_request b0, answer_alter_partition b0",
         {"p0.adding": {3}, "p0.replicas": (3, 1, 2, 0), "p1.replicas": (3, 0, 1), "p1.isr": {0, 1, 3}},
         **BOTH,
     ),

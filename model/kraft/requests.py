@@ -1,14 +1,17 @@
-"""What becomes of what a leader asks for in AlterPartition requests.
+"""AlterPartition requests: what a leader wants is queued, sent, and answered.
 
-A broker has one request in flight. It asks for everything that the broker's partitions want to change by then, and is
+A broker has one request in flight. It asks for everything that the broker's partitions wanted when it was sent, and is
 answered partition by partition.
 """
 
 from __future__ import annotations
 
+from model.kraft.bounds import KraftBounds
 from model.kraft.changing import view_of
 from model.kraft.state import Cluster, Fate
+from model.language.declarations import action
 from model.language.records import evolve
+from model.log import brokers
 
 ASKED = (Fate.IN_FLIGHT, Fate.APPENDED, Fate.OUT_OF_DATE, Fate.INELIGIBLE)
 """Of a request that is not answered."""
@@ -32,24 +35,38 @@ def with_fate(cluster: Cluster, leader: int, partition: int, fate: Fate) -> Clus
     return cluster.with_replica(leader, partition, proposal=evolve(proposal, fate=fate))
 
 
-def fate_of_next(cluster: Cluster, leader: int, partition: int) -> Fate:
-    """The fate of what a leader asks for next: it waits while a request of other partitions is not answered.
+def fate_of_next(bounds: KraftBounds) -> Fate:
+    """The fate of what a leader wants next. With one partition it is sent at once."""
+    return Fate.QUEUED if bounds.partitions > 1 else Fate.IN_FLIGHT
 
+
+@action(actor="leader", needs=lambda bounds: bounds.partitions > 1, leader=brokers)
+def send_request(cluster: Cluster, leader: int) -> Cluster | None:
+    """A leader sends an AlterPartition request.
+
+    Actor: the leader.
+    Enabled: something is queued, and no request of its own is in flight. One of partitions that the model does not have
+        may be, so that it may wait.
+    Effect: the request asks for all that is queued.
     Source: kafka.server.DefaultAlterPartitionManager#maybePropagateIsrChanges (3.5.1 to 3.9).
     """
-    others = (other for other in cluster.partition_ids if other != partition)
-    waits = any(has_fate(cluster, leader, other, *ASKED) for other in others)
-    return Fate.QUEUED if waits else Fate.IN_FLIGHT
+    after = cluster
+    for partition in cluster.partition_ids:
+        if has_fate(cluster, leader, partition, *ASKED):
+            return None
+        if has_fate(cluster, leader, partition, Fate.QUEUED):
+            after = with_fate(after, leader, partition, Fate.IN_FLIGHT)
+    return None if after is cluster else after
 
 
 def answered(cluster: Cluster, leader: int) -> Cluster:
-    """A leader learns the answer to its request. The next one is sent.
+    """A leader learns the answer to its request.
 
     Source: kafka.server.DefaultAlterPartitionManager#handleAlterPartitionResponse (3.5.1 to 3.9).
     """
     for partition in cluster.partition_ids:
         cluster = settled(cluster, leader, partition)
-    return next_sent(cluster, leader)
+    return cluster
 
 
 def settled(cluster: Cluster, leader: int, partition: int) -> Cluster:
@@ -68,17 +85,12 @@ def settled(cluster: Cluster, leader: int, partition: int) -> Cluster:
     return cluster.with_replica(leader, partition, proposal=None) if fate is Fate.INELIGIBLE else cluster
 
 
-def next_sent(cluster: Cluster, leader: int) -> Cluster:
-    """A leader whose request is answered sends what has waited meanwhile."""
-    for partition in cluster.partition_ids:
-        if has_fate(cluster, leader, partition, Fate.QUEUED):
-            cluster = with_fate(cluster, leader, partition, Fate.IN_FLIGHT)
-    return cluster
-
-
 def sent_again(cluster: Cluster, leader: int) -> Cluster:
-    """A leader whose request was not answered sends it again, with what has waited meanwhile."""
+    """A leader whose request was not answered sends the same one again.
+
+    Source: kafka.server.NodeToControllerRequestThread#handleResponse (3.7.0 to 3.9).
+    """
     for partition in cluster.partition_ids:
-        if has_fate(cluster, leader, partition, *DECIDED, Fate.QUEUED):
+        if has_fate(cluster, leader, partition, *DECIDED):
             cluster = with_fate(cluster, leader, partition, Fate.IN_FLIGHT)
     return cluster
