@@ -36,7 +36,9 @@ class Commit:
 
     def seconds(self, specs: list[Path]) -> float:
         """One run as a whole process."""
-        environment = {**os.environ, "XDG_CACHE_HOME": str(self._folder / "kept"), "PYTHONPATH": str(self._folder)}
+        # users have byte code
+        inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment = {**inherited, "XDG_CACHE_HOME": str(self._folder / "kept"), "PYTHONPATH": str(self._folder)}
         began = time.perf_counter()
         ended = subprocess.run(
             [sys.executable, "-m", "highwater.cli.main", "check", *map(str, specs)],

@@ -60,11 +60,13 @@ class Run:
     rows: list[int]
     seconds_of: list[float]
     processor: float = 0.0
+    processor_of: dict[str, float] = attrs.field(factory=dict)
     memory: dict[str, int] = attrs.field(factory=dict)
     shuffled: int = 0
 
     def __str__(self) -> str:
-        cells = [f"{self.seconds:.1f}", f"{self.processor:.1f}" if self.processor else ""]
+        parts = " + ".join(f"{seconds:.1f} {kind}" for kind, seconds in self.processor_of.items())
+        cells = [f"{self.seconds:.1f}", f"{self.processor:.1f}" + (f" ({parts})" if len(self.processor_of) > 1 else "")]
         cells += [
             f"{self.memory[kind] / 2**20:,.0f}" if kind in self.memory else "" for kind in ("driver", "java", "workers")
         ]
@@ -111,8 +113,8 @@ class Bench:
         units = len(PartitionWorker(recipe(sizes)(), self.how.symmetry).units)
         exchanging = rivals_on_spark.exchanging_columns(spark, units) if columns else nullcontext()
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage, exchanging:
-            how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "on_progress": seen.append}
-            outcome = explore(recipe(sizes), spark=spark, checkpoint=f"{folder}/levels", **how)
+            how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "keep_trees": self.how.keep_trees}
+            outcome = explore(recipe(sizes), spark=spark, checkpoint=f"{folder}/levels", on_progress=seen.append, **how)
         assert outcome.distinct_states == DISTINCT[sizes], outcome
         ends = [progress for progress in seen if progress.level_ended]
         seconds = [
@@ -122,8 +124,9 @@ class Bench:
         shuffled = sum(map(shuffled_in, (progress.more for progress in ends)))
         name = "search, exchanging columns" if columns else "search"
         return Run(
-            name, outcome.seconds, [end.frontier for end in ends], seconds, usage.processor, usage.most, shuffled
-        )
+            name, outcome.seconds, [end.frontier for end in ends], seconds, usage.processor, usage.processor_of,
+            usage.most, shuffled,
+        )  # fmt: skip
 
     def plain(self, sizes: tuple[int, ...]) -> Run:
         with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage:
@@ -131,11 +134,13 @@ class Bench:
             rows, levels = rivals_on_spark.plain(self.spark.newSession(), recipe(sizes), self.how.symmetry, folder)
             seconds = time.perf_counter() - started
         assert self.how.symmetry or 1 + sum(rows) == DISTINCT[sizes], rows
-        return Run("plain anti-join", seconds, [1, *rows], [0.0, *levels], usage.processor, usage.most)
+        return Run(
+            "plain anti-join", seconds, [1, *rows], [0.0, *levels], usage.processor, usage.processor_of, usage.most
+        )
 
     def local(self, sizes: tuple[int, ...]) -> Run:
         with Usage() as usage:
-            one = breadth_first.explore(recipe(sizes)(), symmetry=self.how.symmetry)
+            one = breadth_first.explore(recipe(sizes)(), symmetry=self.how.symmetry, keep_trees=self.how.keep_trees)
         return Run("local engine", one.seconds, [], [], usage.processor)
 
 
@@ -155,6 +160,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1, help="how often all are run in turn")
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--partitions", type=int)
+    parser.add_argument("--keep-trees", action="store_true", help="begin with the trees of earlier searches")
     parser.add_argument("--checkpoint", help="a folder that driver and executors reach; a temporary one by default")
     parser.add_argument(
         "--only-search", action="store_true", help="without the plain pipeline and the exchange of columns"

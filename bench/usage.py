@@ -10,24 +10,27 @@ from typing import Any
 
 class Usage:
     """The most memory that the processes below this one have taken, by kind, while it watches, and their processor
-    time.
+    time, in all and by kind.
     """
 
     def __init__(self) -> None:
         self.processor = 0.0
+        self.processor_of: dict[str, float] = {}
         self.most: dict[str, int] = {}
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Usage:
-        self._before = processor_seconds()
+        self._before = processor_seconds_by_kind()
         self._thread.start()
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self._over.set()
         self._thread.join()
-        self.processor = processor_seconds() - self._before
+        after = processor_seconds_by_kind()
+        self.processor_of = {kind: seconds - self._before.get(kind, 0.0) for kind, seconds in after.items()}
+        self.processor = sum(self.processor_of.values())
 
     def _watch(self) -> None:
         while not self._over.wait(0.5):
@@ -59,16 +62,17 @@ def processes_below() -> dict[int, str]:
     return found
 
 
-def processor_seconds() -> float:
+def processor_seconds_by_kind() -> dict[str, float]:
     """What this process, those that it has started and those that these have seen end have used."""
-    total = 0
-    for pid in processes_below():
+    found: dict[str, float] = {}
+    for pid, kind in processes_below().items():
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
         except OSError:
             continue
-        total += sum(map(int, stat[stat.rindex(")") + 2 :].split()[11:15]))
-    return total / os.sysconf("SC_CLK_TCK")
+        ticks = sum(map(int, stat[stat.rindex(")") + 2 :].split()[11:15]))
+        found[kind] = found.get(kind, 0.0) + ticks / os.sysconf("SC_CLK_TCK")
+    return found
 
 
 def resident(pid: int) -> int:

@@ -33,6 +33,15 @@ from spark.files import Folder, RemoteLock, for_spark
 FORMAT, VERSION = "highwater-levels", 2
 MANIFEST = "manifest.json"
 END = "end.json"
+PARQUET: dict[
+    str, Any
+] = {  # rows are read once, soon: what is quick to write and to read is worth more than what is small
+    "compression": "lz4",
+    "use_dictionary": ["action", "depth", "orbit"],
+    "column_encoding": {"parent": "DELTA_BINARY_PACKED"},  # they ascend
+    "write_statistics": False,
+    "write_page_checksum": True,
+}
 
 
 @attrs.frozen
@@ -65,7 +74,7 @@ class Level:
         states: the number of states that its rows stand for.
         counts: the counts of all expansions before it.
         found: the violations found so far, in the order of the report.
-        paths: how many paths of functions were run in Python so far, in all processes.
+        paths: how many paths of functions are known, in all processes.
         visited: bytes of the visited sets.
     """
 
@@ -231,8 +240,7 @@ class Levels:
         }
         columns["orbit"] = orbits.astype(np.int32)
         sink = io.BytesIO()
-        how = {"use_dictionary": ["action", "depth", "orbit"], "write_statistics": False, "write_page_checksum": True}
-        pq.write_table(pa.table(columns), sink, compression="zstd", **how)
+        pq.write_table(pa.table(columns), sink, **PARQUET)
         data = sink.getbuffer()
         file = f"{depth:05d}/{name}-{uuid.uuid4().hex[:12]}.parquet"
         self._folder.write(f"levels/{file}", data)

@@ -30,6 +30,7 @@ SIZES |= {
 SIZES |= {"initial_down": 0}  # brokers that are down at the start are not interchangeable with those that are up
 SIZES |= {"broker_count": 2, "init_replication_factor": 2, "values": 1, "min_isr": 1, "init_isr_size": 2}
 SIZES |= {"unclean_shutdown_limit": 0, "data_loss_shutdown_limit": 0, "reassignment_limit": 0}
+SIZES |= {"partitions": 2}
 SIZES |= {"servers": 2, "max_elections": 2, "max_restarts": 1}
 SIZES |= {"init_cluster_size": 2, "max_cluster_size": 2, "max_spawned_servers": 2, "hosts": 2, "max_epoch": 2}
 SIZES |= {"max_values_per_epoch": 0, "max_add_reconfigs": 0, "max_remove_reconfigs": 0}

@@ -47,6 +47,7 @@ DISTINCT = {
 """By bounds: the distinct states, and how many of them differ in more than which broker is which."""
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))}
+ENVIRONMENT.pop("PYTHONDONTWRITEBYTECODE", None)  # users have byte code
 EVERY_STATE = """
 import pathlib, sys
 from explorer.search.breadth_first import explore

@@ -21,6 +21,7 @@ from explorer.kernels.compiling import kernel, part
 from explorer.kernels.expand import count_moves, take_steps
 from explorer.kernels.graph import make_all
 from explorer.kernels.intrinsics import prefetch
+from explorer.kernels.recent import drop_recent_steps
 from explorer.kernels.rows import is_row, next_slot, read_row, write_row
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
 from explorer.kernels.steps import breaks, check_steps
@@ -73,6 +74,8 @@ def successors(
     Args:
         made, parents, actions: room for successors, of which `taken` are there.
         table: the successors that are there, by their hash.
+        work.recent: only states that are there, that were there before room was made, or that were visited in earlier
+            levels.
         rest: its first element becomes the first row at rest, if it is -1.
 
     Returns:
@@ -95,10 +98,14 @@ def successors(
             if missed:
                 counts[MISSES] = missed
                 return MISSED_STEPS, taken
-        count = take_steps(last - first, hits, effects, symmetry, work, units)
+        count = drop_recent_steps(take_steps(last - first, hits, effects, symmetry, work, units), work, units)
         for number in range(count):
-            work.slots[number] = slot_of(owner_hash(work.made, number, units), len(table))
+            work.slots[number] = slot_of(work.hashes[number], len(table))
             prefetch(table, work.slots[number])
+        for number in range(count):
+            found = table[work.slots[number]]
+            if found != _FREE:
+                prefetch(made, np.uint64((np.int64(found) - 1) * len(units)))
         for number in range(count):
             slot = find_slot(made, table, work.made, number, work.slots[number], units)
             if table[slot] == _FREE:

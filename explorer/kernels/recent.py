@@ -20,19 +20,36 @@ _SHIFT, _ONE = np.uint64(20), np.uint64(1)
 
 
 @part
-def drop_recent(successors: int, work: Any, units: Any) -> int:
-    """Keep the successors that are not among those met just before, with their hashes and parents, and remember them;
-    how many.
+def moved_unless_recent(number: int, kept: int, work: Any, units: Any) -> bool:
+    """Move a successor, and its hash, to the place of those that are kept, and remember it. False if it was among those
+    met just before.
     """
-    kept, mask = 0, np.uint64(len(work.recent)) - _ONE
+    hashed = work.hashes[number]
+    place = hashed >> _SHIFT & np.uint64(len(work.recent)) - _ONE
+    known = True
+    for word in range((len(units) + 1) // 2):
+        value = work.made[number, word]
+        known &= work.recent[place, word] == value
+        work.recent[place, word] = work.made[kept, word] = value
+    work.hashes[kept] = hashed
+    return not known
+
+
+@part
+def drop_recent(successors: int, work: Any, units: Any) -> int:
+    """Keep the successors that are not among those met just before, and the states that they come from; how many."""
+    kept = 0
     for number in range(successors):
-        hashed = work.hashes[number]
-        place = hashed >> _SHIFT & mask
-        known = True
-        for word in range((len(units) + 1) // 2):
-            value = work.made[number, word]
-            known &= work.recent[place, word] == value
-            work.recent[place, word] = work.made[kept, word] = value
-        work.hashes[kept], work.hit_state[kept] = hashed, work.hit_state[number]
-        kept += not known
+        work.hit_state[kept] = work.hit_state[number]
+        kept += moved_unless_recent(number, kept, work, units)
+    return kept
+
+
+@part
+def drop_recent_steps(successors: int, work: Any, units: Any) -> int:
+    """Keep the successors that are not among those met just before, and the steps that lead to them; how many."""
+    kept = 0
+    for number in range(successors):
+        work.hit_state[kept], work.hit_tree[kept] = work.hit_state[number], work.hit_tree[number]
+        kept += moved_unless_recent(number, kept, work, units)
     return kept

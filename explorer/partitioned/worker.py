@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.effects import Column
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import SPARE
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS
@@ -21,10 +20,13 @@ from explorer.memory import reserve
 from explorer.search.counts import Counts
 from explorer.search.engine import Engine, mask_of
 from explorer.search.fingerprint import Fingerprint, fingerprint
+from explorer.search.kept_trees import ACTIONS, PROPERTIES, KeptTrees, learned, restore
 from explorer.system import System
 
-PROGRAMS = ("actions", "invariants", "steps")
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
+
+Trees = dict[str, dict[str, np.ndarray]]
+Example = tuple[int, int, tuple[int, ...]]
 
 
 class PartitionWorker:
@@ -37,7 +39,9 @@ class PartitionWorker:
 
     def __init__(self, system: System, symmetry: bool, audit: int = 8) -> None:
         self.system = system
-        self.engine = Engine(system, None, audit, workers=1, symmetry=symmetry, families=False)
+        self.engine = Engine(system, None, audit, workers=1, symmetry=symmetry)
+        self._audit = audit
+        self._told = [0] * len(self.engine.programs)
         self.layout = self.engine.layout
         self.units = self.engine.store.units
         self._work = self.engine.works[0]
@@ -68,28 +72,43 @@ class PartitionWorker:
 
     @property
     def paths(self) -> int:
-        """How many paths of functions were run in Python here."""
+        """How many paths of functions are known, each of which was run in Python once, here or elsewhere."""
         return self.engine.paths
 
-    def trees(self) -> dict[str, Any]:
-        """All that was learned so far, as arrays."""
-        effects = self.engine.effects
-        columns = {name: getattr(effects, name) for name in ("writes", "copies", "cut")}
-        columns |= {name: getattr(self.engine, name).branches for name in PROGRAMS}
-        return {"bounds": list(effects.bounds)} | {
-            name: column.array[: column.length].copy() for name, column in columns.items()
-        }
+    def trees(self) -> Trees:
+        """All that is known so far, as arrays."""
+        return {which: learned(self.engine, which) for which in (ACTIONS, PROPERTIES)}
 
-    def take_trees(self, trees: dict[str, Any]) -> None:
-        """Begin with what was learned elsewhere. Only an engine that has learned nothing can."""
-        effects = self.engine.effects
-        effects.bounds[:] = trees["bounds"]
-        for name in ("writes", "copies", "cut"):
-            _fill(getattr(effects, name), trees[name])
-        # what was learned elsewhere; here it is learned under numbers of its own
-        effects.results[:] = [None] * effects.writes.length
-        for name in PROGRAMS:
-            _fill(getattr(self.engine, name).branches, trees[name])
+    def take_trees(self, trees: Trees) -> None:
+        """Begin with what was learned elsewhere. Only an engine that has learned nothing can.
+
+        Raises:
+            ModelError: a sample of it does not agree with plain Python here.
+        """
+        for which, found in trees.items():
+            restore(self.engine, which, found)
+        self.new_examples()
+
+    def new_examples(self) -> list[Example]:
+        """For each path that was learned here since this was asked last, the program, the instance and the state."""
+        found = [
+            (number, instance, tuple(map(int, words)))
+            for number, program in enumerate(self.engine.programs)
+            for instance, words in program.examples[self._told[number] :]
+        ]
+        self._told = [len(program.examples) for program in self.engine.programs]
+        return found
+
+    def take_kept(self) -> KeptTrees:
+        """Begin with what earlier searches have kept; returns what keeps for later ones what is known then."""
+        kept = KeptTrees(self.engine, self._audit)
+        kept.load()
+        return kept
+
+    def learn_again(self, examples: Iterable[Example]) -> None:
+        """Learn the paths that were learned elsewhere, unless they are known."""
+        for number, instance, words in examples:
+            self.engine.programs[number].learn(instance, words)
 
     # Rows
 
@@ -100,14 +119,17 @@ class PartitionWorker:
 
     def rows_of(self, columns: list[np.ndarray]) -> np.ndarray:
         """Rows from a column per word."""
-        units = np.stack(columns, axis=1).astype(np.uint64, copy=False).view(np.uint32)
-        return np.ascontiguousarray(units[:, : len(self.units)]).reshape(-1)
+        rows = np.empty((len(columns[0]), len(self.units)), np.uint32)
+        for unit in range(len(self.units)):
+            rows[:, unit] = np.ascontiguousarray(columns[unit // 2]).view(np.uint32)[unit % 2 :: 2]
+        return rows.reshape(-1)
 
     def columns_of(self, rows: np.ndarray) -> list[np.ndarray]:
         """A column per word from rows."""
-        units = np.zeros((self._count(rows), 2 * self.layout.words), np.uint32)
-        units[:, : len(self.units)] = rows.reshape(-1, len(self.units))
-        return list(np.ascontiguousarray(units.view(np.uint64).T))
+        columns = np.zeros((self.layout.words, 2 * self._count(rows)), np.uint32)
+        for unit in range(len(self.units)):
+            columns[unit // 2, unit % 2 :: 2] = rows[unit :: len(self.units)]
+        return list(columns.view(np.uint64))
 
     def state(self, rows: np.ndarray, row: int) -> Any:
         """The plain state that a row holds."""
@@ -139,6 +161,8 @@ class PartitionWorker:
         """
         engine, work = self.engine, self._work
         self.use(rows)
+        if len(rows):
+            engine.remember_first()
         self._make_room()
         self._at_rest = np.full(1, -1, np.int64)
         first = taken = 0
@@ -270,8 +294,3 @@ class PartitionWorker:
         wanted = mask_of(instance.of.name == name for instance in self.system.invariants)
         trees = self.engine.trees(self.engine.invariants)
         return int(entry_points.first_violating(rows, self._count(rows), wanted, trees, self._words, self.units))
-
-
-def _fill(column: Column, values: np.ndarray) -> None:
-    column.extend(len(values) - column.length)
-    column.array[: len(values)] = values

@@ -32,15 +32,12 @@ class Compiled:
         growing: who holds it may let trees grow.
     """
 
-    def __init__(
-        self, system: System, layout: Layout, audit: int, permutations: Sequence[Permutation] = (), share: bool = True
-    ) -> None:
+    def __init__(self, system: System, layout: Layout, audit: int, permutations: Sequence[Permutation] = ()) -> None:
         """Nothing is learned yet.
 
         Args:
             audit: how many paths of each function to hold against plain Python.
             permutations: how names may be exchanged, the identity first; every path is tried under all of them.
-            share: whether a path is learned for all instances at once that differ by such names only.
 
         Raises:
             ModelError: actions or properties treat the names differently, as their declarations show; or a function
@@ -53,14 +50,14 @@ class Compiled:
         self.layout = layout
         self.effects = Effects(layout.words, 0 if system.ranks is None else len(system.ranks.groups))
         self.images = [Image.under(permutation, layout) for permutation in permutations]
-        self.actions = ActionProgram(layout, system.actions, self.effects, audit, self.images, share)
-        self.invariants = InvariantProgram(layout, system.invariants, self.effects, audit, self.images, share)
-        self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, self.images, share)
-        self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, self.images, share)
-        self.premises = InvariantProgram(layout, system.premises, self.effects, audit, self.images, share)
+        self.actions = ActionProgram(layout, system.actions, self.effects, audit, self.images)
+        self.invariants = InvariantProgram(layout, system.invariants, self.effects, audit, self.images)
+        self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, self.images)
+        self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, self.images)
+        self.premises = InvariantProgram(layout, system.premises, self.effects, audit, self.images)
         both = layout.doubled(Struct(Transition, {"before": layout.domain, "after": layout.domain}))
         of_steps = [Image.under(permutation, both) for permutation in permutations if system.step_properties]
-        self.steps = InvariantProgram(both, system.step_properties, self.effects, audit, of_steps, share)
+        self.steps = InvariantProgram(both, system.step_properties, self.effects, audit, of_steps)
         self.growing = threading.Lock()
 
     def try_renamings(self) -> None:

@@ -40,13 +40,11 @@ class Engine(Compiled):
         pool: the threads, if there is more than one.
     """
 
-    def __init__(
-        self, system: System, budget: Budget | None, audit: int, workers: int, symmetry: bool, families: bool = True
-    ) -> None:
+    def __init__(self, system: System, budget: Budget | None, audit: int, workers: int, symmetry: bool) -> None:
         """An engine whose store keeps all states within a budget; without one, rows come from outside."""
         layout = Layout(system.class_domain)
         self.permutations = permutations_of(system, layout) if symmetry else []
-        super().__init__(system, layout, audit, self.permutations, families)
+        super().__init__(system, layout, audit, self.permutations)
         if system.ranks is not None:
             self.try_renamings()
         self.symmetry = (

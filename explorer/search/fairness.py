@@ -42,13 +42,13 @@ def _demands(system: System, per: Per, *, strong: bool) -> list[Demand]:
     groups: dict[tuple[Any, ...], list[Instance]] = {}
     for instance in system.actions:
         if instance.of is per.action:
-            groups.setdefault(tuple(instance.arguments[name] for name in per.parameters), []).append(instance)
+            groups.setdefault(tuple(instance.arguments.get(name) for name in per.parameters), []).append(instance)
     return [Demand(_name(per, instances), strong, tuple(instances)) for instances in groups.values()]
 
 
 def _name(per: Per, instances: Sequence[Instance]) -> str:
     shown = instances[0].shown
-    return per.action.name + "(" + ", ".join(f"{name} {shown[name]}" for name in per.parameters) + ")"
+    return per.action.name + "(" + ", ".join(f"{name} {shown[name]}" for name in per.parameters if name in shown) + ")"
 
 
 def demand_numbers(system: System, demands: Sequence[Demand]) -> list[int]:

@@ -56,7 +56,7 @@ class KeptTrees:
             if arrays is None:
                 continue
             try:
-                self._restore(which, arrays)
+                restore(self._engine, which, arrays)
             except (ModelError, *DAMAGED):
                 self._forget(which)
             else:
@@ -67,37 +67,50 @@ class KeptTrees:
         for which in self._names:
             if self._paths(which) == self._loaded[which]:
                 continue
-            arrays = {}
-            for number, program in self._programs(which):
-                learned = program_as_arrays(program) | self._engine.tables(program)
-                arrays |= {f"{number}.{name}": array for name, array in learned.items()}
-            if which == ACTIONS:
-                effects = effects_as_arrays(self._engine.effects, self._engine.layout)
-                arrays |= {f"effects.{name}": array for name, array in effects.items()}
-            _write(self._names[which], arrays)
-
-    def _programs(self, which: str) -> Iterator[tuple[int, Program]]:
-        for number, program in enumerate(self._engine.programs):
-            if program.instances and (program is self._engine.actions) == (which == ACTIONS):
-                yield number, program
+            _write(self._names[which], learned(self._engine, which))
 
     def _paths(self, which: str) -> int:
-        return sum(program.paths for _, program in self._programs(which))
-
-    def _restore(self, which: str, arrays: Mapping[str, np.ndarray]) -> None:
-        if which == ACTIONS:
-            restore_effects(self._engine.effects, self._engine.layout, _part(arrays, "effects"))
-        for number, program in self._programs(which):
-            learned = _part(arrays, str(number))
-            restore_program(program, learned)
-            program.verify(random.SystemRandom().sample(program.examples, min(SAMPLE, len(program.examples))))
-            self._engine.take_tables(program, learned)
+        return sum(program.paths for _, program in _programs(self._engine, which))
 
     def _forget(self, which: str) -> None:
-        for _, program in self._programs(which):
+        for _, program in _programs(self._engine, which):
             program.forget()
         if which == ACTIONS:
             self._engine.effects.clear()
+
+
+def learned(engine: Engine, which: str) -> dict[str, np.ndarray]:
+    """What an engine has learned of actions or of properties."""
+    arrays = {}
+    for number, program in _programs(engine, which):
+        found = program_as_arrays(program) | engine.tables(program)
+        arrays |= {f"{number}.{name}": array for name, array in found.items()}
+    if which == ACTIONS:
+        effects = effects_as_arrays(engine.effects, engine.layout)
+        arrays |= {f"effects.{name}": array for name, array in effects.items()}
+    return arrays
+
+
+def restore(engine: Engine, which: str, arrays: Mapping[str, np.ndarray]) -> None:
+    """Let an engine that has learned nothing of actions, or of properties, begin with what another has learned.
+
+    Raises:
+        ModelError: a path of the sample does not agree with plain Python.
+        ValueError, LookupError: the arrays are of another engine.
+    """
+    if which == ACTIONS:
+        restore_effects(engine.effects, engine.layout, _part(arrays, "effects"))
+    for number, program in _programs(engine, which):
+        found = _part(arrays, str(number))
+        restore_program(program, found)
+        program.verify(random.SystemRandom().sample(program.examples, min(SAMPLE, len(program.examples))))
+        engine.take_tables(program, found)
+
+
+def _programs(engine: Engine, which: str) -> Iterator[tuple[int, Program]]:
+    for number, program in enumerate(engine.programs):
+        if program.instances and (program is engine.actions) == (which == ACTIONS):
+            yield number, program
 
 
 def _part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:

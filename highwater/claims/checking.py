@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -78,11 +79,18 @@ class Result:
         return self.outcome.verdict
 
     @property
-    def violation(self) -> Violation | None:
-        """The violation that the claim names, or else the first one found."""
+    def found(self) -> Violation | None:
+        """The violation that the claim names, or else the first one, with its trace as it was found."""
         violations = self.outcome.violations
         named = [violation for violation in violations if violation.property == self.spec.file.expect.property]
         return next(iter([*named, *violations]), None)
+
+    @cached_property
+    def violation(self) -> Violation | None:
+        """The same violation to be shown: of the orders of its steps, one with the fewest changes of actor."""
+        from explorer.analysis.schedule import with_fewest_switches
+
+        return self.found and with_fewest_switches(self.spec.system(), self.found)
 
 
 def _locally(spec: Spec, system: System, budget: Budget, options: dict[str, Any]) -> Outcome:
@@ -110,7 +118,7 @@ def _on_spark(spec: Spec, system: System, budget: Budget, options: dict[str, Any
     from highwater.claims import on_spark  # imports pyspark
 
     checkpoint = None if options.get("checkpoint") is None else str(options["checkpoint"])
-    known = _some(options, "keep_going", "on_progress", "symmetry", "resume", "master", "partitions")
+    known = _some(options, "keep_going", "on_progress", "symmetry", "resume", "keep_trees", "master", "partitions")
     return on_spark.explore(spec, budget, checkpoint=checkpoint, **known)
 
 
@@ -132,14 +140,12 @@ def check_spec(
 ) -> Result:
     """Explore one spec and compare with its claim.
 
-    Of the orders of a trace's steps, one with the fewest changes of actor is shown.
-
     Args:
         keep_going: after a violation, go on until every state is seen.
         options: further options of the engine: `workers`, `symmetry`, `checkpoint`, `resume`, `coverage` and
             `keep_trees` as `explorer.search.breadth_first.explore` takes them; for `Engine.SPARK` `symmetry`,
-            `checkpoint`, `resume`, `master` and `partitions` as `highwater.claims.on_spark.explore` does. An engine
-            leaves out what it knows nothing of.
+            `checkpoint`, `resume`, `keep_trees`, `master` and `partitions` as `highwater.claims.on_spark.explore` does.
+            An engine leaves out what it knows nothing of.
 
     Raises:
         SpecError: the model cannot be explored within these bounds, or is wrong in itself.
@@ -154,12 +160,6 @@ def check_spec(
             )
     except (ModelError, CheckpointError) as error:
         raise SpecError(f"{spec.path}: {error}") from error
-    if outcome.violations:
-        from explorer.analysis.schedule import with_fewest_switches
-
-        outcome = attrs.evolve(
-            outcome, violations=tuple(with_fewest_switches(system, each) for each in outcome.violations)
-        )
     return judge_claim(spec, outcome, went_on=keep_going)
 
 

@@ -50,7 +50,7 @@ def update_locks(results: Iterable[Result]) -> tuple[list[Result], list[str]]:
 
 def with_counts(text: str, result: Result) -> str:
     """A spec's text with the counts that came out; everything else, comments too, stays as it is."""
-    outcome, violation = result.outcome, result.violation
+    outcome, violation = result.outcome, result.found
     counts = {"distinct_states": outcome.distinct_states, "depth": outcome.depth}
     if violation is not None:
         counts["trace_length"] = violation.trace_length

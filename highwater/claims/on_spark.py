@@ -79,6 +79,7 @@ def explore(
     resume: bool = False,
     keep_going: bool = False,
     symmetry: bool = True,
+    keep_trees: bool = False,
     on_progress: Callable[[Progress], None],
 ) -> Outcome:
     """Explore a spec on the running Spark session, or on one that is started and ends with this process.
@@ -107,6 +108,7 @@ def explore(
             keep_going=keep_going,
             symmetry=symmetry,
             partitions=partitions,
+            keep_trees=keep_trees,
             on_progress=on_progress,
         )
     except ClusterError as error:

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from explorer.memory import in_bytes
 from explorer.verdict import Verdict
-from highwater.claims.advice import Advice
 from highwater.claims.checking import Result
 from highwater.claims.raising import Raised, is_size
 from highwater.claims.spec import Spec
@@ -20,6 +19,7 @@ from model.language.graph_properties import GraphProperty
 
 if TYPE_CHECKING:
     from explorer.analysis.graph import Shape  # imports networkx
+    from highwater.claims.advice import Advice  # imports statistics
 
 
 def show_first_to_raise(console: Console, result: Result, bounds: Sequence[str]) -> None:

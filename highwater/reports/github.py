@@ -23,7 +23,7 @@ def annotations(results: Iterable[Result]) -> list[str]:
     """Workflow commands: an error per broken expectation, a warning per undecided claim."""
     lines = []
     for result in results:
-        violation = result.violation
+        violation = result.violation if result.mismatches else None
         for mismatch in result.mismatches:
             shown = violation is not None and mismatch.key in ("expect.verdict", "expect.property")
             why = (

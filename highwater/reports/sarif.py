@@ -77,8 +77,8 @@ def _findings(result: Result, rules: dict[str, dict[str, Any]]) -> list[dict[str
     found = []
     for mismatch in result.mismatches:
         name = mismatch.key
-        if result.violation is not None and name in ("expect.verdict", "expect.property"):
-            name = result.violation.property
+        if result.found is not None and name in ("expect.verdict", "expect.property"):
+            name = result.found.property
             _rule(rules, name, *_documented(result, name))
         else:
             _rule(rules, name, f"The claim under {name} is met.", "")

@@ -47,8 +47,7 @@ def show_result(console: Console, result: Result, *, with_trace: bool) -> None:
     if never and outcome.verdict is Verdict.HOLDS:
         console.print(Text.assemble("    ", ("never enabled:", "yellow"), f" {', '.join(never)}"))
     show_unreached(console, outcome.unreached)
-    violation = result.violation
-    if violation and with_trace:
+    if with_trace and (violation := result.violation):
         console.print()
         show_trace(console, spec.system(), violation.trace, violation.back_to)
         show_witness(console, violation)
@@ -93,7 +92,7 @@ def show_witness(console: Console, violation: Violation) -> None:
 def verdict_line(result: Result) -> str:
     """What came out, in one line."""
     outcome = result.outcome
-    if (violation := result.violation) is not None:
+    if (violation := result.found) is not None:
         others = [f"{v.property} after {v.trace_length}" for v in outcome.violations if v is not violation]
         also = f"; also {', '.join(others)}" if others else ""
         return f"violated: {violation.property} after {violation.length_in_words}{also}{_cut_short(outcome)}"

@@ -12,6 +12,7 @@ KRAFT: tuple[Property, ...] = (
     safety.acting_leaders_hold_committed_records,
     safety.reassignments_keep_enough_copies,
     safety.deposed_controllers_can_revert,
+    safety.decisions_are_whole,
     elections.smaller_isrs_begin_no_leader_epoch,
     elections.clean_elections_are_counted_so,
     elections.unclean_elections_follow_crashes,
@@ -24,4 +25,5 @@ KRAFT: tuple[Property, ...] = (
     liveness.replicas_join_the_isr,
     liveness.leaders_are_found,
     liveness.failed_leaders_are_replaced,
+    liveness.preferred_leaders_lead,
 )

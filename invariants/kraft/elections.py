@@ -2,36 +2,39 @@
 
 from __future__ import annotations
 
+from model.kraft.bounds import partitions
 from model.kraft.changing import counts_as_unclean
 from model.kraft.protocol import KraftProtocol
 from model.kraft.state import Cluster
 from model.language.declarations import Truth, Witness, invariant, step_property
 
 
-@step_property(needs=lambda bounds: not bounds.fail_overs)
-def smaller_isrs_begin_no_leader_epoch(before: Cluster, after: Cluster) -> Truth:
+@step_property(needs=lambda bounds: not bounds.fail_overs, partition=partitions)
+def smaller_isrs_begin_no_leader_epoch(before: Cluster, after: Cluster, partition: int = 0) -> Truth:
     """A step that takes a follower out of the ISR, and nothing else, begins no leader epoch.
 
     Kind: step.
     When false: clients and followers of a healthy leader have to find it anew.
     Source: KAFKA-15021.
     """
-    old, new = before.partition, after.partition
+    old, new = before.partitions[partition], after.partitions[partition]
     same = old.leader is not None and old.leader == new.leader and old.replicas == new.replicas
     if not same or old.leader_epoch == new.leader_epoch or old.isr <= new.isr:
         return True
     return Witness("b{leader} leads on in leader epoch {epoch}", leader=new.leader, epoch=new.leader_epoch)
 
 
-@step_property(needs=lambda bounds: not bounds.fail_overs)
-def clean_elections_are_counted_so(before: Cluster, after: Cluster, protocol: KraftProtocol) -> Truth:
+@step_property(needs=lambda bounds: not bounds.fail_overs, partition=partitions)
+def clean_elections_are_counted_so(
+    before: Cluster, after: Cluster, protocol: KraftProtocol, partition: int = 0
+) -> Truth:
     """An election that loses no records does not count as unclean.
 
     Kind: step.
     When false: operators look for lost records that nobody has lost.
     Source: KAFKA-18940, KAFKA-19212.
     """
-    old, new = before.partition, after.partition
+    old, new = before.partitions[partition], after.partitions[partition]
     if new.leader is None or new.leader == old.leader or new.recovering or new.topic_id != old.topic_id:
         return True
     if not counts_as_unclean(old, new, protocol.unclean_elections):
@@ -39,25 +42,28 @@ def clean_elections_are_counted_so(before: Cluster, after: Cluster, protocol: Kr
     return Witness("the clean election of b{leader} counts as unclean", leader=new.leader)
 
 
-@step_property(needs=lambda bounds: not bounds.fail_overs)
-def elections_give_up_no_records(before: Cluster, after: Cluster) -> Truth:
+@step_property(needs=lambda bounds: not bounds.fail_overs, partition=partitions)
+def elections_give_up_no_records(before: Cluster, after: Cluster, partition: int = 0) -> Truth:
     """Nobody is elected who lacks committed records that another replica has.
 
     Kind: step.
     When false: records are lost that are still somewhere.
     Source: KIP-966.
     """
-    leader = after.partition.leader
-    if leader is None or leader == before.partition.leader or after.brokers[leader].complete:
+    now = after.partitions[partition]
+    leader = now.leader
+    if leader is None or leader == before.partitions[partition].leader:
         return True
-    for replica in after.partition.replicas:
-        if after.brokers[replica].complete:
+    if after.brokers[leader].replicas[partition].complete:
+        return True
+    for replica in now.replicas:
+        if after.brokers[replica].replicas[partition].complete:
             return Witness("b{leader} is elected and lacks records that b{replica} has", leader=leader, replica=replica)
     return True
 
 
-@invariant()
-def unclean_elections_follow_crashes(cluster: Cluster) -> Truth:
+@invariant(partition=partitions)
+def unclean_elections_follow_crashes(cluster: Cluster, partition: int = 0) -> Truth:
     """Nobody is elected uncleanly if no broker has crashed, no directory has failed, and nobody has changed
     min.insync.replicas or asked for it.
 
@@ -66,7 +72,7 @@ def unclean_elections_follow_crashes(cluster: Cluster) -> Truth:
     Source: KIP-966.
     """
     used = cluster.used
-    if not cluster.partition.recovering:
+    if not cluster.partitions[partition].recovering:
         return True
     if used.crashes or used.lossy_crashes or used.directory_failures or used.min_isr_changes:
         return True

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from model.kraft.administering import is_imbalanced
+from model.kraft.bounds import partitions
 from model.kraft.definition import HEALING
 from model.kraft.state import Cluster
 from model.language.declarations import Truth, Witness
@@ -64,12 +66,13 @@ def controlled_shutdowns_complete(cluster: Cluster, broker: int) -> Truth:
     return Witness("b{broker} wants to shut down and never does", broker=broker)
 
 
-def _waits_for_its_isr(cluster: Cluster, broker: int) -> bool:
-    return cluster.brokers[broker].running and cluster.brokers[broker].proposal is not None
+def _waits_for_its_isr(cluster: Cluster, broker: int, partition: int = 0) -> bool:
+    ours = cluster.brokers[broker]
+    return ours.running and ours.replicas[partition].proposal is not None
 
 
-@leads_to(_waits_for_its_isr, fair=HEALING, broker=brokers)
-def isr_changes_are_settled(cluster: Cluster, broker: int) -> Truth:
+@leads_to(_waits_for_its_isr, fair=HEALING, broker=brokers, partition=partitions)
+def isr_changes_are_settled(cluster: Cluster, broker: int, partition: int = 0) -> Truth:
     """A leader that has asked for another ISR knows the outcome at some time, or goes down.
 
     Kind: liveness.
@@ -77,27 +80,29 @@ def isr_changes_are_settled(cluster: Cluster, broker: int) -> Truth:
     Relies on: a deposed controller learns so; the active one answers; brokers read the metadata log again and again.
     Source: KAFKA-14154.
     """
-    if not _waits_for_its_isr(cluster, broker):
+    if not _waits_for_its_isr(cluster, broker, partition):
         return True
     return Witness("b{broker} waits for its ISR for ever", broker=broker)
 
 
-def _is_replaced(cluster: Cluster) -> bool:
-    partition = cluster.partition
-    replaces = bool(partition.adding) and len(partition.adding) >= len(partition.removing)
-    return replaces and all(cluster.brokers[broker].running for broker in partition.adding)
+def _is_replaced(cluster: Cluster, partition: int = 0) -> bool:
+    now = cluster.partitions[partition]
+    replaces = bool(now.adding) and len(now.adding) >= len(now.removing)
+    return replaces and all(cluster.brokers[broker].running for broker in now.adding)
 
 
-def _is_left_out(cluster: Cluster, broker: int) -> bool:
-    partition, leader = cluster.partition, cluster.partition.leader
-    if broker not in partition.replicas or broker in partition.isr or leader is None:
+def _is_left_out(cluster: Cluster, broker: int, partition: int = 0) -> bool:
+    now = cluster.partitions[partition]
+    leader = now.leader
+    if broker not in now.replicas or broker in now.isr or leader is None:
         return False
-    works = cluster.brokers[broker].running and not cluster.brokers[broker].directory_failed
-    return works and cluster.is_active(broker) and cluster.brokers[leader].running and cluster.is_active(leader)
+    ours = cluster.brokers[broker]
+    works = ours.running and not ours.replicas[partition].directory_failed and cluster.may_lead(broker, partition)
+    return works and cluster.brokers[leader].running and cluster.may_lead(leader, partition)
 
 
-@leads_to(_is_left_out, fair=HEALING, broker=brokers)
-def replicas_join_the_isr(cluster: Cluster, broker: int) -> Truth:
+@leads_to(_is_left_out, fair=HEALING, broker=brokers, partition=partitions)
+def replicas_join_the_isr(cluster: Cluster, broker: int, partition: int = 0) -> Truth:
     """A replica whose broker runs and is unfenced is in the ISR at some time, unless a broker goes down or nobody
     leads.
 
@@ -106,31 +111,33 @@ def replicas_join_the_isr(cluster: Cluster, broker: int) -> Truth:
     Relies on: brokers read the metadata log, followers fetch, leaders propose, the controller answers.
     Source: KAFKA-14616.
     """
-    if not _is_left_out(cluster, broker):
+    if not _is_left_out(cluster, broker, partition):
         return True
     return Witness("b{broker} runs and is assigned, and is never in the ISR", broker=broker)
 
 
-@leads_to(_is_replaced, fair=HEALING, needs=lambda bounds: bounds.reassignments)
-def replacements_complete(cluster: Cluster) -> Truth:
+@leads_to(_is_replaced, fair=HEALING, needs=lambda bounds: bounds.reassignments, partition=partitions)
+def replacements_complete(cluster: Cluster, partition: int = 0) -> Truth:
     """A reassignment that adds as many replicas as it removes, or more, completes at some time, unless a broker that it
     adds goes down or nobody can lead.
 
     Kind: liveness.
-    When false: the partition keeps replicas that it shall not have, for ever.
+    When false: a partition keeps replicas that it shall not have, for ever.
     Relies on: followers fetch, leaders propose, the controller answers, again and again.
     Source: KAFKA-19975.
     """
-    return cluster.partition.leader is None or not _is_replaced(cluster) or Witness("the reassignment never completes")
+    if cluster.partitions[partition].leader is None or not _is_replaced(cluster, partition):
+        return True
+    return Witness("the reassignment never completes")
 
 
-def _could_have_a_leader(cluster: Cluster) -> bool:
+def _could_have_a_leader(cluster: Cluster, partition: int = 0) -> bool:
     up = all(cluster.brokers[broker].running and not cluster.brokers[broker].stopping for broker in cluster.ids)
-    return up and cluster.partition.leader is None and bool(cluster.partition.replicas)
+    return up and cluster.partitions[partition].leader is None and bool(cluster.partitions[partition].replicas)
 
 
-@leads_to(_could_have_a_leader, fair=HEALING, needs=lambda bounds: bounds.restarts)
-def leaders_are_found(cluster: Cluster) -> Truth:
+@leads_to(_could_have_a_leader, fair=HEALING, needs=lambda bounds: bounds.restarts, partition=partitions)
+def leaders_are_found(cluster: Cluster, partition: int = 0) -> Truth:
     """A partition without a leader gets one at some time, once all brokers run, or a broker goes down.
 
     Kind: liveness.
@@ -138,16 +145,23 @@ def leaders_are_found(cluster: Cluster) -> Truth:
     Relies on: brokers read the metadata log and send heartbeats again and again.
     Source: KIP-966.
     """
-    return not _could_have_a_leader(cluster) or Witness("all brokers run, and nobody is ever elected")
+    return not _could_have_a_leader(cluster, partition) or Witness("all brokers run, and nobody is ever elected")
 
 
-def _leads_without_a_log(cluster: Cluster, broker: int) -> bool:
+def _leads_without_a_log(cluster: Cluster, broker: int, partition: int = 0) -> bool:
     ours = cluster.brokers[broker]
-    return ours.running and ours.directory_failed and cluster.partition.leader == broker
+    failed = ours.running and ours.replicas[partition].directory_failed
+    return failed and cluster.partitions[partition].leader == broker
 
 
-@leads_to(_leads_without_a_log, fair=HEALING, needs=lambda bounds: bounds.directory_failures, broker=brokers)
-def failed_leaders_are_replaced(cluster: Cluster, broker: int) -> Truth:
+@leads_to(
+    _leads_without_a_log,
+    fair=HEALING,
+    needs=lambda bounds: bounds.directory_failures,
+    broker=brokers,
+    partition=partitions,
+)
+def failed_leaders_are_replaced(cluster: Cluster, broker: int, partition: int = 0) -> Truth:
     """A leader whose log directory has failed leads no more at some time.
 
     Kind: liveness.
@@ -155,6 +169,28 @@ def failed_leaders_are_replaced(cluster: Cluster, broker: int) -> Truth:
     Relies on: brokers send heartbeats again and again.
     Source: KIP-858, KAFKA-16606.
     """
-    if not _leads_without_a_log(cluster, broker):
+    if not _leads_without_a_log(cluster, broker, partition):
         return True
     return Witness("the log of b{broker} is out of reach, and it leads for ever", broker=broker)
+
+
+def _could_be_balanced(cluster: Cluster, partition: int = 0) -> bool:
+    now = cluster.partitions[partition]
+    if not is_imbalanced(cluster, partition):
+        return False
+    first = now.replicas[0]
+    works = cluster.brokers[first].running and not cluster.brokers[first].stopping
+    return works and first in now.isr and cluster.may_lead(first, partition)
+
+
+@leads_to(_could_be_balanced, fair=HEALING, partition=partitions)
+def preferred_leaders_lead(cluster: Cluster, partition: int = 0) -> Truth:
+    """A partition whose first replica is active and in sync is led by it at some time, unless its broker goes down or
+    leaves the ISR.
+
+    Kind: liveness.
+    When false: after a rolling restart some brokers lead far more partitions than others.
+    Relies on: the controller looks for imbalanced partitions again and again.
+    Source: KAFKA-13682.
+    """
+    return not _could_be_balanced(cluster, partition) or Witness("the preferred leader never leads")

@@ -2,70 +2,73 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from model.kraft.bounds import partitions
 from model.kraft.state import Cluster, Mishap
 from model.language.declarations import Truth, Witness, invariant
 from model.log import brokers
 
 
-@invariant()
-def leaders_are_not_fenced(cluster: Cluster) -> Truth:
-    """The partition's leader is not fenced.
+@invariant(partition=partitions)
+def leaders_are_not_fenced(cluster: Cluster, partition: int = 0) -> Truth:
+    """A partition's leader is not fenced.
 
     Kind: state.
     When false: clients are sent to a broker that is down, and nobody looks for another leader.
     Source: KAFKA-13173, KAFKA-18106, KAFKA-19522.
     """
-    leader = cluster.partition.leader
+    leader = cluster.partitions[partition].leader
     if leader is None or cluster.is_serving(leader):
         return True
     return Witness("b{leader} leads and is fenced", leader=leader)
 
 
-@invariant(broker=brokers)
-def isr_members_are_not_fenced(cluster: Cluster, broker: int) -> Truth:
+@invariant(broker=brokers, partition=partitions)
+def isr_members_are_not_fenced(cluster: Cluster, broker: int, partition: int = 0) -> Truth:
     """No member of the ISR is fenced. Without ELR, the last member stays in the ISR when it is fenced.
 
     Kind: state.
     When false: the high watermark waits for a broker that is down; or the broker is elected.
     Source: KIP-841.
     """
-    partition = cluster.partition
-    if broker not in partition.isr or cluster.is_serving(broker):
+    now = cluster.partitions[partition]
+    if broker not in now.isr or cluster.is_serving(broker):
         return True
-    if partition.leader is None and len(partition.isr) == 1:
+    if now.leader is None and len(now.isr) == 1:
         return True
     return Witness("b{broker} is in the ISR and fenced", broker=broker)
 
 
-@invariant()
-def leaders_are_in_the_isr(cluster: Cluster) -> Truth:
-    """The partition's leader is in its ISR.
+@invariant(partition=partitions)
+def leaders_are_in_the_isr(cluster: Cluster, partition: int = 0) -> Truth:
+    """A partition's leader is in its ISR.
 
     Kind: state.
     When false: a leader commits records that it does not have to keep.
     Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.5.1 to 4.3.1).
     """
-    partition = cluster.partition
-    if partition.leader is None or partition.leader in partition.isr:
+    now = cluster.partitions[partition]
+    if now.leader is None or now.leader in now.isr:
         return True
-    return Witness("b{leader} leads and is not in the ISR", leader=partition.leader)
+    return Witness("b{leader} leads and is not in the ISR", leader=now.leader)
 
 
-@invariant(broker=brokers)
-def acting_leaders_hold_committed_records(cluster: Cluster, broker: int) -> Truth:
-    """A broker that leads in the newest leader epoch, and knows it, has every committed record, unless the partition is
-    recovering from an unclean election.
+@invariant(broker=brokers, partition=partitions)
+def acting_leaders_hold_committed_records(cluster: Cluster, broker: int, partition: int = 0) -> Truth:
+    """A broker that leads a partition in the newest leader epoch, and knows it, has every committed record, unless the
+    partition is recovering from an unclean election.
 
     Kind: state.
     When false: consumers lose records that producers know to be committed.
     Source: S1; KIP-903, KIP-966.
     """
-    ours, partition = cluster.brokers[broker], cluster.committed.partition
-    if not cluster.leads(broker) or partition.leader != broker or ours.complete or partition.recovering:
+    ours, now = cluster.brokers[broker].replicas[partition], cluster.committed.partitions[partition]
+    if not cluster.leads(broker, partition) or now.leader != broker or ours.complete or now.recovering:
         return True
-    if ours.view is None or ours.view.leader_epoch != partition.leader_epoch:
+    if ours.view is None or ours.view.leader_epoch != now.leader_epoch:
         return True
-    if ours.view.topic_id != partition.topic_id:
+    if ours.view.topic_id != now.topic_id:
         return True
     return Witness("b{broker} leads without every committed record", broker=broker)
 
@@ -92,3 +95,25 @@ def deposed_controllers_can_revert(cluster: Cluster) -> Truth:
     Source: KAFKA-17608.
     """
     return cluster.mishap is not Mishap.NO_SNAPSHOT or Witness("a controller could not go back to what is committed")
+
+
+def _only_brokers_disturb(bounds: Any) -> bool:
+    """Whether nothing but brokers that fail or shut down changes two partitions with the same replicas."""
+    others = (bounds.restarts, bounds.shrinks, bounds.elections, bounds.unclean_elections, bounds.directory_failures)
+    moves = bounds.reassignments or bounds.min_isr_changes
+    return bounds.partitions > 1 and not bounds.spread and not any(others) and not moves
+
+
+@invariant(needs=_only_brokers_disturb)
+def decisions_are_whole(cluster: Cluster) -> Truth:
+    """Two partitions with the same replicas have the same leader and the same ISR, as long as only brokers that fail or
+    shut down change them.
+
+    Kind: state.
+    When false: half of a decision of the controller is lost.
+    Source: org.apache.kafka.controller.QuorumController#appendRecords (3.3.0 to 4.3.1).
+    """
+    first, second = cluster.partitions
+    if first.leader == second.leader and first.isr == second.isr:
+        return True
+    return Witness("a broker has left one of the two partitions alone")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds, min_isrs, some_broker
-from model.kraft.changing import changed, recorded, registration_of, replayed
+from model.kraft.bounds import KraftBounds, min_isrs, partitions, some_broker
+from model.kraft.changing import by_partition, changed, recorded, registration_of, replayed
 from model.kraft.metadata_log import appended
 from model.kraft.partition import PartitionChange
 from model.kraft.partition_change import Election, Target
@@ -14,27 +14,61 @@ from model.language.declarations import action
 from model.language.records import evolve
 
 
-@action(actor="controller", needs=lambda bounds: bounds.elections)
-def elect_preferred_leader(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
-    """Somebody asks for the preferred leader.
+@action(actor="controller", needs=lambda bounds: bounds.elections, partition=partitions)
+def elect_preferred_leader(
+    cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds, partition: int = 0
+) -> Cluster | None:
+    """Somebody asks for the preferred leader of a partition.
 
     Actor: the controller.
     Enabled: another replica leads, or none; the election changes something; the budget allows it.
     Effect: the first replica leads if it is active and in sync; if nobody leads, another one may.
     Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1).
     """
-    replicas = cluster.partition.replicas
-    if not replicas or cluster.partition.leader == replicas[0]:
+    if not is_imbalanced(cluster, partition):
         return None
-    record = recorded(cluster, protocol, Target(election=Election.PREFERRED))
+    record = recorded(cluster, partition, protocol, Target(election=Election.PREFERRED))
     if record is None:
         return None
-    return appended(cluster, replayed(cluster.spending("elections"), record), protocol, bounds)
+    return appended(cluster, replayed(cluster.spending("elections"), partition, record), protocol, bounds)
 
 
-@action(actor="controller", needs=lambda bounds: bounds.unclean_elections)
-def elect_uncleanly(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
-    """Somebody asks for an unclean election.
+def is_imbalanced(cluster: Cluster, partition: int) -> bool:
+    """Whether a partition is led by nobody or by another replica than the first one.
+
+    Source: org.apache.kafka.metadata.PartitionRegistration#hasPreferredLeader (3.5.1 to 4.3.1).
+    """
+    now = cluster.partitions[partition]
+    return bool(now.replicas) and now.leader != now.replicas[0]
+
+
+@action(actor="controller", needs=lambda bounds: bounds.balancing)
+def balance_leaders(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
+    """The controller elects preferred leaders by itself.
+
+    Actor: the controller.
+    Enabled: a partition is led by another replica than the first one, or by nobody, and an election changes that.
+    Effect: each such partition is led by its first replica if that is active and in sync; if nobody leads, another one
+        may. All records are in one batch.
+    Abstracts: the time between two attempts, and that one has at most 1,000 elections.
+    Source: KAFKA-13682; org.apache.kafka.controller.ReplicationControlManager#maybeBalancePartitionLeaders (3.2.0 to
+        4.3.1), org.apache.kafka.controller.QuorumController#maybeScheduleNextBalancePartitionLeaders (3.2.0 to 3.9).
+    """
+
+    def balanced(now: Cluster, partition: int) -> Cluster:
+        if not is_imbalanced(now, partition):
+            return now
+        return replayed(now, partition, recorded(now, partition, protocol, Target(election=Election.PREFERRED)))
+
+    *before, after = by_partition(cluster, balanced)
+    return appended(cluster, after, protocol, bounds) if before else None
+
+
+@action(actor="controller", needs=lambda bounds: bounds.unclean_elections, partition=partitions)
+def elect_uncleanly(
+    cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds, partition: int = 0
+) -> Cluster | None:
+    """Somebody asks for an unclean election of a partition's leader.
 
     Actor: the controller.
     Enabled: nobody leads; a replica is active; the budget allows it.
@@ -43,26 +77,38 @@ def elect_uncleanly(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBoun
     Source: org.apache.kafka.controller.ReplicationControlManager#electLeader (3.5.1 to 4.3.1),
         org.apache.kafka.controller.PartitionChangeBuilder#electAnyLeader (3.5.1 to 4.3.1).
     """
-    if cluster.partition.leader is not None or not cluster.partition.replicas:
+    if cluster.partitions[partition].leader is not None or not cluster.partitions[partition].replicas:
         return None
-    after = changed(cluster.spending("unclean_elections"), protocol, Target(election=Election.UNCLEAN))
-    return None if after.partition.leader is None else appended(cluster, after, protocol, bounds)
+    wanted = Target(election=Election.UNCLEAN)
+    after = changed(cluster.spending("unclean_elections"), partition, protocol, wanted)
+    return None if after.partitions[partition].leader is None else appended(cluster, after, protocol, bounds)
 
 
-@action(actor="controller", needs=lambda bounds: bounds.reassignments, leaver=some_broker, newcomer=some_broker)
+@action(
+    actor="controller",
+    needs=lambda bounds: bounds.reassignments,
+    leaver=some_broker,
+    newcomer=some_broker,
+    partition=partitions,
+)
 def reassign(
-    cluster: Cluster, leaver: int | None, newcomer: int | None, protocol: KraftProtocol, bounds: KraftBounds
+    cluster: Cluster,
+    leaver: int | None,
+    newcomer: int | None,
+    protocol: KraftProtocol,
+    bounds: KraftBounds,
+    partition: int = 0,
 ) -> Cluster | None:
-    """Somebody asks for another assignment: without one replica, with another, or both.
+    """Somebody asks for another assignment of a partition: without one replica, with another, or both.
 
     Actor: the controller.
     Enabled: no reassignment is in progress; one replica stays; the budget allows it.
     Effect: the reassignment is in progress. It is complete at once if the ISR has what it needs.
     Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5.1 to 4.3.1).
     """
-    partition = cluster.partition
-    current = tuple(partition.replicas)
-    moves = bool(partition.removing) or bool(partition.adding)
+    now = cluster.partitions[partition]
+    current = tuple(now.replicas)
+    moves = bool(now.removing) or bool(now.adding)
     if not current or moves or (leaver is None and newcomer is None) or newcomer in current:
         return None
     if leaver is not None and leaver not in current:
@@ -73,19 +119,23 @@ def reassign(
         return None
     move = begun(current, target)
     wanted = Target(replicas=move.replicas, removing=move.removing or None, adding=move.adding or None)
-    after = changed(cluster.spending("reassignments"), protocol, wanted)
+    after = changed(cluster.spending("reassignments"), partition, protocol, wanted)
     return appended(cluster, after, protocol, bounds)
 
 
-def _may_cancel(cluster: Cluster, back: Cancelled, protocol: KraftProtocol) -> bool:
+def _may_cancel(cluster: Cluster, partition: int, back: Cancelled, protocol: KraftProtocol) -> bool:
     if protocol.cancelling is Cancelling.IF_ONE_IS_IN_SYNC:
         return not back.unclean
-    return protocol.cancelling is Cancelling.ALWAYS or all(cluster.is_active(replica) for replica in back.replicas)
+    if protocol.cancelling is Cancelling.ALWAYS:
+        return True
+    return all(cluster.may_lead(replica, partition) for replica in back.replicas)
 
 
-@action(actor="controller", needs=lambda bounds: bounds.cancellations)
-def cancel_reassignment(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
-    """Somebody cancels the reassignment in progress.
+@action(actor="controller", needs=lambda bounds: bounds.cancellations, partition=partitions)
+def cancel_reassignment(
+    cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds, partition: int = 0
+) -> Cluster | None:
+    """Somebody cancels the reassignment of a partition that is in progress.
 
     Actor: the controller.
     Enabled: one is in progress; a replica from before is in the ISR, since else it would take an unclean election; the
@@ -93,14 +143,14 @@ def cancel_reassignment(cluster: Cluster, protocol: KraftProtocol, bounds: Kraft
     Effect: the partition has the replicas from before.
     Source: org.apache.kafka.controller.ReplicationControlManager#cancelPartitionReassignment (3.5.1 to 4.3.1).
     """
-    partition = cluster.partition
-    if not partition.removing and not partition.adding:
+    now = cluster.partitions[partition]
+    if not now.removing and not now.adding:
         return None
-    back = cancelled(registration_of(cluster))
-    if not _may_cancel(cluster, back, protocol):
+    back = cancelled(registration_of(cluster, partition))
+    if not _may_cancel(cluster, partition, back, protocol):
         return None
     wanted = Target(isr=back.isr, replicas=back.replicas, removing=(), adding=())
-    after = changed(cluster.spending("cancellations"), protocol, wanted)
+    after = changed(cluster.spending("cancellations"), partition, protocol, wanted)
     return appended(cluster, after, protocol, bounds)
 
 
@@ -115,14 +165,12 @@ def set_min_isr(cluster: Cluster, min_isr: int, protocol: KraftProtocol, bounds:
     Source: org.apache.kafka.controller.ConfigurationControlManager#createClearElrRecordsAsNeeded (4.0.0 to 4.3.1),
         org.apache.kafka.controller.ReplicationControlManager#removeTopicElrs (4.0.0 to 4.3.1).
     """
-    if min_isr == cluster.min_isr or not cluster.partition.replicas:
+    if min_isr == cluster.min_isr or not cluster.partitions[0].replicas:
         return None
     after = evolve(cluster.spending("min_isr_changes"), min_isr=min_isr)
-    partition = cluster.partition
-    if (
-        protocol.elr
-        and protocol.elr_cleared_with_min_isr
-        and (partition.elr or partition.last_known_leader is not None)
-    ):
-        after = replayed(after, PartitionChange(elr=(), last_known_elr=()))
+    if protocol.elr and protocol.elr_cleared_with_min_isr:
+        for partition in cluster.partition_ids:
+            now = cluster.partitions[partition]
+            if now.elr or now.last_known_leader is not None:
+                after = replayed(after, partition, PartitionChange(elr=(), last_known_elr=()))
     return appended(cluster, after, protocol, bounds)

@@ -4,57 +4,97 @@ from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
 from model.kraft.changing import changed, listed
-from model.kraft.metadata_log import appended, settled, with_fate
+from model.kraft.image import Image, Standing
+from model.kraft.metadata_log import appended
 from model.kraft.partition_change import Target
-from model.kraft.protocol import AheadOfController, KraftProtocol
-from model.kraft.state import Cluster, Fate, Image, Proposal, Standing
+from model.kraft.protocol import AheadOfController, KraftProtocol, OlderBrokers
+from model.kraft.requests import answered, has_fate, settled, with_fate
+from model.kraft.state import Cluster, Fate, Proposal
 from model.language.declarations import action
 from model.log import brokers
 
 
-def knows_topic(image: Image, proposal: Proposal) -> bool:
+def knows_topic(image: Image, partition: int, proposal: Proposal) -> bool:
     """Whether a controller knows the topic that a request is of."""
-    return bool(image.partition.replicas) and image.partition.topic_id == proposal.topic_id
+    now = image.partitions[partition]
+    return bool(now.replicas) and now.topic_id == proposal.topic_id
 
 
-def is_ahead(image: Image, proposal: Proposal) -> bool:
+def is_ahead(image: Image, partition: int, proposal: Proposal) -> bool:
     """Whether a request is of an epoch that a controller does not know. It has to know the topic to find that out."""
-    partition = image.partition
-    if not knows_topic(image, proposal):
+    now = image.partitions[partition]
+    if not knows_topic(image, partition, proposal):
         return False
-    return proposal.leader_epoch > partition.leader_epoch or proposal.partition_epoch > partition.partition_epoch
+    return proposal.leader_epoch > now.leader_epoch or proposal.partition_epoch > now.partition_epoch
 
 
-def is_out_of_date(image: Image, leader: int, proposal: Proposal) -> bool:
-    """Whether a controller refuses a request, so that the leader waits for newer metadata.
+def is_out_of_date(image: Image, leader: int, partition: int, proposal: Proposal) -> bool:
+    """Whether a controller refuses what a leader asks for a partition, so that it waits for newer metadata.
 
     Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition, for a topic that is not there;
         #validateAlterPartitionData (3.5.1 to 4.3.1).
     """
-    partition = image.partition
-    if not knows_topic(image, proposal):
+    now = image.partitions[partition]
+    if not knows_topic(image, partition, proposal):
         return True
-    if proposal.leader_epoch != partition.leader_epoch or partition.leader != leader:
+    if proposal.leader_epoch != now.leader_epoch or now.leader != leader:
         return True
-    if proposal.partition_epoch != partition.partition_epoch:
+    if proposal.partition_epoch != now.partition_epoch:
         return True
-    return proposal.newcomer is not None and proposal.newcomer not in partition.replicas
+    return proposal.newcomer is not None and proposal.newcomer not in now.replicas
 
 
-def is_eligible(image: Image, proposal: Proposal, protocol: KraftProtocol) -> bool:
+def names_epoch(leader: int, newcomer: int, protocol: KraftProtocol) -> bool:
+    """Whether a request says with which broker epoch a newcomer has fetched. The follower must have said so to the
+    leader, and the leader says so to the controller.
+
+    Source: KIP-903; kafka.cluster.Partition#addBrokerEpochToIsr (3.5.1 to 3.9), org.apache.kafka.controller
+        .ReplicationControlManager#alterPartition (3.5.1 to 4.3.1), for requests before version 3.
+    """
+    if protocol.older_brokers is OlderBrokers.NONE:
+        return True
+    older = 0 if protocol.older_brokers is OlderBrokers.FIRST else 1
+    return older not in (leader, newcomer)
+
+
+def is_eligible(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:
     """Whether every member of the ISR that is asked for may be in it.
 
     Source: org.apache.kafka.controller.ReplicationControlManager#ineligibleReplicasForIsr (3.5.1 to 4.3.1).
     """
-    newcomer, isr = proposal.newcomer, image.partition.isr
+    newcomer, isr = proposal.newcomer, image.partitions[partition].isr
     if protocol.members_must_be_active:
         members = isr if newcomer is None else isr | {newcomer}
         for member in members:
             if member != proposal.leaver and image.registrations[member].standing is not Standing.UNFENCED:
                 return False
-    if newcomer is None or not protocol.members_epochs_checked:
+    if newcomer is None or not protocol.members_epochs_checked or not names_epoch(leader, newcomer, protocol):
         return True
     return proposal.newcomer_epoch == image.registrations[newcomer].broker_epoch
+
+
+def _in_request(cluster: Cluster, leader: int) -> list[int]:
+    """The partitions that a leader's request in flight is about."""
+    return [partition for partition in cluster.partition_ids if has_fate(cluster, leader, partition, Fate.IN_FLIGHT)]
+
+
+def judged(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> Fate:
+    """What a controller decides about one partition of a request."""
+    if is_out_of_date(image, leader, partition, proposal):
+        return Fate.OUT_OF_DATE
+    return Fate.APPENDED if is_eligible(image, leader, partition, proposal, protocol) else Fate.INELIGIBLE
+
+
+def granted(cluster: Cluster, leader: int, partition: int, protocol: KraftProtocol) -> Cluster:
+    """The cluster after a partition has the ISR that its leader has asked for."""
+    proposal, now = cluster.brokers[leader].replicas[partition].proposal, cluster.partitions[partition]
+    isr = now.isr if proposal.newcomer is None else now.isr | {proposal.newcomer}
+    isr = isr if proposal.leaver is None else isr - {proposal.leaver}
+    after = changed(cluster, partition, protocol, Target(isr=listed(cluster, partition, isr), recovering=False))
+    if now.recovering:
+        for broker in cluster.ids:
+            after = after.with_replica(broker, partition, complete=broker in isr)
+    return after
 
 
 @action(actor="controller", leader=brokers)
@@ -66,31 +106,27 @@ def answer_alter_partition(
     Actor: the controller.
     Enabled: the request is in flight. A refusal waits until everything is committed that the controller has decided
         upon.
-    Effect: the ISR changes as proposed; a reassignment may be complete then. The leader learns of it once that is
-        committed. Or the request is refused: a leader that is out of date waits for newer metadata, another one goes
-        back to the ISR that it knows. With its first request, a leader that was elected uncleanly has recovered: what
-        it has is what counts as committed.
+    Effect: each partition is judged on its own. Its ISR changes as proposed; a reassignment may be complete then. The
+        leader learns of all of them once that is committed. Or the partition is refused: a leader that is out of date
+        waits for newer metadata, another one goes back to the ISR that it knows. With its first request, a leader that
+        was elected uncleanly has recovered: what it has is what counts as committed.
     Source: org.apache.kafka.controller.ReplicationControlManager#alterPartition (3.5.1 to 4.3.1),
         kafka.cluster.Partition#handleAlterPartitionError (3.5.1 to 4.3.1).
     """
-    proposal = cluster.brokers[leader].proposal
-    if proposal is None or proposal.fate is not Fate.IN_FLIGHT:
+    asked = _in_request(cluster, leader)
+    if not asked:
         return None
-    if is_out_of_date(cluster.end, leader, proposal):
-        return None if cluster.tail else with_fate(cluster, leader, Fate.REFUSED)
-    if not is_eligible(cluster.end, proposal, protocol):
-        return None if cluster.tail else cluster.with_broker(leader, proposal=None)
-    partition = cluster.partition
-    isr = partition.isr if proposal.newcomer is None else partition.isr | {proposal.newcomer}
-    isr = isr if proposal.leaver is None else isr - {proposal.leaver}
-    after = changed(cluster, protocol, Target(isr=listed(cluster, isr), recovering=False))
-    if partition.recovering:
-        for broker in cluster.ids:
-            after = after.with_broker(broker, complete=broker in isr)
-    if bounds.uncommitted:
-        after = with_fate(after, leader, Fate.APPENDED)
-        return appended(cluster, after, protocol, bounds, answers=leader)
-    return settled(appended(cluster, after, protocol, bounds), leader)
+    after, any_granted = cluster, False
+    for partition in asked:
+        proposal = cluster.brokers[leader].replicas[partition].proposal
+        fate = judged(cluster.end, leader, partition, proposal, protocol)
+        after = granted(after, leader, partition, protocol) if fate is Fate.APPENDED else after
+        after = with_fate(after, leader, partition, fate)
+        any_granted = any_granted or fate is Fate.APPENDED
+    if not any_granted:
+        return None if cluster.tail else answered(after, leader)
+    after = appended(cluster, after, protocol, bounds, answers=leader)
+    return after if bounds.uncommitted else answered(after, leader)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.controllers > 1 and bounds.fail_overs, leader=brokers)
@@ -98,7 +134,7 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
     """A controller that has been deposed, and does not know it, refuses a leader's AlterPartition request.
 
     Actor: the deposed controller.
-    Enabled: the request is in flight. What it would grant is never committed, and so never answered.
+    Enabled: the request is in flight. What it would grant is never committed, and so the request never answered.
     Effect: by what it knows, the leader is out of date or asks for a member that it may not have. A request that is
         ahead of it is refused as out of date before KAFKA-14154, so that the leader waits for metadata which it has
         already; since then it is sent again, to the active controller. But it does not know a topic that is new, and
@@ -106,14 +142,24 @@ def answer_as_deposed(cluster: Cluster, leader: int, protocol: KraftProtocol) ->
     Source: org.apache.kafka.controller.ReplicationControlManager#validateAlterPartitionData (3.2.3, 3.3.0),
         #alterPartition; kafka.cluster.Partition#handleAlterPartitionError (3.5.1 to 4.3.1).
     """
-    proposal = cluster.brokers[leader].proposal
-    if not cluster.deposed or proposal is None or proposal.fate is not Fate.IN_FLIGHT:
+    if not cluster.deposed:
         return None
     (image,) = cluster.deposed
-    if not knows_topic(image, proposal) and protocol.unknown_topics_asked_again:
-        return None
-    if is_ahead(image, proposal) and protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER:
-        return None
-    if is_out_of_date(image, leader, proposal):
-        return with_fate(cluster, leader, Fate.REFUSED)
-    return None if is_eligible(image, proposal, protocol) else cluster.with_broker(leader, proposal=None)
+    after = cluster
+    for partition in _in_request(cluster, leader):
+        proposal = cluster.brokers[leader].replicas[partition].proposal
+        if _is_asked_again(image, partition, proposal, protocol):
+            continue
+        fate = judged(image, leader, partition, proposal, protocol)
+        if fate is Fate.APPENDED:
+            return None
+        after = settled(with_fate(after, leader, partition, fate), leader, partition)
+    return None if after is cluster else after
+
+
+def _is_asked_again(image: Image, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:
+    """Whether a leader asks again after what a deposed controller answers about a partition."""
+    if not knows_topic(image, partition, proposal):
+        return protocol.unknown_topics_asked_again
+    not_controller = protocol.ahead_of_controller_error is AheadOfController.NOT_CONTROLLER
+    return not_controller and is_ahead(image, partition, proposal)

@@ -25,6 +25,14 @@ class KraftBounds:
     leader_epoch_max: int = bound(0, 15, "the last leader epoch; epochs are 0..max")
     partition_epoch_max: int = bound(0, 31, "how many records may change the partition")
     min_isr: int = bound(1, 5, "min.insync.replicas at the beginning", default=1)
+    partitions: int = bound(1, 2, "partitions of the topic", default=1)
+    spread: int = bound(
+        0, 1, "1: each partition's replicas begin one broker further than those of the one before", default=1
+    )
+    balancing: int = bound(0, 1, "1: the controller elects preferred leaders by itself, now and then", default=0)
+    split_batches: int = bound(
+        0, 1, "1: what is decided of several partitions is a batch for each, as from 10,000 records on", default=0
+    )
     restarts: int = bound(0, 7, "how many times each broker may come back with a new broker epoch", default=0)
     no_ops: int = bound(0, 1, "1: the controller appends records that change nothing, again and again", default=0)
     uncommitted: int = bound(
@@ -45,6 +53,7 @@ class KraftBounds:
     directory_failures: int = budget("failures of the log directory of a broker's replica")
     topic_deletions: int = budget("deletions of the topic, which may be created anew")
     unregistrations: int = budget("brokers that an operator takes out of the registrations")
+    upgrades: int = budget("upgrades of the metadata version to one that has log directories")
     unclean_elections: int = budget("requests to elect a leader uncleanly")
     shrinks: int = budget("times that a leader takes a slow follower out of the ISR")
     commits: int = budget("times that a leader commits records of a topic")
@@ -60,6 +69,16 @@ def broker_sets(bounds: Any) -> SetOf:
 
 def broker_lists(bounds: Any) -> SequenceOf:
     return SequenceOf(brokers(bounds), bounds.brokers)
+
+
+def partitions(bounds: Any) -> Integers:
+    """The domain of a partition's number."""
+    return Integers(0, bounds.partitions - 1, label="p")
+
+
+def per_partition(of: Any) -> Any:
+    """A domain from bounds: one value for each partition."""
+    return lambda bounds: ArrayOf(of(bounds) if callable(of) else of, bounds.partitions, label="p")
 
 
 def some_broker(bounds: Any) -> Maybe:
@@ -88,9 +107,9 @@ def min_isrs(bounds: Any) -> Integers:
     return Integers(only, only)
 
 
-def flag_if(budget: str) -> Any:
-    """A domain from bounds: a flag that stays False unless a budget is there."""
-    return lambda bounds: BOOLEAN if getattr(bounds, budget) else OneOf((False,))
+def flag_if(*budgets: str) -> Any:
+    """A domain from bounds: a flag that stays False unless one of some budgets is there."""
+    return lambda bounds: BOOLEAN if any(getattr(bounds, budget) for budget in budgets) else OneOf((False,))
 
 
 def per_broker(of: Any) -> Any:

@@ -1,44 +1,45 @@
-"""How a step of the controller changes the partition: the record that it makes, and the partition after it."""
+"""How a step of the controller changes a partition: the record that it makes, and the partition after it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import attrs
 
+from model.kraft.image import Image, Partition, Standing
 from model.kraft.partition import PartitionChange, PartitionRegistration, merged
 from model.kraft.partition_change import Target, change_of
 from model.kraft.protocol import KraftProtocol, UncleanElections
-from model.kraft.state import Cluster, Image, Mishap, Partition, Standing, View
+from model.kraft.state import Cluster, Mishap, View
 from model.language.records import evolve
 
 
-def listed(cluster: Cluster, members: Iterable[int]) -> tuple[int, ...]:
-    """Some brokers as a list: in the order of the assignment, then the others."""
-    replicas = cluster.partition.replicas
+def listed(cluster: Cluster, partition: int, members: Iterable[int]) -> tuple[int, ...]:
+    """Some brokers as a list: in the order of a partition's assignment, then the others."""
+    replicas = cluster.partitions[partition].replicas
     others = tuple(broker for broker in cluster.ids if broker not in replicas)
     return tuple(broker for broker in replicas + others if broker in members)
 
 
-def registration_of(cluster: Cluster) -> PartitionRegistration:
-    """The partition, as `partition_change` takes it."""
-    partition = cluster.partition
+def registration_of(cluster: Cluster, partition: int) -> PartitionRegistration:
+    """A partition, as `partition_change` takes it."""
+    now = cluster.partitions[partition]
     return PartitionRegistration(
-        replicas=tuple(partition.replicas),
-        isr=listed(cluster, partition.isr),
-        leader=partition.leader,
-        elr=listed(cluster, partition.elr),
-        last_known_elr=() if partition.last_known_leader is None else (partition.last_known_leader,),
-        removing=listed(cluster, partition.removing),
-        adding=listed(cluster, partition.adding),
-        recovering=partition.recovering,
-        leader_epoch=partition.leader_epoch,
-        partition_epoch=partition.partition_epoch,
+        replicas=tuple(now.replicas),
+        isr=listed(cluster, partition, now.isr),
+        leader=now.leader,
+        elr=listed(cluster, partition, now.elr),
+        last_known_elr=() if now.last_known_leader is None else (now.last_known_leader,),
+        removing=listed(cluster, partition, now.removing),
+        adding=listed(cluster, partition, now.adding),
+        recovering=now.recovering,
+        leader_epoch=now.leader_epoch,
+        partition_epoch=now.partition_epoch,
     )
 
 
 def recorded(
-    cluster: Cluster, protocol: KraftProtocol, target: Target, without: int | None = None
+    cluster: Cluster, partition: int, protocol: KraftProtocol, target: Target, without: int | None = None
 ) -> PartitionChange | None:
     """The record that leads to a target.
 
@@ -46,20 +47,20 @@ def recorded(
         without: the broker that is about to leave the active ones.
     """
     return change_of(
-        registration_of(cluster),
+        registration_of(cluster, partition),
         attrs.evolve(target, min_isr=cluster.min_isr),
-        lambda broker: broker != without and cluster.is_active(broker),
+        lambda broker: broker != without and cluster.may_lead(broker, partition),
         protocol.rules,
     )
 
 
-def replayed(cluster: Cluster, change: PartitionChange | None) -> Cluster:
+def replayed(cluster: Cluster, partition: int, change: PartitionChange | None) -> Cluster:
     """The cluster after a record, if there is one."""
     if change is None:
         return cluster
-    after = merged(registration_of(cluster), change)
+    after = merged(registration_of(cluster, partition), change)
     known = after.last_known_elr
-    partition = Partition(
+    value = Partition(
         replicas=after.replicas,
         isr=frozenset(after.isr),
         elr=frozenset(after.elr),
@@ -70,16 +71,18 @@ def replayed(cluster: Cluster, change: PartitionChange | None) -> Cluster:
         recovering=after.recovering,
         leader_epoch=after.leader_epoch,
         partition_epoch=after.partition_epoch,
-        topic_id=cluster.partition.topic_id,
+        topic_id=cluster.partitions[partition].topic_id,
     )
-    return evolve(cluster, partition=partition)
+    return cluster.with_partition(partition, value)
 
 
-def changed(cluster: Cluster, protocol: KraftProtocol, target: Target, without: int | None = None) -> Cluster:
+def changed(
+    cluster: Cluster, partition: int, protocol: KraftProtocol, target: Target, without: int | None = None
+) -> Cluster:
     """The cluster after the record that leads to a target."""
-    before = cluster.partition
-    cluster = replayed(cluster, recorded(cluster, protocol, target, without))
-    after = cluster.partition
+    before = cluster.partitions[partition]
+    cluster = replayed(cluster, partition, recorded(cluster, partition, protocol, target, without))
+    after = cluster.partitions[partition]
     completes = (before.removing or before.adding) and not (after.removing or after.adding)
     asked = before.isr if target.isr is None else target.isr
     if completes and len(after.isr) < cluster.min_isr <= len(asked):
@@ -87,17 +90,23 @@ def changed(cluster: Cluster, protocol: KraftProtocol, target: Target, without: 
     return cluster
 
 
-def view_of(image: Image) -> View:
-    """What a broker learns from the metadata log."""
-    partition = image.partition
-    return View(
-        partition.leader,
-        partition.isr,
-        partition.leader_epoch,
-        partition.partition_epoch,
-        image.min_isr,
-        partition.topic_id,
-    )
+def by_partition(cluster: Cluster, change: Callable[[Cluster, int], Cluster]) -> list[Cluster]:
+    """The cluster before a decision, and after each partition that the decision changes.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#generateLeaderAndIsrUpdates (3.5.1 to 4.3.1).
+    """
+    stages = [cluster]
+    for partition in cluster.partition_ids:
+        after = change(stages[-1], partition)
+        if after is not stages[-1]:
+            stages.append(after)
+    return stages
+
+
+def view_of(image: Image, partition: int) -> View:
+    """What a broker learns of a partition from the metadata log."""
+    now = image.partitions[partition]
+    return View(now.leader, now.isr, now.leader_epoch, now.partition_epoch, image.min_isr, now.topic_id)
 
 
 def counts_as_unclean(before: Partition, after: Partition, rule: UncleanElections) -> bool:
@@ -112,18 +121,30 @@ def counts_as_unclean(before: Partition, after: Partition, rule: UncleanElection
     return after.leader not in clean
 
 
-def taken_out(cluster: Cluster, broker: int, uncleanly: bool = False) -> Target:
+def taken_out(cluster: Cluster, partition: int, broker: int, uncleanly: bool = False) -> Target:
     """The target of a partition whose ISR a broker leaves."""
-    isr = listed(cluster, cluster.partition.isr - {broker})
+    isr = listed(cluster, partition, cluster.partitions[partition].isr - {broker})
     return Target(isr=isr, shut_down_uncleanly=frozenset({broker}) if uncleanly else frozenset())
 
 
-def without_broker(cluster: Cluster, broker: int, standing: Standing, protocol: KraftProtocol) -> Cluster:
-    """The cluster once a broker has another standing, in which it may not lead. If it is in the ISR, it leaves it.
+def without_member(cluster: Cluster, partition: int, broker: int, protocol: KraftProtocol) -> Cluster:
+    """The cluster once a broker that may not lead any more has left a partition's ISR, if it was in it."""
+    if broker not in cluster.partitions[partition].isr:
+        return cluster
+    return changed(cluster, partition, protocol, taken_out(cluster, partition, broker), without=broker)
 
-    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced, #handleBrokerInControlledShutdown
-        (3.5.1 to 4.3.1).
+
+def without_broker(cluster: Cluster, broker: int, standing: Standing, protocol: KraftProtocol) -> list[Cluster]:
+    """The cluster before a broker has another standing, in which it may not lead; after it has left each ISR; and once
+    it has the standing, which the last record says.
+
+    Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerFenced, #handleBrokerUnregistered (3.5.1
+        to 4.3.1).
     """
-    if broker in cluster.partition.isr:
-        cluster = changed(cluster, protocol, taken_out(cluster, broker), without=broker)
-    return cluster.with_registration(broker, standing=standing)
+    stages = by_partition(cluster, lambda now, partition: without_member(now, partition, broker, protocol))
+    return recorded_last(stages, stages[-1].with_registration(broker, standing=standing))
+
+
+def recorded_last(stages: list[Cluster], after: Cluster) -> list[Cluster]:
+    """The stages of a decision of which the last batch has one more record, that makes it `after`."""
+    return [*(stages[:-1] or stages), after]

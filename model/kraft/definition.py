@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from model.kraft import administering, alter_partition, metadata_log, registering, serving, topics
+from model.kraft import administering, alter_partition, metadata_log, registering, requests, serving, topics, upgrading
 from model.kraft.bounds import KraftBounds
 from model.kraft.initial import initial_states
 from model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
@@ -20,7 +20,10 @@ CONTROLLING = (
     registering.stay_in_controlled_shutdown,
     registering.grant_shutdown,
     registering.take_out_failed_directory,
+    requests.send_request,
     alter_partition.answer_alter_partition,
+    administering.balance_leaders,
+    upgrading.register_directories,
 )
 HEALING = (*CONTROLLING, *serving.HEALING)
 """What happens by itself in a cluster that nobody disturbs; together with `serving.RETURNS` if brokers come back."""
@@ -36,6 +39,7 @@ ACTIONS = (
     administering.set_min_isr,
     administering.elect_uncleanly,
     registering.unregister_broker,
+    upgrading.upgrade_metadata_version,
     topics.delete_topic,
     topics.create_topic,
     metadata_log.fail_over,
@@ -46,7 +50,7 @@ ACTIONS = (
 
 
 def define(protocol: KraftProtocol) -> Definition:
-    """The transition system of a controller, brokers and one partition."""
+    """The transition system of a controller, brokers and a topic of one partition or two."""
     del protocol  # every step exists under every protocol
     return Definition(KraftBounds, Cluster, initial_states, ACTIONS, properties="invariants.kraft.catalogue:KRAFT")
 
@@ -54,8 +58,8 @@ def define(protocol: KraftProtocol) -> Definition:
 KRAFT = Model(
     "kraft",
     (
-        "The control plane of one partition under KRaft: registrations, fencing, elections with ELR, AlterPartition, "
-        "reassignment, controlled shutdown."
+        "The control plane of one partition or two under KRaft: registrations, fencing, elections with ELR, "
+        "AlterPartition, reassignment, controlled shutdown."
     ),
     KraftProtocol,
     define,

@@ -6,36 +6,40 @@ from typing import Any
 
 import attrs
 
-from model.kraft.state import Broker, Cluster, Registration, Standing, Used, View, created
+from model.kraft.image import Registration, Standing, created
+from model.kraft.state import Broker, Cluster, Replica, Used, View
 
 
 def initial_states(bounds: Any) -> list[Cluster]:
-    """The one initial state: all brokers run, are unfenced and know that the first replica leads."""
-    replicas = tuple(range(bounds.replication_factor))
-    view = View(0, frozenset(replicas), leader_epoch=0, partition_epoch=0, min_isr=bounds.min_isr, topic_id=0)
+    """The one initial state: all brokers run, are unfenced and know that the first replicas lead."""
+    assigned = [assignment(partition, bounds) for partition in range(bounds.partitions)]
+
+    def replica(broker: int, replicas: tuple[int, ...]) -> Replica:
+        view = View(
+            replicas[0], frozenset(replicas), leader_epoch=0, partition_epoch=0, min_isr=bounds.min_isr, topic_id=0
+        )
+        return Replica(
+            complete=broker in replicas, directory_failed=False, view=view, proposal=None, topic_id=0, missing=False
+        )
 
     def broker(number: int) -> Broker:
         return Broker(
             running=True,
-            complete=number in replicas,
             stopping=False,
             stopped_cleanly=False,
-            directory_failed=False,
+            leaving_unrecorded=False,
             broker_epoch=0,
             knows_registration=True,
-            topic_id=0,
-            missing=False,
             waits_for=frozenset(),
-            view=view,
-            proposal=None,
+            replicas=tuple(replica(number, replicas) for replicas in assigned),
         )
 
-    partition = created(replicas, frozenset(replicas), leader=0, topic_id=0)
+    registration = Registration(0, Standing.UNFENCED, directories_failed=(False,) * bounds.partitions, outdated=False)
     return [
         Cluster(
             brokers=tuple(broker(number) for number in range(bounds.brokers)),
-            registrations=(Registration(0, Standing.UNFENCED, directory_failed=False),) * bounds.brokers,
-            partition=partition,
+            registrations=(registration,) * bounds.brokers,
+            partitions=tuple(created(each, frozenset(each), leader=each[0], topic_id=0) for each in assigned),
             min_isr=bounds.min_isr,
             tail=(),
             contacted=frozenset(range(bounds.brokers)),
@@ -46,3 +50,12 @@ def initial_states(bounds: Any) -> list[Cluster]:
             used=Used(*(0,) * len(attrs.fields(Used))),
         )
     ]
+
+
+def assignment(partition: int, bounds: Any) -> tuple[int, ...]:
+    """The replicas of a partition at the beginning; the first one is the preferred leader.
+
+    Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer (3.3.0 to 4.3.1), without its random offsets.
+    """
+    shift = partition * bounds.spread
+    return tuple((shift + number) % bounds.brokers for number in range(bounds.replication_factor))

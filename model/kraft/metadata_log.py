@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
-from model.kraft.changing import view_of
+from model.kraft.image import Batch
 from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Batch, Cluster, Fate, Mishap
+from model.kraft.requests import answered, sent_again
+from model.kraft.state import Cluster, Mishap
 from model.language.declarations import action
 from model.language.domain import Integers
 from model.language.records import evolve
@@ -28,6 +29,21 @@ def appended(
     return with_new_end(after, protocol, of_quorum=False)
 
 
+def appended_by_partition(stages: list[Cluster], protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
+    """The cluster after the active controller has appended a decision about several partitions: one batch, or several
+    if there are more records than a batch may have.
+
+    Args:
+        stages: the cluster before the decision, and after the records of each partition.
+    Source: KAFKA-14204; org.apache.kafka.controller.QuorumController#appendRecords (3.3.0 to 4.3.1).
+    """
+    before, *_, after = stages
+    if not bounds.uncommitted or not bounds.split_batches:
+        return appended(before, after, protocol, bounds)
+    batches = tuple(Batch(each.end, None, of_quorum=False) for each in stages[:-1])
+    return evolve(after, tail=before.tail + batches)
+
+
 def with_new_end(cluster: Cluster, protocol: KraftProtocol, of_quorum: bool) -> Cluster:
     """The cluster after a commit: nobody has read the metadata log to the end. The active controller remembers what it
     says there if it has made the batch itself.
@@ -36,21 +52,6 @@ def with_new_end(cluster: Cluster, protocol: KraftProtocol, of_quorum: bool) -> 
     """
     cluster = evolve(cluster, at_end=NOBODY) if protocol.compares_with_end else cluster
     return cluster if protocol.voter_changes_skipped else evolve(cluster, can_revert=not of_quorum)
-
-
-def settled(cluster: Cluster, leader: int) -> Cluster:
-    """A leader learns that its AlterPartition request was granted. If another broker leads now, it learns only that.
-
-    Source: kafka.cluster.Partition#handleAlterPartitionUpdate, #handleAlterPartitionError (3.5.1 to 4.3.1).
-    """
-    partition = cluster.committed.partition
-    if partition.leader != leader:
-        return with_fate(cluster, leader, Fate.REFUSED)
-    return cluster.with_broker(leader, proposal=None, view=view_of(cluster.committed))
-
-
-def with_fate(cluster: Cluster, leader: int, fate: Fate) -> Cluster:
-    return cluster.with_broker(leader, proposal=evolve(cluster.brokers[leader].proposal, fate=fate))
 
 
 @action(actor="controller", needs=lambda bounds: bounds.uncommitted)
@@ -67,11 +68,7 @@ def commit_batch(cluster: Cluster, protocol: KraftProtocol) -> Cluster | None:
         return None
     leader, of_quorum = cluster.tail[0].answers, cluster.tail[0].of_quorum
     cluster = with_new_end(evolve(cluster, tail=cluster.tail[1:]), protocol, of_quorum)
-    if leader is None:
-        return cluster
-    proposal = cluster.brokers[leader].proposal
-    waits = proposal is not None and proposal.fate is Fate.APPENDED
-    return settled(cluster, leader) if waits else cluster
+    return cluster if leader is None else answered(cluster, leader)
 
 
 def some_batches(bounds: KraftBounds) -> Integers:
@@ -104,13 +101,12 @@ def fail_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: Kraf
     )
     if kept < len(cluster.tail):
         image = cluster.tail[kept].before
-        log = {"registrations": image.registrations, "partition": image.partition, "min_isr": image.min_isr}
+        log = {"registrations": image.registrations, "partitions": image.partitions, "min_isr": image.min_isr}
         after = evolve(after, **log)
     for broker in cluster.ids:
-        after = after.with_broker(broker, waits_for=NOBODY)
-        proposal = cluster.brokers[broker].proposal
-        if cluster.tail and proposal is not None and proposal.fate is Fate.APPENDED:
-            after = with_fate(after, broker, Fate.IN_FLIGHT)
+        after = after.with_broker(broker, waits_for=NOBODY, leaving_unrecorded=False)
+        if cluster.tail:
+            after = sent_again(after, broker)
     return after
 
 

@@ -9,6 +9,7 @@ from model.kraft.protocol import (
     AheadOfController,
     Cancelling,
     KraftProtocol,
+    OlderBrokers,
     Reregistration,
     UncleanElections,
     Unfencing,
@@ -33,6 +34,7 @@ V4_3 = KraftProtocol(
     ahead_of_controller_error=AheadOfController.NOT_CONTROLLER,
     unknown_topics_asked_again=False,
     members_epochs_checked=True,
+    older_brokers=OlderBrokers.NONE,
     cancelling=Cancelling.IF_ONE_IS_IN_SYNC,
     unclean_elections=UncleanElections.RECORDED,
     elr_cleared_with_min_isr=True,
@@ -42,6 +44,10 @@ V4_3 = KraftProtocol(
     stray_logs_deleted_first=True,
     unfencing=Unfencing.AT_REGISTRATION,
     shutdown_offset_kept=True,
+    shutdowns_recorded=True,
+    directories_registered_after_upgrade=True,
+    registered_again_as_it_was=True,
+    controlled_shutdown_recorded_last=False,
     reregistration=Reregistration.ISR,
     voter_changes_skipped=True,
     new_controller_expects_heartbeats=True,
@@ -61,6 +67,7 @@ V3_7 = attrs.evolve(
     elr=False,
     reregistration=Reregistration.NOTHING,
     failed_directories_avoided=False,
+    registered_again_as_it_was=False,
 )
 # a broker has one log directory until 3.6: it goes down with it
 V3_6 = attrs.evolve(

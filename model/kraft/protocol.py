@@ -25,6 +25,16 @@ class AheadOfController(Enum):
     NOT_CONTROLLER = "not-controller"
 
 
+class OlderBrokers(Enum):
+    """Which brokers are of a release before 3.5, while the controllers are not."""
+
+    NONE = "none"
+    FIRST = "first"
+    """Broker 0, who leads at the beginning."""
+    SECOND = "second"
+    """Broker 1, who follows at the beginning."""
+
+
 class UncleanElections(Enum):
     """Which elections count as unclean: those of a leader that was not ..."""
 
@@ -84,6 +94,9 @@ class KraftProtocol:
     members_epochs_checked: bool = toggle(
         "whether AlterPartition refuses an ISR with an earlier incarnation of a broker; KIP-903, 3.5"
     )
+    older_brokers: OlderBrokers = toggle(
+        "which brokers are of a release before 3.5, and name no broker epochs as they fetch and alter; KIP-903"
+    )
     cancelling: Cancelling = toggle("when a reassignment is cancelled; KIP-455, KAFKA-14424")
     unclean_elections: UncleanElections = toggle("which elections count as unclean; KAFKA-18940, 4.0; KAFKA-19212, 4.1")
     elr_cleared_with_min_isr: bool = toggle(
@@ -104,6 +117,18 @@ class KraftProtocol:
     unfencing: Unfencing = toggle("how far a broker must have read to be unfenced; KAFKA-13959, 3.3")
     shutdown_offset_kept: bool = toggle(
         "whether the offset that other brokers must reach stays during a controlled shutdown; KAFKA-14292, 3.3.2"
+    )
+    shutdowns_recorded: bool = toggle(
+        "whether the metadata log says that a broker is in controlled shutdown; KIP-841, metadata version 3.3"
+    )
+    directories_registered_after_upgrade: bool = toggle(
+        "whether brokers register their directories once the metadata version has them; KAFKA-16162, before 3.7.0"
+    )
+    registered_again_as_it_was: bool = toggle(
+        "whether a broker that registers again is fenced only if it was before; KAFKA-16757, 3.7.1"
+    )
+    controlled_shutdown_recorded_last: bool = toggle(
+        "whether the record that a broker is in controlled shutdown follows those of its partitions; in no release"
     )
     reregistration: Reregistration = toggle(
         "whether a broker that returns before it is fenced leaves the ISR; KAFKA-15586, 3.8; KAFKA-18106, 4.0"

@@ -1,18 +1,28 @@
 """Registrations of brokers at the active controller: fenced, unfenced, in controlled shutdown.
 
-Each step appends one batch of records.
+Each step appends one batch of records for all partitions; with the bound `split_batches` one for each.
 """
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
-from model.kraft.changing import changed, recorded, replayed, taken_out, without_broker
-from model.kraft.metadata_log import appended
+from model.kraft.bounds import KraftBounds, partitions
+from model.kraft.changing import (
+    by_partition,
+    changed,
+    recorded,
+    recorded_last,
+    replayed,
+    taken_out,
+    without_broker,
+    without_member,
+)
+from model.kraft.image import Standing
+from model.kraft.metadata_log import appended, appended_by_partition
 from model.kraft.partition_change import Target
 from model.kraft.protocol import KraftProtocol, Reregistration, Unfencing
-from model.kraft.state import Broker, Cluster, Standing
+from model.kraft.state import Broker, Cluster
 from model.language.declarations import action
-from model.language.records import evolve
+from model.language.records import evolve, replaced
 from model.log import brokers
 
 
@@ -27,14 +37,14 @@ def fence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
 
     Actor: the controller.
     Enabled: the broker is down and not fenced; the controller has heard of it.
-    Effect: it leaves the ISR, and another one leads if it led.
+    Effect: it leaves each ISR, and others lead what it led.
     Abstracts: the session time: a broker that is down loses its session at any moment.
     Source: org.apache.kafka.controller.ReplicationControlManager#maybeFenceOneStaleBroker (3.5.1 to 4.3.1).
     """
     if not has_lost_its_session(cluster, broker):
         return None
-    after = without_broker(cluster, broker, Standing.FENCED, protocol)
-    return appended(cluster, after, protocol, bounds)
+    stages = without_broker(cluster, broker, Standing.FENCED, protocol)
+    return appended_by_partition(stages, protocol, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.crashes > 1, first=brokers, second=brokers)
@@ -53,11 +63,13 @@ def fence_two(
         return None
     if not has_lost_its_session(cluster, first) or not has_lost_its_session(cluster, second):
         return None
-    members = [broker for broker in (first, second) if broker in cluster.partition.isr]
-    records = [recorded(cluster, protocol, taken_out(cluster, broker), without=broker) for broker in members]
     after = cluster
-    for record in records:
-        after = replayed(after, record)
+    for partition in cluster.partition_ids:
+        members = [broker for broker in (first, second) if broker in cluster.partitions[partition].isr]
+        targets = [(broker, taken_out(cluster, partition, broker)) for broker in members]
+        records = [recorded(cluster, partition, protocol, target, without=broker) for broker, target in targets]
+        for record in records:
+            after = replayed(after, partition, record)
     after = after.with_registration(first, standing=Standing.FENCED)
     after = after.with_registration(second, standing=Standing.FENCED)
     return appended(cluster, after, protocol, bounds)
@@ -70,7 +82,7 @@ def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: Kraf
     Actor: the controller.
     Enabled: the broker runs, is fenced, does not want to shut down, and has read its registration; until KAFKA-13959
         it must have read all of the metadata log.
-    Effect: it is unfenced. A partition without a leader may get one.
+    Effect: it is unfenced, says the first record. A partition without a leader may get one.
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState, ReplicationControlManager
         #handleBrokerUnfenced (3.5.1 to 4.3.1).
     """
@@ -82,29 +94,50 @@ def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: Kraf
         return None
     after = cluster.with_registration(broker, standing=Standing.UNFENCED)
     after = evolve(after, contacted=after.contacted | {broker})
-    if cluster.partition.leader is None and cluster.partition.replicas:
-        after = changed(after, protocol, Target())
-    return appended(cluster, after, protocol, bounds)
+
+    def with_leader(now: Cluster, partition: int) -> Cluster:
+        leaderless = now.partitions[partition].leader is None and now.partitions[partition].replicas
+        return changed(now, partition, protocol, Target()) if leaderless else now
+
+    return appended_by_partition(recorded_first(cluster, by_partition(after, with_leader)), protocol, bounds)
+
+
+def recorded_first(before: Cluster, stages: list[Cluster]) -> list[Cluster]:
+    """The stages of a decision of which the first batch begins with one more record.
+
+    Args:
+        stages: the cluster after that record, and after the records of each partition.
+    """
+    return [before, *(stages[1:] or stages)]
 
 
 def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
-    """A new incarnation of a broker is registered. Who was killed may have lost records, and is not eligible to lead;
-    nor is one of which the controller no longer knows the incarnation that shut down.
+    """A new incarnation of a broker is registered, says the last record. Who was killed may have lost records, and is
+    not eligible to lead; nor is one of which the controller no longer knows the incarnation that shut down.
 
     Source: org.apache.kafka.controller.ClusterControlManager#registerBroker (3.5.1 to 4.3.1), ReplicationControlManager
         #handleBrokerUncleanShutdown (3.8.0), #handleBrokerShutdown (4.0.0).
     """
-    partition, rule, after = cluster.partition, protocol.reregistration, cluster
+    rule = protocol.reregistration
     leaves = rule is Reregistration.ISR or (rule is Reregistration.ISR_WITH_ELR and protocol.elr)
     kept = protocol.clean_shutdowns_detected and cluster.brokers[broker].stopped_cleanly
     kept = kept and cluster.registrations[broker].standing is not Standing.UNREGISTERED
     uncleanly = protocol.elr and not kept
-    if leaves and (broker in partition.isr or (uncleanly and broker in partition.elr)):
-        after = changed(cluster, protocol, taken_out(cluster, broker, uncleanly), without=broker)
-    after = evolve(after, contacted=after.contacted | {broker})
+
+    def without_incarnation(now: Cluster, partition: int) -> Cluster:
+        before = now.partitions[partition]
+        if not leaves or not (broker in before.isr or (uncleanly and broker in before.elr)):
+            return now
+        return changed(now, partition, protocol, taken_out(now, partition, broker, uncleanly), without=broker)
+
+    stages = by_partition(cluster, without_incarnation)
+    after = evolve(stages[-1], contacted=cluster.contacted | {broker})
     epoch = cluster.brokers[broker].broker_epoch
     after = after.with_registration(broker, broker_epoch=epoch, standing=Standing.FENCED)
-    return appended(cluster, after, protocol, bounds)
+    if bounds.upgrades:
+        failed = tuple(replica.directory_failed for replica in cluster.brokers[broker].replicas)
+        after = after.with_registration(broker, directories_failed=failed, outdated=False)
+    return appended_by_partition(recorded_last(stages, after), protocol, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.uncommitted and bounds.restarts, broker=brokers)
@@ -123,7 +156,7 @@ def register_again(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
 
 
 def _others_to_read(cluster: Cluster, broker: int) -> frozenset[int]:
-    return frozenset(other for other in cluster.ids if other != broker and cluster.is_active(other))
+    return frozenset(other for other in cluster.ids if other != broker and cluster.is_unfenced(other))
 
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
@@ -133,18 +166,32 @@ def enter_controlled_shutdown(
     """The controller learns that a leader wants to shut down.
 
     Actor: the controller.
-    Enabled: the broker wants it, is unfenced and leads.
-    Effect: it is in controlled shutdown and leaves the ISR; another one leads, or nobody. The other active brokers must
-        read so.
+    Enabled: the broker wants it, is unfenced and leads a partition.
+    Effect: it is in controlled shutdown and leaves each ISR; others lead what it led, or nobody does. The other active
+        brokers must read so. The record that it is in controlled shutdown is the first one. If the batch is split, a
+        fail-over may leave that record alone: then the broker leads on, and nothing takes that from it. A repair would
+        record it last. A metadata version before 3.3 has no such record: the active controller alone knows.
     Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.5.1 to 4.3.1),
         org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or not ours.stopping or not cluster.is_active(broker) or cluster.partition.leader != broker:
+    if not ours.running or not ours.stopping or not cluster.is_unfenced(broker) or not cluster.leads_any(broker):
         return None
-    after = without_broker(cluster, broker, Standing.LEAVING, protocol)
-    after = after.with_broker(broker, waits_for=_others_to_read(cluster, broker))
-    return appended(cluster, after, protocol, bounds)
+    if ours.leaving_unrecorded:
+        return None
+    waiting = cluster.with_broker(broker, waits_for=_others_to_read(cluster, broker))
+    if protocol.controlled_shutdown_recorded_last:
+        return appended_by_partition(without_broker(waiting, broker, Standing.LEAVING, protocol), protocol, bounds)
+    leaving = _leaving(waiting, broker, protocol)
+    stages = by_partition(leaving, lambda now, partition: without_member(now, partition, broker, protocol))
+    return appended_by_partition(recorded_first(waiting, stages), protocol, bounds)
+
+
+def _leaving(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster:
+    """The cluster once a broker is in controlled shutdown, as far as that is recorded."""
+    if not protocol.shutdowns_recorded:
+        return cluster.with_broker(broker, leaving_unrecorded=True)
+    return cluster.with_registration(broker, standing=Standing.LEAVING)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
@@ -171,24 +218,24 @@ def grant_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
     """The controller lets a broker that wants to shut down do so.
 
     Actor: the controller.
-    Enabled: the broker leads nothing. If it is in controlled shutdown, the active brokers have read what that has
+    Enabled: the broker leads no partition. If it is in controlled shutdown, the active brokers have read what that has
         changed, as far as this controller knows.
-    Effect: it is fenced and leaves the ISR.
+    Effect: it is fenced and leaves each ISR.
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or not ours.stopping or not cluster.is_serving(broker) or cluster.partition.leader == broker:
+    if not ours.running or not ours.stopping or not cluster.is_serving(broker) or cluster.leads_any(broker):
         return None
     for other in cluster.ids:
-        if other in ours.waits_for and cluster.is_active(other):
+        if other in ours.waits_for and cluster.is_unfenced(other):
             return None
-    after = without_broker(cluster, broker, Standing.FENCED, protocol)
-    return appended(cluster, after.with_broker(broker, waits_for=frozenset[int]()), protocol, bounds)
+    granted = cluster.with_broker(broker, waits_for=frozenset[int](), leaving_unrecorded=False)
+    return appended_by_partition(without_broker(granted, broker, Standing.FENCED, protocol), protocol, bounds)
 
 
-@action(actor="controller", needs=lambda bounds: bounds.directory_failures, broker=brokers)
+@action(actor="controller", needs=lambda bounds: bounds.directory_failures, broker=brokers, partition=partitions)
 def take_out_failed_directory(
-    cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds
+    cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds, partition: int = 0
 ) -> Cluster | None:
     """The controller learns by a heartbeat that the log directory of a replica has failed.
 
@@ -196,19 +243,20 @@ def take_out_failed_directory(
     Enabled: the broker runs and is registered so; the metadata version has directories. A new topic has its replica in
         another directory.
     Effect: the replica leaves the ISR, and does not lead.
+    Abstracts: several replicas in one directory.
     Source: KIP-858; org.apache.kafka.controller.ReplicationControlManager#handleDirectoriesOffline (3.7.0 to 4.3.1).
     """
     ours, registration = cluster.brokers[broker], cluster.registrations[broker]
-    if not protocol.failed_directories_reported or not ours.running or not ours.directory_failed:
+    replica, failed = ours.replicas[partition], registration.directories_failed
+    if not protocol.failed_directories_reported or not ours.running or not replica.directory_failed:
         return None
-    if registration.directory_failed or registration.broker_epoch != ours.broker_epoch:
+    if failed[partition] or registration.broker_epoch != ours.broker_epoch:
         return None
-    if registration.standing is Standing.UNREGISTERED or ours.topic_id != cluster.partition.topic_id:
+    if registration.standing is Standing.UNREGISTERED or replica.topic_id != cluster.partitions[partition].topic_id:
         return None
-    after = cluster
-    if broker in cluster.partition.isr:
-        after = changed(cluster, protocol, taken_out(cluster, broker), without=broker)
-    return appended(cluster, after.with_registration(broker, directory_failed=True), protocol, bounds)
+    after = without_member(cluster, partition, broker, protocol)
+    after = after.with_registration(broker, directories_failed=replaced(failed, partition, True))
+    return appended(cluster, after, protocol, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.unregistrations, broker=brokers)
@@ -217,12 +265,12 @@ def unregister_broker(cluster: Cluster, broker: int, protocol: KraftProtocol, bo
 
     Actor: the controller.
     Enabled: the broker is registered, whether it runs or not; the budget allows it.
-    Effect: it leaves the ISR, and does not lead. Below min.insync.replicas it is in the ELR, or stays there. If it
+    Effect: it leaves each ISR, and leads nothing. Below min.insync.replicas it is in the ELR, or stays there. If it
         runs, its heartbeats are refused, and it registers again only after a restart.
     Source: org.apache.kafka.controller.ReplicationControlManager#unregisterBroker, #handleBrokerUnregistered (3.5.1 to
         4.3.1), org.apache.kafka.controller.ClusterControlManager#checkBrokerEpoch (3.5.1 to 4.3.1).
     """
     if cluster.registrations[broker].standing is Standing.UNREGISTERED:
         return None
-    after = without_broker(cluster.spending("unregistrations"), broker, Standing.UNREGISTERED, protocol)
-    return appended(cluster, evolve(after, contacted=after.contacted - {broker}), protocol, bounds)
+    forgotten = evolve(cluster.spending("unregistrations"), contacted=cluster.contacted - {broker})
+    return appended_by_partition(without_broker(forgotten, broker, Standing.UNREGISTERED, protocol), protocol, bounds)

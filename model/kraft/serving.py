@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from model.kraft.bounds import KraftBounds
+from model.kraft.bounds import KraftBounds, partitions
 from model.kraft.changing import view_of
+from model.kraft.image import Standing
 from model.kraft.protocol import KraftProtocol
 from model.kraft.registering import registered
-from model.kraft.state import Cluster, Fate, Proposal, Standing
+from model.kraft.requests import fate_of_next
+from model.kraft.state import Cluster, Fate, Proposal
 from model.kraft.topics import with_replica_of
 from model.language.declarations import action
 from model.language.records import evolve
@@ -14,15 +16,17 @@ from model.log import brokers
 
 
 def down(cluster: Cluster, broker: int) -> Cluster:
-    """The broker after its process has ended. Its log stays."""
+    """The broker after its process has ended. Its logs stay."""
+    for partition in cluster.partition_ids:
+        cluster = cluster.with_replica(broker, partition, view=None, proposal=None, missing=False)
     return cluster.with_broker(
-        broker, running=False, stopping=False, view=None, proposal=None, missing=False, waits_for=frozenset[int]()
+        broker, running=False, stopping=False, leaving_unrecorded=False, waits_for=frozenset[int]()
     )
 
 
 @action(actor="broker", needs=lambda bounds: bounds.crashes, broker=brokers)
 def crash(cluster: Cluster, broker: int) -> Cluster | None:
-    """A broker crashes and keeps its log.
+    """A broker crashes and keeps its logs.
 
     Actor: the broker.
     Enabled: it runs; the budget allows it.
@@ -33,16 +37,19 @@ def crash(cluster: Cluster, broker: int) -> Cluster | None:
 
 @action(actor="broker", needs=lambda bounds: bounds.lossy_crashes, broker=brokers)
 def crash_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
-    """A broker's machine fails, and its log loses committed records.
+    """A broker's machine fails, and its logs lose committed records.
 
     Actor: the broker.
-    Enabled: it runs and has every committed record; there are some; the budget allows it.
-    Effect: it sends no heartbeats any more, and is no longer complete.
+    Enabled: it runs and has every committed record of a partition; there are some; the budget allows it.
+    Effect: it sends no heartbeats any more, and no log of it is complete.
     """
     ours = cluster.brokers[broker]
-    if not ours.running or not ours.complete or not cluster.used.commits:
+    if not ours.running or not any(replica.complete for replica in ours.replicas) or not cluster.used.commits:
         return None
-    return down(cluster, broker).with_broker(broker, complete=False).spending("lossy_crashes")
+    after = down(cluster, broker)
+    for partition in cluster.partition_ids:
+        after = after.with_replica(broker, partition, complete=False)
+    return after.spending("lossy_crashes")
 
 
 @action(actor="broker", needs=lambda bounds: bounds.restarts, broker=brokers)
@@ -63,12 +70,12 @@ def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
 
 
 @action(actor="broker", broker=brokers)
-def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster | None:
+def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
     """A broker reads the metadata log as far as it is committed.
 
     Actor: the broker.
     Enabled: it runs.
-    Effect: it knows leader, ISR and epochs of the partition. A leader that waited for newer metadata may ask again.
+    Effect: it knows leader, ISR and epochs of each partition. A leader that waited for newer metadata may ask again.
         If the topic is another one, the log of the former is deleted.
         Before KAFKA-16234 a record of the partition made a broker create a new log in another directory, if that of its
         replica had failed.
@@ -80,33 +87,53 @@ def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Clu
     if not ours.running:
         return None
     for other in cluster.ids:
-        if broker in cluster.brokers[other].waits_for and _can_read_departure(cluster, other, protocol):
+        if broker in cluster.brokers[other].waits_for and _can_read_departure(cluster, other, protocol, bounds):
             cluster = cluster.with_broker(other, waits_for=cluster.brokers[other].waits_for - {broker})
     if protocol.compares_with_end:
         cluster = evolve(cluster, at_end=cluster.at_end | {broker})
-    proposal = ours.proposal
-    refused = proposal is not None and proposal.fate is Fate.REFUSED
-    if refused and proposal.partition_epoch != image.partition.partition_epoch:
-        cluster = cluster.with_broker(broker, proposal=None)
-    if ours.directory_failed and not protocol.failed_directories_avoided and _has_news(cluster, broker):
-        cluster = cluster.with_broker(broker, directory_failed=False)
-    cluster = with_replica_of(cluster, broker, image.partition, protocol)
+    for partition in cluster.partition_ids:
+        cluster = _with_news(cluster, broker, partition, protocol)
     registered = image.registrations[broker].broker_epoch == ours.broker_epoch
-    return cluster.with_broker(broker, view=view_of(image), knows_registration=registered)
+    return cluster.with_broker(broker, knows_registration=registered)
 
 
-def _has_news(cluster: Cluster, broker: int) -> bool:
-    """Whether the metadata log has a record of the partition that a broker has not read."""
-    view = cluster.brokers[broker].view
-    partition = cluster.committed.partition
-    return view is None or view.partition_epoch != partition.partition_epoch or view.topic_id != partition.topic_id
+def _with_news(cluster: Cluster, broker: int, partition: int, protocol: KraftProtocol) -> Cluster:
+    """The cluster after a broker has read what the metadata log says of a partition."""
+    replica, now = cluster.brokers[broker].replicas[partition], cluster.committed.partitions[partition]
+    proposal = replica.proposal
+    refused = proposal is not None and proposal.fate is Fate.REFUSED
+    if refused and proposal.partition_epoch != now.partition_epoch:
+        cluster = cluster.with_replica(broker, partition, proposal=None)
+    if replica.directory_failed and not protocol.failed_directories_avoided and _has_news(cluster, broker, partition):
+        cluster = cluster.with_replica(broker, partition, directory_failed=False)
+    cluster = with_replica_of(cluster, broker, partition, protocol)
+    return cluster.with_replica(broker, partition, view=view_of(cluster.committed, partition))
 
 
-def _can_read_departure(cluster: Cluster, broker: int, protocol: KraftProtocol) -> bool:
-    """Whether what must be read before a broker may shut down is committed."""
+def _has_news(cluster: Cluster, broker: int, partition: int) -> bool:
+    """Whether the metadata log has a record of a partition that a broker has not read."""
+    view = cluster.brokers[broker].replicas[partition].view
+    now = cluster.committed.partitions[partition]
+    return view is None or view.partition_epoch != now.partition_epoch or view.topic_id != now.topic_id
+
+
+def _can_read_departure(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> bool:
+    """Whether what must be read before a broker may shut down is committed, to the last of its batches."""
     if not protocol.shutdown_offset_kept:
         return not cluster.tail
-    return cluster.committed.registrations[broker].standing is Standing.LEAVING
+    if cluster.brokers[broker].leaving_unrecorded:
+        return not cluster.tail
+    image = cluster.committed
+    if image.registrations[broker].standing is not Standing.LEAVING:
+        return False
+    return not bounds.split_batches or all(
+        each.leader != broker and _has_left(each.isr, broker) for each in image.partitions
+    )
+
+
+def _has_left(isr: frozenset[int], broker: int) -> bool:
+    """Without ELR, the last member stays in the ISR."""
+    return broker not in isr or len(isr) == 1
 
 
 @action(actor="broker", broker=brokers)
@@ -123,75 +150,86 @@ def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
     return evolve(cluster, contacted=cluster.contacted | {broker})
 
 
-def _follows(cluster: Cluster, leader: int, follower: int) -> bool:
+def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bool:
     """Whether the leader that a follower knows runs and knows that it leads in the same epoch."""
     ours = cluster.brokers[follower]
-    if leader == follower or not ours.running or ours.directory_failed or ours.missing or ours.view is None:
+    replica = ours.replicas[partition]
+    if leader == follower or not ours.running or replica.directory_failed or replica.missing or replica.view is None:
         return False
-    if not cluster.leads(leader) or ours.view.topic_id != cluster.brokers[leader].view.topic_id:
+    theirs = cluster.brokers[leader].replicas[partition]
+    if not cluster.leads(leader, partition) or replica.view.topic_id != theirs.view.topic_id:
         return False
-    return ours.view.leader == leader and ours.view.leader_epoch == cluster.brokers[leader].view.leader_epoch
+    return replica.view.leader == leader and replica.view.leader_epoch == theirs.view.leader_epoch
 
 
-@action(actor="follower", leader=brokers, follower=brokers)
-def catch_up(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
-    """A follower fetches all that its leader has.
+@action(actor="follower", leader=brokers, follower=brokers, partition=partitions)
+def catch_up(cluster: Cluster, leader: int, follower: int, partition: int = 0) -> Cluster | None:
+    """A follower fetches all that its leader has of a partition.
 
     Actor: the follower.
     Enabled: both run and know that this leader leads in this epoch; the follower is assigned.
     Effect: it is complete if, and only if, the leader is.
     Abstracts: fetches, offsets and truncation; the model `partition` has them.
     """
-    if not _follows(cluster, leader, follower) or follower not in cluster.partition.replicas:
+    if not _follows(cluster, leader, follower, partition) or follower not in cluster.partitions[partition].replicas:
         return None
-    return cluster.with_broker(follower, complete=cluster.brokers[leader].complete)
+    return cluster.with_replica(follower, partition, complete=cluster.brokers[leader].replicas[partition].complete)
 
 
-def _proposing(cluster: Cluster, leader: int) -> bool:
-    return cluster.leads(leader) and cluster.brokers[leader].proposal is None
+def _proposing(cluster: Cluster, leader: int, partition: int) -> bool:
+    return cluster.leads(leader, partition) and cluster.brokers[leader].replicas[partition].proposal is None
 
 
-@action(actor="leader", leader=brokers, follower=brokers)
-def propose_expansion(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
+@action(actor="leader", leader=brokers, follower=brokers, partition=partitions)
+def propose_expansion(
+    cluster: Cluster, leader: int, follower: int, bounds: KraftBounds, partition: int = 0
+) -> Cluster | None:
     """A leader proposes to take a follower that has caught up into the ISR.
 
     Actor: the leader.
-    Enabled: no proposal of its own is in flight; the follower follows it, is complete as it is, and not in the ISR.
-    Effect: the request is in flight, with the broker epoch that the follower has now.
-    Source: kafka.cluster.Partition#maybeExpandIsr (3.5.1 to 4.3.1).
+    Enabled: no proposal of its own for the partition is in flight; the follower follows it, is complete as it is, and
+        not in the ISR.
+    Effect: the request is in flight, with the broker epoch that the follower has now; with two partitions it is queued.
+    Source: kafka.cluster.Partition#maybeExpandIsr (3.5.1 to 4.3.1), kafka.server.DefaultAlterPartitionManager#submit
+        (3.5.1 to 3.9).
     """
-    if not _proposing(cluster, leader) or not _follows(cluster, leader, follower):
+    if not _proposing(cluster, leader, partition) or not _follows(cluster, leader, follower, partition):
         return None
-    ours, theirs = cluster.brokers[leader], cluster.brokers[follower]
-    if follower in ours.view.isr or follower not in cluster.partition.replicas:
+    ours, theirs = cluster.brokers[leader].replicas[partition], cluster.brokers[follower]
+    view, fate = ours.view, fate_of_next(bounds)
+    if follower in view.isr or follower not in cluster.partitions[partition].replicas:
         return None
-    if ours.complete and not theirs.complete:
+    if ours.complete and not theirs.replicas[partition].complete:
         return None
-    epochs = ours.view.leader_epoch, ours.view.partition_epoch
-    proposal = Proposal(follower, theirs.broker_epoch, None, *epochs, Fate.IN_FLIGHT, ours.view.topic_id)
-    return cluster.with_broker(leader, proposal=proposal)
+    proposal = Proposal(
+        follower, theirs.broker_epoch, None, view.leader_epoch, view.partition_epoch, fate, view.topic_id
+    )
+    return cluster.with_replica(leader, partition, proposal=proposal)
 
 
-@action(actor="leader", needs=lambda bounds: bounds.shrinks, leader=brokers, follower=brokers)
-def propose_shrink(cluster: Cluster, leader: int, follower: int) -> Cluster | None:
+@action(actor="leader", needs=lambda bounds: bounds.shrinks, leader=brokers, follower=brokers, partition=partitions)
+def propose_shrink(
+    cluster: Cluster, leader: int, follower: int, bounds: KraftBounds, partition: int = 0
+) -> Cluster | None:
     """A leader proposes to take a slow follower out of the ISR.
 
     Actor: the leader.
-    Enabled: no proposal of its own is in flight; the follower is in the ISR; the budget allows it.
-    Effect: the request is in flight.
+    Enabled: no proposal of its own for the partition is in flight; the follower is in the ISR; the budget allows it.
+    Effect: the request is in flight; with two partitions it is queued.
     Source: kafka.cluster.Partition#maybeShrinkIsr (3.5.1 to 4.3.1).
     """
-    if leader == follower or not _proposing(cluster, leader):
+    if leader == follower or not _proposing(cluster, leader, partition):
         return None
-    view = cluster.brokers[leader].view
+    view = cluster.brokers[leader].replicas[partition].view
     if follower not in view.isr:
         return None
-    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, Fate.IN_FLIGHT, view.topic_id)
-    return cluster.with_broker(leader, proposal=proposal).spending("shrinks")
+    fate = fate_of_next(bounds)
+    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, fate, view.topic_id)
+    return cluster.with_replica(leader, partition, proposal=proposal).spending("shrinks")
 
 
-@action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers)
-def commit(cluster: Cluster, leader: int) -> Cluster | None:
+@action(actor="leader", needs=lambda bounds: bounds.commits, leader=brokers, partition=partitions)
+def commit(cluster: Cluster, leader: int, partition: int = 0) -> Cluster | None:
     """A leader commits records: every member of the ISR that it knows has them.
 
     Actor: the leader.
@@ -199,21 +237,21 @@ def commit(cluster: Cluster, leader: int) -> Cluster | None:
         to take in, follow it; the budget allows it.
     Effect: who is not among these is no longer complete.
     """
-    if not cluster.leads(leader):
+    if not cluster.leads(leader, partition):
         return None
-    ours = cluster.brokers[leader]
+    ours = cluster.brokers[leader].replicas[partition]
     members = ours.view.isr
-    if ours.view.topic_id != cluster.committed.partition.topic_id:
+    if ours.view.topic_id != cluster.committed.partitions[partition].topic_id:
         return None
     if leader not in members or len(members) < ours.view.min_isr:
         return None
     if ours.proposal is not None and ours.proposal.newcomer is not None:
         members = members | {ours.proposal.newcomer}
-    if not all(member == leader or _follows(cluster, leader, member) for member in members):
+    if not all(member == leader or _follows(cluster, leader, member, partition) for member in members):
         return None
     for broker in cluster.ids:
         if broker not in members:
-            cluster = cluster.with_broker(broker, complete=False)
+            cluster = cluster.with_replica(broker, partition, complete=False)
     return cluster.spending("commits")
 
 
@@ -226,7 +264,7 @@ def begin_shutdown(cluster: Cluster, broker: int) -> Cluster | None:
     Effect: its heartbeats say that it wants to shut down.
     """
     ours = cluster.brokers[broker]
-    if not ours.running or ours.stopping or not cluster.is_active(broker):
+    if not ours.running or ours.stopping or not cluster.is_unfenced(broker):
         return None
     return cluster.with_broker(broker, stopping=True).spending("shutdowns")
 
@@ -247,8 +285,8 @@ def stop(cluster: Cluster, broker: int) -> Cluster | None:
     return down(cluster, broker).with_broker(broker, stopped_cleanly=True) if fenced else None
 
 
-@action(actor="broker", needs=lambda bounds: bounds.directory_failures, broker=brokers)
-def fail_directory(cluster: Cluster, broker: int) -> Cluster | None:
+@action(actor="broker", needs=lambda bounds: bounds.directory_failures, broker=brokers, partition=partitions)
+def fail_directory(cluster: Cluster, broker: int, partition: int = 0) -> Cluster | None:
     """The log directory of a broker's replica fails. The broker goes on with its other directories.
 
     Actor: the broker.
@@ -257,9 +295,9 @@ def fail_directory(cluster: Cluster, broker: int) -> Cluster | None:
     Source: kafka.server.ReplicaManager#handleLogDirFailure (3.5.1 to 4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or ours.directory_failed:
+    if not ours.running or ours.replicas[partition].directory_failed:
         return None
-    after = cluster.with_broker(broker, directory_failed=True, complete=False)
+    after = cluster.with_replica(broker, partition, directory_failed=True, complete=False)
     return after.spending("directory_failures")
 
 

@@ -1,6 +1,6 @@
-"""The state of one partition's control plane under KRaft: brokers, the controller's registrations, the partition.
+"""The state of a topic's control plane under KRaft: brokers, the controller's registrations, the partitions.
 
-Logs are left out. A broker is *complete* if its log has every committed record.
+Logs are left out. A replica is *complete* if its log has every committed record.
 """
 
 from __future__ import annotations
@@ -12,44 +12,41 @@ import attrs
 
 from model.kraft.bounds import (
     broker_epochs,
-    broker_lists,
     broker_sets,
     flag_if,
     min_isrs,
     partition_epochs,
     per_broker,
+    per_partition,
     some_broker,
     topic_ids,
 )
+from model.kraft.image import SERVING, Batch, Image, Partition, Registration, Standing
 from model.language.domain import BOOLEAN, Integers, Maybe, OneOf, SequenceOf
 from model.language.records import evolve, records, replaced, within
 from model.log import epochs
 
 
-class Standing(Enum):
-    """How the controller has registered a broker. Only in the second and third does it serve anybody."""
-
-    FENCED = "fenced"
-    UNFENCED = "unfenced"
-    LEAVING = "in controlled shutdown"
-    UNREGISTERED = "not registered"
-
-
-SERVING = (Standing.UNFENCED, Standing.LEAVING)
-
-
-def standings(bounds: Any) -> OneOf:
-    """The domain of a broker's standing."""
-    return OneOf(tuple(each for each in Standing if bounds.unregistrations or each is not Standing.UNREGISTERED))
-
-
 class Fate(Enum):
-    """What has become of a leader's AlterPartition request."""
+    """What has become of what a leader asks for in an AlterPartition request."""
 
     IN_FLIGHT = "in flight"
     APPENDED = "granted, and not yet committed"
     REFUSED = "refused as out of date"
     """The leader waits for newer metadata and asks nothing until then."""
+    QUEUED = "queued"
+    """A broker has one request in flight. The next one has all that it wants to change by then."""
+    OUT_OF_DATE = "refused as out of date, and not yet answered"
+    INELIGIBLE = "refused for a member that may not be in the ISR, and not yet answered"
+    """An answer waits until what was granted of the same request is committed."""
+
+
+OF_SEVERAL = (Fate.QUEUED, Fate.OUT_OF_DATE, Fate.INELIGIBLE)
+
+
+def fates(bounds: Any) -> OneOf:
+    """The domain of a fate: with one partition, each request is of it alone."""
+    return OneOf(tuple(each for each in Fate if bounds.partitions > 1 or each not in OF_SEVERAL))
 
 
 class Mishap(Enum):
@@ -61,7 +58,7 @@ class Mishap(Enum):
 
 @attrs.frozen
 class View:
-    """What a broker has learned of the partition."""
+    """What a broker has learned of a partition."""
 
     leader: int | None = within(some_broker)
     isr: frozenset[int] = within(broker_sets)
@@ -73,7 +70,7 @@ class View:
 
 @attrs.frozen
 class Proposal:
-    """A leader's AlterPartition request that it has not settled.
+    """What a leader asks for a partition in an AlterPartition request, as long as it is not settled.
 
     Attributes:
         newcomer: the follower that the ISR shall gain, with the broker epoch that it has fetched with.
@@ -85,35 +82,23 @@ class Proposal:
     leaver: int | None = within(some_broker)
     leader_epoch: int = within(epochs)
     partition_epoch: int = within(partition_epochs)
-    fate: Fate = within(Fate)
+    fate: Fate = within(fates)
     topic_id: int = within(topic_ids)
 
 
 @attrs.frozen
-class Broker:
-    """A broker.
+class Replica:
+    """What a broker has of a partition.
 
     Attributes:
         complete: whether its log has every committed record.
-        stopping: whether it wants to shut down.
-        stopped_cleanly: whether it is down after a shutdown in order.
-        directory_failed: whether the log directory of its replica has failed. It has others.
-        broker_epoch: the broker epoch that it has asked for, once its registration is committed.
-        knows_registration: whether it has read the metadata log as far as its registration.
-        waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
-            Soft state of the active controller: the controlled shutdown offset.
-        topic_id: the topic that its replica, or its log on disk, is of.
-        missing: whether it has no replica of the topic although it is assigned.
+        directory_failed: whether the log directory of the replica has failed. The broker has others.
+        topic_id: the topic that the replica, or its log on disk, is of.
+        missing: whether the broker has no replica of the topic although it is assigned.
     """
 
-    running: bool = within(BOOLEAN)
     complete: bool = within(BOOLEAN)
-    stopping: bool = within(BOOLEAN)
-    stopped_cleanly: bool = within(flag_if("shutdowns"))
     directory_failed: bool = within(flag_if("directory_failures"))
-    broker_epoch: int = within(broker_epochs)
-    knows_registration: bool = within(BOOLEAN)
-    waits_for: frozenset[int] = within(broker_sets)
     view: View | None = within(lambda bounds: Maybe(records(View)(bounds)))
     proposal: Proposal | None = within(lambda bounds: Maybe(records(Proposal)(bounds)))
     topic_id: int = within(topic_ids)
@@ -121,78 +106,29 @@ class Broker:
 
 
 @attrs.frozen
-class Registration:
-    """What the metadata log says of a broker; `directory_failed` is of the log directory of its replica (KIP-858)."""
-
-    broker_epoch: int = within(broker_epochs)
-    standing: Standing = within(standings)
-    directory_failed: bool = within(flag_if("directory_failures"))
-
-
-@attrs.frozen
-class Partition:
-    """What the metadata log says of the partition; `last_known_leader` is the member of its last known ELR.
-
-    Topics of the same name follow each other: `topic_id` counts them. Without replicas, the last one is deleted and the
-    next one not yet created.
-    """
-
-    replicas: tuple[int, ...] = within(broker_lists)
-    isr: frozenset[int] = within(broker_sets)
-    elr: frozenset[int] = within(broker_sets)
-    last_known_leader: int | None = within(some_broker)
-    leader: int | None = within(some_broker)
-    removing: frozenset[int] = within(broker_sets)
-    adding: frozenset[int] = within(broker_sets)
-    recovering: bool = within(BOOLEAN)
-    leader_epoch: int = within(epochs)
-    partition_epoch: int = within(partition_epochs)
-    topic_id: int = within(topic_ids)
-
-
-def created(replicas: tuple[int, ...], isr: frozenset[int], leader: int | None, topic_id: int) -> Partition:
-    """The partition of a new topic, or without replicas of none.
-
-    Source: org.apache.kafka.controller.ReplicationControlManager#buildPartitionRegistration (3.5.1 to 4.3.1).
-    """
-    nobody = frozenset[int]()
-    return Partition(
-        replicas=replicas,
-        isr=isr,
-        elr=nobody,
-        last_known_leader=None,
-        leader=leader,
-        removing=nobody,
-        adding=nobody,
-        recovering=False,
-        leader_epoch=0,
-        partition_epoch=0,
-        topic_id=topic_id,
-    )
-
-
-@attrs.frozen
-class Image:
-    """What the metadata log says up to some offset."""
-
-    registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
-    partition: Partition = within(Partition)
-    min_isr: int = within(min_isrs)
-
-
-@attrs.frozen
-class Batch:
-    """A batch of records that the active controller has appended and that is not committed.
+class Broker:
+    """A broker.
 
     Attributes:
-        before: what the metadata log says before it.
-        answers: the leader whose AlterPartition request is answered once the batch is committed.
-        of_quorum: whether the batch changes the quorum's voters, which is nothing to the controller (KIP-853).
+        stopping: whether it wants to shut down.
+        stopped_cleanly: whether it is down after a shutdown in order.
+        leaving_unrecorded: whether it is in controlled shutdown, and the metadata log does not say so. Soft state of
+            the active controller.
+        broker_epoch: the broker epoch that it has asked for, once its registration is committed.
+        knows_registration: whether it has read the metadata log as far as its registration.
+        waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
+            Soft state of the active controller: the controlled shutdown offset.
+        replicas: what it has of each partition.
     """
 
-    before: Image = within(Image)
-    answers: int | None = within(some_broker)
-    of_quorum: bool = within(BOOLEAN)
+    running: bool = within(BOOLEAN)
+    stopping: bool = within(BOOLEAN)
+    stopped_cleanly: bool = within(flag_if("shutdowns"))
+    leaving_unrecorded: bool = within(flag_if("shutdowns"))
+    broker_epoch: int = within(broker_epochs)
+    knows_registration: bool = within(BOOLEAN)
+    waits_for: frozenset[int] = within(broker_sets)
+    replicas: tuple[Replica, ...] = within(per_partition(records(Replica)))
 
 
 @attrs.frozen
@@ -212,6 +148,7 @@ class Used:
     directory_failures: int = within(lambda bounds: Integers(0, bounds.directory_failures))
     topic_deletions: int = within(lambda bounds: Integers(0, bounds.topic_deletions))
     unregistrations: int = within(lambda bounds: Integers(0, bounds.unregistrations))
+    upgrades: int = within(lambda bounds: Integers(0, bounds.upgrades))
     unclean_elections: int = within(lambda bounds: Integers(0, bounds.unclean_elections))
     elections: int = within(lambda bounds: Integers(0, bounds.elections, order="elections"))
     shrinks: int = within(lambda bounds: Integers(0, bounds.shrinks, order="shrinks"))
@@ -223,7 +160,7 @@ class Cluster:
     """The state.
 
     Attributes:
-        registrations, partition, min_isr: what the metadata log says up to its end, as the active controller has it in
+        registrations, partitions, min_isr: what the metadata log says up to its end, as the active controller has it in
             memory.
         tail: the batches that are not committed, oldest first.
         contacted: the brokers that the active controller has heard of, by registration or heartbeat. Only these
@@ -236,7 +173,7 @@ class Cluster:
 
     brokers: tuple[Broker, ...] = within(per_broker(records(Broker)))
     registrations: tuple[Registration, ...] = within(per_broker(records(Registration)))
-    partition: Partition = within(Partition)
+    partitions: tuple[Partition, ...] = within(per_partition(records(Partition)))
     min_isr: int = within(min_isrs)
     tail: tuple[Batch, ...] = within(lambda bounds: SequenceOf(records(Batch)(bounds), bounds.uncommitted))
     contacted: frozenset[int] = within(broker_sets)
@@ -251,36 +188,54 @@ class Cluster:
         return range(len(self.brokers))
 
     @property
+    def partition_ids(self) -> range:
+        return range(len(self.partitions))
+
+    @property
     def end(self) -> Image:
         """What the metadata log says up to its end."""
-        return Image(self.registrations, self.partition, self.min_isr)
+        return Image(self.registrations, self.partitions, self.min_isr)
 
     @property
     def committed(self) -> Image:
         """What the metadata log says as far as it is committed, which is what brokers can read."""
         return self.tail[0].before if self.tail else self.end
 
-    def is_active(self, broker: int) -> bool:
-        """Whether a broker may lead.
+    def is_unfenced(self, broker: int) -> bool:
+        """Whether a broker is neither fenced nor in controlled shutdown.
+
+        Source: org.apache.kafka.controller.ClusterControlManager#isActive (3.5.1 to 4.3.1).
+        """
+        return self.registrations[broker].standing is Standing.UNFENCED
+
+    def may_lead(self, broker: int, partition: int) -> bool:
+        """Whether a broker may lead a partition.
 
         Source: org.apache.kafka.controller.ClusterControlManager#isActive (3.5.1 to 4.3.1), #hasOnlineDir (3.7.0 to
             4.3.1).
         """
-        registration = self.registrations[broker]
-        return registration.standing is Standing.UNFENCED and not registration.directory_failed
+        return self.is_unfenced(broker) and not self.registrations[broker].directories_failed[partition]
 
-    def leads(self, broker: int) -> bool:
-        """Whether a broker serves clients and followers, and believes that it leads. It serves nobody before it is
-        unfenced.
+    def leads(self, broker: int, partition: int = 0) -> bool:
+        """Whether a broker serves a partition's clients and followers, and believes that it leads. It serves nobody
+        before it is unfenced.
 
         Source: kafka.server.BrokerServer#startup (3.3.0 to 4.3.1).
         """
         ours = self.brokers[broker]
-        if not ours.running or ours.view is None or ours.view.leader != broker:
+        replica = ours.replicas[partition]
+        if not ours.running or replica.view is None or replica.view.leader != broker:
             return False
-        if not ours.knows_registration or ours.directory_failed or ours.missing:
+        if not ours.knows_registration or replica.directory_failed or replica.missing:
             return False
         return self.committed.registrations[broker].standing is not Standing.FENCED
+
+    def leads_any(self, broker: int) -> bool:
+        """Whether a broker leads a partition by what the active controller knows.
+
+        Source: org.apache.kafka.controller.BrokersToIsrs#hasLeaderships (3.5.1 to 4.3.1).
+        """
+        return any(each.leader == broker for each in self.partitions)
 
     def is_serving(self, broker: int) -> bool:
         """Whether a broker is registered and not fenced."""
@@ -288,6 +243,13 @@ class Cluster:
 
     def with_broker(self, broker: int, **changes: Any) -> Cluster:
         return evolve(self, brokers=replaced(self.brokers, broker, evolve(self.brokers[broker], **changes)))
+
+    def with_replica(self, broker: int, partition: int, **changes: Any) -> Cluster:
+        replicas = self.brokers[broker].replicas
+        return self.with_broker(broker, replicas=replaced(replicas, partition, evolve(replicas[partition], **changes)))
+
+    def with_partition(self, partition: int, value: Partition) -> Cluster:
+        return evolve(self, partitions=replaced(self.partitions, partition, value))
 
     def with_registration(self, broker: int, **changes: Any) -> Cluster:
         registration = evolve(self.registrations[broker], **changes)

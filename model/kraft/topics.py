@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
+from model.kraft.image import Standing, created
 from model.kraft.metadata_log import appended
 from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster, Partition, Standing, created
+from model.kraft.state import Cluster
 from model.language.declarations import action
 from model.language.records import evolve
 from model.log import brokers
@@ -22,11 +23,12 @@ def delete_topic(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds)
     Source: org.apache.kafka.controller.ReplicationControlManager#deleteTopic, #replay(RemoveTopicRecord) (3.5.1 to
         4.3.1).
     """
-    if not cluster.partition.replicas:
+    if not cluster.partitions[0].replicas:
         return None
     after = cluster.spending("topic_deletions")
-    gone = created((), frozenset(), leader=None, topic_id=cluster.partition.topic_id + 1)
-    return appended(cluster, evolve(after, partition=gone, min_isr=bounds.min_isr), protocol, bounds)
+    gone = created((), frozenset(), leader=None, topic_id=cluster.partitions[0].topic_id + 1)
+    partitions = (gone,) * len(cluster.partitions)
+    return appended(cluster, evolve(after, partitions=partitions, min_isr=bounds.min_isr), protocol, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.topic_deletions, first=brokers)
@@ -34,27 +36,30 @@ def create_topic(cluster: Cluster, first: int, protocol: KraftProtocol, bounds: 
     """Somebody creates a topic of the same name, with as many replicas as the first one had.
 
     Actor: the controller.
-    Enabled: the deletion of the last one is committed; one of the replicas is active.
-    Effect: the active replicas are the ISR, and the first of them leads. Leader epoch and partition epoch begin anew,
-        under another topic id. There are no records yet that a replica could lack.
+    Enabled: the deletion of the last one is committed; one of each partition's replicas is active.
+    Effect: the active replicas are the ISR, and the first of them leads. All partitions have the same replicas. Leader
+        epoch and partition epoch begin anew, under another topic id. No replica lacks a record yet.
     Abstracts: other assignments: after the first replica the others come in the order of their ids.
     Source: org.apache.kafka.controller.ReplicationControlManager#createTopic (3.5.1 to 4.3.1).
     """
-    if cluster.partition.replicas or cluster.committed.partition.replicas:
+    if cluster.partitions[0].replicas or cluster.committed.partitions[0].replicas:
         return None
     others = tuple(broker for broker in cluster.ids if broker != first)
     replicas = (first, *others)[: bounds.replication_factor]
     isr = tuple(replica for replica in replicas if cluster.registrations[replica].standing is Standing.UNFENCED)
     if not isr:
         return None
-    partition = created(replicas, frozenset(isr), leader=isr[0], topic_id=cluster.partition.topic_id)
-    after = evolve(cluster, partition=partition, used=evolve(cluster.used, commits=0))
+    fresh = created(replicas, frozenset(isr), leader=isr[0], topic_id=cluster.partitions[0].topic_id)
+    number = len(cluster.partitions)
+    after = evolve(cluster, partitions=(fresh,) * number, used=evolve(cluster.used, commits=0))
     for broker in cluster.ids:
-        after = after.with_broker(broker, complete=True).with_registration(broker, directory_failed=False)
+        after = after.with_registration(broker, directories_failed=(False,) * number)
+        for partition in cluster.partition_ids:
+            after = after.with_replica(broker, partition, complete=True)
     return appended(cluster, after, protocol, bounds)
 
 
-def with_replica_of(cluster: Cluster, broker: int, partition: Partition, protocol: KraftProtocol) -> Cluster:
+def with_replica_of(cluster: Cluster, broker: int, partition: int, protocol: KraftProtocol) -> Cluster:
     """The cluster after a broker has learned of a partition: it deletes its log of another topic.
 
     A broker that starts finds stray logs on its disks. Until KAFKA-14616 it deleted them last, so that it made no
@@ -62,10 +67,10 @@ def with_replica_of(cluster: Cluster, broker: int, partition: Partition, protoco
     Source: kafka.server.ReplicaManager#applyDelta (3.5.1 to 4.3.1), kafka.log.LogManager#deleteStrayKRaftReplicas
         (3.7.0), kafka.server.metadata.BrokerMetadataPublisher#finishInitializingReplicaManager (3.6.2).
     """
-    ours = cluster.brokers[broker]
-    if ours.topic_id == partition.topic_id:
+    ours, now = cluster.brokers[broker].replicas[partition], cluster.committed.partitions[partition]
+    if ours.topic_id == now.topic_id:
         return cluster
     starts = ours.view is None and not protocol.stray_logs_deleted_first
-    missing = starts and broker in partition.replicas
-    fresh = cluster.with_broker(broker, topic_id=partition.topic_id, directory_failed=False)
-    return fresh.with_broker(broker, missing=missing, proposal=None)
+    missing = starts and broker in now.replicas
+    fresh = {"topic_id": now.topic_id, "directory_failed": False, "missing": missing, "proposal": None}
+    return cluster.with_replica(broker, partition, **fresh)

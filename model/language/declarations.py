@@ -53,7 +53,8 @@ class Quantified:
     """A pure function of a state, declared for every value of its parameters.
 
     The function's first argument is the state. Each further argument is a declared parameter, or `bounds` or
-    `protocol`, which `instances` fills in.
+    `protocol`, which `instances` fills in. A parameter with a default is left out of the instances if the default is
+    the only value that it may have within the bounds.
 
     Attributes:
         subjects: how many states the function takes.
@@ -90,6 +91,7 @@ class Quantified:
         taken = inspect.signature(self.function).parameters
         context = {name: value for name, value in (("bounds", bounds), ("protocol", protocol)) if name in taken}
         domains = {name: domain_of(declared, bounds) for name, declared in self.parameters.items()}
+        domains = {name: each for name, each in domains.items() if tuple(each.values()) != (taken[name].default,)}
         found = []
         for values in itertools.product(*(tuple(domain.values()) for domain in domains.values())):
             arguments = dict(zip(domains, values, strict=True))

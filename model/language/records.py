@@ -15,6 +15,7 @@ import inspect
 import re
 from collections.abc import Callable
 from enum import Enum
+from functools import cache
 from types import GenericAlias
 from typing import Any
 
@@ -99,16 +100,18 @@ def _place_of(cls: type, field: str = "") -> str:
     return f" ({file}:{first + number})"
 
 
+@cache
 def _refuse_unless_value(cls: type) -> None:
     """Refuse a class whose records are not values: made from all their fields, and equal if all fields are."""
-    at = _place_of(cls)
     if not attrs.has(cls) or not attrs.inspect(cls).is_frozen:
         raise TypeError(
-            f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen{at}"
+            f"{cls.__qualname__} must be a frozen attrs class to be part of a state: decorate it with @attrs.frozen"
+            f"{_place_of(cls)}"
         )
     if not attrs.inspect(cls).added_eq:
         raise TypeError(
-            f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}{at}"
+            f"{cls.__qualname__} has {'an __eq__ of its own' if '__eq__' in vars(cls) else 'eq=False'}: {EQUAL}"
+            f"{_place_of(cls)}"
         )
     for field in attrs.fields(cls):
         name = f"{cls.__qualname__}.{field.name}"
@@ -120,10 +123,11 @@ def _refuse_unless_value(cls: type) -> None:
                 f"{_place_of(cls, field.name)}"
             )
         if not field.eq or field.eq_key is not None:
-            raise TypeError(f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: {EQUAL}{at}")
+            raise TypeError(f"{name} has {'an eq of its own' if field.eq else 'eq=False'}: {EQUAL}{_place_of(cls)}")
     try:
         inspect.signature(cls).bind(**dict.fromkeys(aliases_of(cls).values()))
     except TypeError as error:
+        at = _place_of(cls)
         raise TypeError(f"{cls.__qualname__}.__init__ does not take the fields, all by name: {error}{at}") from None
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import PartitionWorker
+from explorer.partitioned.worker import Example, PartitionWorker
 from explorer.search.counts import Counts, by_bound, by_bound_alone
 from explorer.search.durable import CheckpointError
 from explorer.system import System
@@ -47,6 +47,7 @@ def explore(
     keep_going: bool = False,
     symmetry: bool = True,
     partitions: int | None = None,
+    keep_trees: bool = False,
     on_progress: Callable[[Progress], None] = lambda progress: None,
 ) -> Outcome:
     """Explore every reachable state of the system, level by level, on a Spark cluster, and check the invariants there.
@@ -63,13 +64,15 @@ def explore(
         checkpoint: the folder for levels, a path or URI that driver and executors all reach; a temporary one if None.
         resume: continue from the last whole level in that folder.
         partitions: the number of partitions; the number of the cluster's cores if None.
+        keep_trees: begin with what an earlier search of the same has learned, here or on Spark, and keep what this one
+            does on all machines; see `explorer.search.kept_trees`.
 
     Raises:
         ModelError: the model itself is wrong.
         CheckpointError: the folder cannot be used, or belongs to another search.
         ClusterError: Spark failed.
     """
-    options = Options(name, check_deadlock, keep_going, symmetry, partitions, on_progress)
+    options = Options(name, check_deadlock, keep_going, symmetry, partitions, keep_trees, on_progress)
     if checkpoint is not None:
         return _Search(make_system, budget, spark, checkpoint, options, resume=resume).run()
     if not spark.sparkContext.master.startswith("local"):
@@ -91,6 +94,7 @@ class Options:
     keep_going: bool
     symmetry: bool
     partitions: int | None
+    keep_trees: bool
     on_progress: Callable[[Progress], None]
 
 
@@ -112,12 +116,14 @@ class _Search:
         self.options = options
         self.system = make_system()
         self.engine = PartitionWorker(self.system, options.symmetry)
+        self.kept = self.engine.take_kept() if options.keep_trees else None
+        self.paths_known = self.engine.paths
+        self.learned: dict[Example, None] = {}
         self.levels: list[Level] = []
         self.lassos: list[Violation] = []
         self.held_back: dict[str, int] = {}
         self.warnings: tuple[str, ...] = ()
         self.counts = Counts.none(len(self.system.actions))
-        self.paths = 0
         self.took = ""
         self.visited: Visited | None = None
         known = {"check_deadlock": options.check_deadlock, "keep_going": options.keep_going}
@@ -150,7 +156,7 @@ class _Search:
         if not self.levels:
             return
         last = self.levels[-1]
-        self.counts, self.paths = last.counts, last.paths
+        self.counts, self.paths_known = last.counts, max(last.paths, self.engine.paths)
         self.violations.restore(last.found, self.levels)
         if last.rows < ROWS_WORTH_A_JOB and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
             self.visited = Visited(self.engine.units)
@@ -168,6 +174,9 @@ class _Search:
         finally:
             self.cluster.close()
             self.store.release()
+        if self.kept is not None:
+            self.engine.learn_again(self.learned)
+            self.kept.keep()
         return self._outcome(reason)
 
     def _explore(self) -> str:
@@ -243,7 +252,7 @@ class _Search:
         """Add up the counts of the tasks, and commit the level if it has rows."""
         depth = len(self.levels)
         self.counts = sum((report.counts for report in expanded), self.counts)
-        self.paths += sum(report.paths for report in [*expanded, *admitted])
+        self.learned |= dict.fromkeys(example for report in [*expanded, *admitted] for example in report.learned)
         self.violations.add_of_steps(expanded, self.levels, check_deadlock=self.options.check_deadlock)
         parts = {report.partition: report.part for report in admitted}
         level = Level(
@@ -262,6 +271,11 @@ class _Search:
         self.levels.append(level)
         self._report(level_ended=True)
         return True
+
+    @property
+    def paths(self) -> int:
+        """How many paths of functions are known, on whatever machine."""
+        return self.paths_known + len(self.learned)
 
     def _report(self, now: str = "", level_ended: bool = False) -> None:
         """Report progress: what the cluster does now, if it does anything, and how long the last level took."""

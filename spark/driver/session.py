@@ -33,9 +33,17 @@ SETTINGS = {
 LOGGING = Path(__file__).with_name("log4j2.properties").as_uri()
 DEFAULTS = {
     "spark.driver.memory": "2g",
+    "spark.python.unix.domain.socket.enabled": "true",
     "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={LOGGING}",
     "spark.ui.showConsoleProgress": "false",
     "spark.shuffle.reduceLocality.enabled": "false",
+}
+# More of them where one Java machine is driver and executor. It lives for minutes and moves blocks of a megabyte, so
+# Java's best compiler, its concurrent collector and compression would take more time than they save.
+IN_ONE_PROCESS = {
+    "spark.driver.extraJavaOptions": f"{DEFAULTS['spark.driver.extraJavaOptions']} "
+    "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
+    "spark.shuffle.compress": "false",
 }
 # Settings of every application, that of spark-submit too: Python workers import nothing from the folder in which they
 # run.
@@ -82,12 +90,14 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
         refuse_without_java()
         master = master or os.environ.get("SPARK_MASTER") or "local[*]"
         refuse_unless_reached(master)
-        settings = DEFAULTS | settings
+        defaults = DEFAULTS
         # on the executors, too, highwater is in this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         if master.startswith("local"):  # works on machines that do not know their own name
-            settings = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1", **settings}
+            own_address = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+            defaults = DEFAULTS | IN_ONE_PROCESS | own_address
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        settings = defaults | settings
     settings |= {"spark.app.name": name} | ({"spark.master": master} if master is not None else {})
     try:
         if submitted or SparkContext._gateway is not None:  # this process has had a Java machine before

@@ -7,7 +7,7 @@ made again from the levels with the same rows, so that these tasks are pure func
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -22,7 +22,7 @@ from explorer.search.owed import Marks
 from explorer.system import ModelError
 from spark.worker.level import LARGEST_BLOCK
 from spark.worker.shard import Shard
-from spark.worker.tasks import BLOCKS, Search, engine_of, shard_of
+from spark.worker.tasks import BLOCKS, Search, Task, engine_of, ready_for_more, shard_of
 
 # What a property says of a state: it is false there; a path may begin there on which it is owed and stays false; no
 # step that it relies on is possible there, so that a behaviour may end; bounds cut all of these steps.
@@ -30,8 +30,6 @@ LACKS, BEGINS, ENDS, HELD_BACK = 1, 2, 4, 8
 STEPS = pa.schema([("source", pa.int64()), ("target", pa.int64())])
 STEPS_IN_SPARK = "source bigint, target bigint"
 ROWS_AT_ONCE = 1 << 16
-
-Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
 @attrs.frozen
@@ -84,7 +82,7 @@ def states_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
                 except ModelError as error:
                     yield pa.record_batch([[None]] * (len(schema) - 1) + [[str(error)]], schema=schema)
 
-    return states
+    return ready_for_more(states)
 
 
 def _states(
@@ -150,7 +148,7 @@ def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
                         block = memoryview(records[first : first + most]).cast("B")
                         yield pa.record_batch([[owner], [partition], [0], [block]], schema=BLOCKS)
 
-    return steps
+    return ready_for_more(steps)
 
 
 def targets_task(shared: Any, shards: Shards) -> Task:
@@ -169,7 +167,7 @@ def targets_task(shared: Any, shards: Shards) -> Task:
                     ids = [sources + (source.as_py() << 32), shard.find(records) + (partition << 32)]
                     yield pa.record_batch([pa.array(each, pa.int64()) for each in ids], schema=STEPS)
 
-    return targets
+    return ready_for_more(targets)
 
 
 @contextmanager

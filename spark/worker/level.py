@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from explorer.partitioned.visited import Visited
-from explorer.partitioned.worker import PartitionWorker
+from explorer.partitioned.worker import Example, PartitionWorker
 from explorer.search.counts import Counts
 from spark.levels import Levels, Part
 
@@ -35,13 +35,14 @@ class Expanded:
     Attributes:
         at_rest: the first row at rest, or -1.
         broken: by step property, the first row with a step that violates it.
+        learned: the paths of functions that were learned meanwhile, by their examples.
     """
 
     source: int
     counts: Counts
     at_rest: int
     broken: dict[str, int]
-    paths: int
+    learned: list[Example]
     seconds: float
 
 
@@ -53,6 +54,7 @@ class Admitted:
         part: the file with the new rows, if there are any.
         states: the number of states that the new rows stand for.
         violated: by property, the first of the new rows that violates it.
+        learned: the paths of functions that were learned meanwhile, by their examples.
         visited: bytes of the visited set.
         caught_up: how many rows the visited set had to read from storage first.
     """
@@ -61,7 +63,7 @@ class Admitted:
     part: Part | None
     states: int
     violated: dict[str, int]
-    paths: int
+    learned: list[Example]
     visited: int
     caught_up: int
     seconds: float
@@ -71,7 +73,7 @@ def expand_part(
     engine: PartitionWorker, rows: np.ndarray, source: int, owners: int, known: Sequence[str]
 ) -> Iterator[Block | Expanded]:
     """Yield the blocks of a part, then the report."""
-    started, paths, number = time.perf_counter(), engine.paths, 0
+    started, number = time.perf_counter(), 0
     most = LARGEST_BLOCK // 4
     for owner, records in engine.expand(rows, owners):
         width = engine.record_width
@@ -79,9 +81,8 @@ def expand_part(
             yield Block(owner, source, number, records[first : first + most - most % width])
             number += 1
     counts, at_rest = engine.take_counts()
-    yield Expanded(
-        source, counts, at_rest, engine.broken(rows, known), engine.paths - paths, time.perf_counter() - started
-    )
+    broken = engine.broken(rows, known)
+    yield Expanded(source, counts, at_rest, broken, engine.new_examples(), time.perf_counter() - started)
 
 
 def admit_blocks(
@@ -97,14 +98,14 @@ def admit_blocks(
 
     The order of admission decides parents and positions, so blocks are always admitted in the same order.
     """
-    started, paths, begin = time.perf_counter(), engine.paths, visited.end
+    started, begin = time.perf_counter(), visited.end
     ordered = sorted(blocks, key=lambda block: (block.source, block.number))
     parents, actions = visited.admit([(block.source, block.records) for block in ordered])
     rows = visited.rows[begin * len(visited.units) : visited.end * len(visited.units)].copy()
     admitted = write_rows(engine, rows, parents, actions, levels, depth, partition, known)
     return attrs.evolve(
         admitted,
-        paths=engine.paths - paths,
+        learned=engine.new_examples(),
         visited=4 * visited.end * len(visited.units) + visited.table.nbytes,
         seconds=time.perf_counter() - started,
     )
@@ -116,8 +117,8 @@ def write_rows(
 ) -> Admitted:  # fmt: skip
     """Check new rows, and write them as a part of the level at that depth."""
     if not len(rows):
-        return Admitted(partition, None, 0, {}, 0, 0, 0, 0.0)
+        return Admitted(partition, None, 0, {}, [], 0, 0, 0.0)
     words, orbits = engine.columns_of(rows), engine.orbits(rows)
     violated = engine.violated(rows, known)
     part = levels.write_part(depth, f"part-{partition:05d}", words, parents, actions, orbits)
-    return Admitted(partition, part, int(orbits.sum()), violated, 0, 0, 0, 0.0)
+    return Admitted(partition, part, int(orbits.sum()), violated, [], 0, 0, 0.0)

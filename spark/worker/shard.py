@@ -66,7 +66,7 @@ class Shard(Visited):
         self._restore()
 
     def close(self) -> None:
-        """Unmap the files and let other processes use them."""
+        """Let other processes use the files."""
         self.rows = self.table = np.zeros(0, np.uint32)
         self._lock.close()
 
@@ -148,7 +148,20 @@ class Shard(Visited):
         with open(self._folder / name, "a+b") as file:
             if os.fstat(file.fileno()).st_size < 4 * count:
                 _allocate(file.fileno(), 4 * count)
-            return np.frombuffer(mmap.mmap(file.fileno(), 4 * count), np.uint32)
+            key, inode = (self._folder, name.removesuffix(".new")), os.fstat(file.fileno()).st_ino
+            if key not in _mapped or (_mapped[key][0], len(_mapped[key][1])) != (inode, count):
+                _mapped[key] = inode, np.frombuffer(mmap.mmap(file.fileno(), 4 * count), np.uint32)
+            return _mapped[key][1]
+
+
+_mapped: dict[tuple[Path, str], tuple[int, np.ndarray]] = {}
+"""What this process has mapped, with the file's number. It stays mapped when a shard is closed, because the next task
+of the partition would otherwise touch all its pages anew."""
+
+
+def forget_mapped() -> None:
+    """Unmap the shards of a search that is over."""
+    _mapped.clear()
 
 
 def _allocate(file: int, size: int) -> None:

@@ -18,8 +18,11 @@ Each worker process keeps an engine. Its trees begin as the driver's and grow on
 
 from __future__ import annotations
 
+import gc
 import json
 import os
+import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -35,14 +38,15 @@ from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 from explorer.system import ModelError, System
 from spark.levels import Levels, Part
 from spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
-from spark.worker.shard import Shard
+from spark.worker.shard import Shard, forget_mapped
 
 BLOCKS = pa.schema([("owner", pa.int32()), ("source", pa.int32()), ("number", pa.int32()), ("block", pa.binary())])
 BLOCKS_IN_SPARK = "owner int, source int, number int, block binary"
 REPORTS = pa.schema([("report", pa.string())])
 REPORTS_IN_SPARK = "report string"
 REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
-LARGEST_BATCH = 1 << 24
+Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+WORTH_A_BATCH = 1 << 18  # bytes
 
 
 @attrs.frozen
@@ -65,9 +69,7 @@ class Search:
     levels: Levels
 
 
-def expand_task(
-    shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def expand_task(shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]) -> Task:
     """A task that expands the parts at the positions in its input."""
 
     def blocks(source: int, part: Part) -> Iterator[tuple[int, int, int, Any]]:
@@ -86,20 +88,21 @@ def expand_task(
         waiting, size = [], 0
         for position in (position for batch in batches for position in batch.column(0).to_pylist()):
             for block in blocks(*sources[position]):
+                if len(block[3]) > WORTH_A_BATCH:
+                    yield _batch_of_one(*block)
+                    continue
                 waiting.append(block)
                 size += len(block[3])
-                if size > LARGEST_BATCH:
+                if size > WORTH_A_BATCH:
                     yield _batch(waiting)
                     waiting, size = [], 0
         if waiting:
             yield _batch(waiting)
 
-    return expand
+    return ready_for_more(expand)
 
 
-def admit_task(
-    shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]) -> Task:
     """A task that admits the blocks of its partition."""
 
     def admit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -112,14 +115,15 @@ def admit_task(
                 if number.as_py() == REPORT:
                     yield _report(block.as_py().decode())
                 else:
-                    records = np.array(np.frombuffer(block.as_buffer(), np.uint32))
+                    records = np.frombuffer(block.as_buffer(), np.uint32)
+                    records = records if records.flags.aligned else records.copy()
                     blocks.append(Block(owner.as_py(), source.as_py(), number.as_py(), records))
         try:
             yield _report(_as_json(_admit(shared.value, blocks, depth, partition, digests, known)))
         except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
             yield _report(_as_json(error))
 
-    return admit
+    return ready_for_more(admit)
 
 
 def _admit(
@@ -147,6 +151,7 @@ def engine_of(search: Search) -> PartitionWorker:
     """
     global _kept
     if _kept is None or _kept[0] != search.name:
+        forget_mapped()
         engine = PartitionWorker(search.make_system(), search.symmetry)
         if different := differences(search.prints, engine.fingerprint(search.options)):
             here = f"the executor {os.uname().nodename}"
@@ -156,6 +161,43 @@ def engine_of(search: Search) -> PartitionWorker:
         engine.take_trees(search.trees)
         _kept = (search.name, engine)
     return _kept[1]
+
+
+_settled: tuple[str, int] = "", 0
+
+
+def ready_for_more(task: Task) -> Task:
+    """The same task, which leaves its process quick to begin the next one, and to end if there is none.
+
+    Spark collects garbage after each task, among all that the process has ever made. What an engine has learned stays,
+    so it is taken out of what is collected. Before each task Spark invalidates what Python knows of importable modules.
+    Python reads the table of each archive on its path again then, of which pyspark itself is one; so archives are
+    forgotten, and opened again if anything is imported. Without this, both take longer than a small task.
+
+    A process that waits for a task while Spark ends would show a traceback, as nobody listens to its last words. The
+    signal ends it first.
+    """
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        signal.signal(signal.SIGPIPE, signal.SIG_IGN)
+        try:
+            yield from task(batches)
+        finally:
+            settle()  # which knows this process; what is written here comes from the driver with its globals
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+
+    return run
+
+
+def settle() -> None:
+    """Take what the engine has learned out of what is collected, and forget archives."""
+    global _settled
+    if _kept is not None and _settled != (_kept[0], _kept[1].paths):
+        gc.collect()
+        gc.freeze()
+        _settled = _kept[0], _kept[1].paths
+    for path in [path for path in sys.path_importer_cache if path.endswith(".zip")]:
+        del sys.path_importer_cache[path]
 
 
 def shard_of(search: Search, partition: int) -> Shard:
@@ -169,6 +211,13 @@ def _batch(blocks: Sequence[tuple[int, int, int, Any]]) -> pa.RecordBatch:
     return pa.record_batch(
         [pa.array(column, of.type) for column, of in zip(columns, BLOCKS, strict=True)], schema=BLOCKS
     )
+
+
+def _batch_of_one(owner: int, source: int, number: int, block: Any) -> pa.RecordBatch:
+    """A batch of one block, which is not copied."""
+    ends = pa.py_buffer(np.array([0, len(block)], np.int32))
+    column = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(block)])
+    return pa.record_batch([pa.array([each], pa.int32()) for each in (owner, source, number)] + [column], schema=BLOCKS)
 
 
 def _report(text: str) -> pa.RecordBatch:
@@ -193,6 +242,7 @@ def read_report(text: str) -> Expanded | Admitted:
     ((kind, data),) = json.loads(text).items()
     if kind in ("error", "failure"):
         raise ModelError(data) if kind == "error" else CheckpointError(data)
+    data["learned"] = [(program, instance, tuple(words)) for program, instance, words in data["learned"]]
     if kind == "admitted":
         return Admitted(**{**data, "part": Part(**data["part"]) if data["part"] else None})
     return Expanded(**{**data, "counts": Counts.from_data(data["counts"])})

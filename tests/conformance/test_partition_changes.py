@@ -18,7 +18,7 @@ from model.kraft.partition import PartitionChange, PartitionRegistration
 from model.kraft.partition_change import Election, LastKnownLeader, Rules, ShrinkBump, Target, change_of
 from model.kraft.reassignment import Completion
 from model.kraft.releases import RULES
-from model.kraft.state import Cluster
+from model.kraft.state import Cluster, Replica
 from tests.conformance.conftest import harness_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("kafka")]
@@ -39,8 +39,9 @@ PRESETS |= {"4.3": "kafka-4.3"}
 SMALL = {"leader_epoch_max": 2, "partition_epoch_max": 3, "min_isr": 2, "crashes": 1}
 MOVING = {**SMALL, "brokers": 3, "replication_factor": 2, "reassignments": 1, "cancellations": 1}
 RESTARTING = {**SMALL, "brokers": 3, "replication_factor": 3, "restarts": 1, "shutdowns": 1, "elections": 1}
+BALANCING = {**SMALL, "brokers": 3, "replication_factor": 2, "partitions": 2, "restarts": 1, "balancing": 1}
 DECIDING = {"start", "fence", "unfence", "answer_alter_partition", "elect_preferred_leader", "reassign"}
-DECIDING |= {"cancel_reassignment", "enter_controlled_shutdown", "grant_shutdown"}
+DECIDING |= {"cancel_reassignment", "enter_controlled_shutdown", "grant_shutdown", "balance_leaders"}
 CALLS = 2_000
 AT_ONCE = 2_000
 BROKERS = range(4)
@@ -147,7 +148,11 @@ def test_both_sides_record_the_same_at_every_feature_level(kafka: Kafka) -> None
 
 def decided_by(cluster: Cluster) -> Any:
     """What the controller's steps read of a state."""
-    brokers = [attrs.evolve(each, view=None, complete=False) for each in cluster.brokers]
+
+    def without_view(replica: Replica) -> Replica:
+        return attrs.evolve(replica, view=None, complete=False)
+
+    brokers = [attrs.evolve(each, replicas=tuple(map(without_view, each.replicas))) for each in cluster.brokers]
     return cluster.end, cluster.contacted, cluster.at_end, *brokers
 
 
@@ -175,7 +180,7 @@ def reached(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> list[Call]:
     return list(found)
 
 
-@pytest.mark.parametrize("bounds", [MOVING, RESTARTING], ids=["moving", "restarting"])
+@pytest.mark.parametrize("bounds", [MOVING, RESTARTING, BALANCING], ids=["moving", "restarting", "balancing"])
 def test_every_record_that_a_claim_reaches_is_kafkas(
     kafka: Kafka, bounds: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

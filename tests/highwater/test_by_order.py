@@ -131,7 +131,7 @@ def test_a_count_may_have_a_constant_that_keeps_its_place() -> None:
 
 def test_a_livelock_through_epochs_is_shown_in_real_numbers_and_replays(lasso: dict[str, Any]) -> None:
     assert (lasso["status"], lasso["trace_length"], lasso["back_to"]) == ("met", 9, 3)
-    first, last = (lasso["trace"][step]["state"]["partition"]["partition_epoch"] for step in (3, 9))
+    first, last = (lasso["trace"][step]["state"]["partitions"][0]["partition_epoch"] for step in (3, 9))
     assert last == first + 2
     assert "with new partition epochs and shrinks each time" in lasso["witness"]
     _, violation = replay(lasso)

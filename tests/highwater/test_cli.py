@@ -142,7 +142,7 @@ def test_a_memory_budget_is_kept_to_within_a_tenth(write_spec: Write, machine_co
         "open('/proc/self/status').read())[1]))"
     )
     spec = write_spec(bounds=LARGE)
-    options = ["--memory", "400M", "--no-symmetry", "--no-advice"]
+    options = ["--memory", "240M", "--no-symmetry", "--no-advice"]
     ran = subprocess.run(
         [sys.executable, "-c", code, "check", str(spec), *options],
         env={**os.environ, **({"NUMBA_IS_TOLD": str(os.getpid())} if machine_code == "compiled" else {})},
@@ -152,7 +152,7 @@ def test_a_memory_budget_is_kept_to_within_a_tenth(write_spec: Write, machine_co
     )
     exit_code, taken = map(int, ran.stdout.splitlines()[-1].split())
     assert exit_code == 3
-    assert 0.6 * 400 * 2**20 < taken < 1.1 * 400 * 2**20
+    assert 0.6 * 240 * 2**20 < taken < 1.1 * 240 * 2**20
     assert "unknown: ran out of memory; no violation so far" in ran.stdout
     assert "give it more --memory" in ran.stdout
 

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import toys
 
+from explorer.compiler.programs import Program
+from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first, plain_python
 from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, successor
@@ -59,6 +61,25 @@ def test_levels_move_from_the_driver_to_the_cluster_when_they_have_grown(
         r"level 9 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B, 869 visited rows read again; 2,713 distinct", jobs[9]
     )
     assert re.fullmatch(r"level 11 took [\d.]+ s, shuffle [\d.]+ KiB, spill 0 B; [\d,]+ distinct", jobs[11])
+
+
+def test_what_any_machine_has_learned_is_kept_and_shipped(
+    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a search on Spark to the next one, and to one on this machine."""
+    learned: list[int] = []
+    learn_again = PartitionWorker.learn_again
+
+    def noted(worker: PartitionWorker, examples: Any) -> None:
+        learned.append(len(examples))
+        learn_again(worker, examples)
+
+    monkeypatch.setattr(PartitionWorker, "learn_again", noted)
+    first, second = (explore(KIP_101, spark=spark, partitions=2, keep_trees=True) for _ in range(2))
+    assert (learned[0] > 0, learned[1:]) == (True, [0])
+    assert told(first) == told(second)
+    monkeypatch.setattr(Program, "_trace", lambda *_: pytest.fail("something is learned"))
+    assert told(breadth_first.explore(KIP_101(), keep_trees=True)) == told(first)
 
 
 def test_what_runs_is_told_by_level_and_phase(

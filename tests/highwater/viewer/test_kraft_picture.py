@@ -44,3 +44,17 @@ def test_a_deleted_topic_its_logs_and_a_broker_that_is_not_registered_are_seen()
     assert "not registered b2" in map(str, shown.lanes["controller"].name_sets)
     assert "log of topic 0" in map(str, shown.lanes["b1"].facts)
     assert "log of topic 0" not in map(str, shown.lanes["b0"].facts)
+
+
+def test_two_partitions_and_what_waits_are_seen() -> None:
+    story = "propose_shrink b0 b1 p0, send_request b0, propose_shrink b0 b2 p1, upgrade_metadata_version"
+    shown = pictured(story, partitions=2, spread=0)
+    assert [message.text for message in shown.messages] == [
+        "p0 ISR without b1, of partition epoch 0",
+        "p1 ISR without b2, of partition epoch 0: queued",
+    ]
+    controller, leader = shown.lanes["controller"], shown.lanes["b0"]
+    assert [log.name for log in controller.logs] == ["p0 metadata log", "p1 metadata log"]
+    assert "p1 ISR b0 b1 b2" in map(str, controller.name_sets)
+    assert "directories unknown b0 b1 b2 b3" in map(str, controller.name_sets)
+    assert [str(badge) for badge in leader.badges] == ["p0 leads e0", "p1 leads e0"]

@@ -11,7 +11,7 @@ from model.kraft.definition import ACTIONS
 from model.kraft.initial import initial_states
 from model.kraft.presets import PRESETS
 from model.kraft.protocol import KraftProtocol
-from model.kraft.state import Cluster
+from model.kraft.state import Broker, Cluster
 
 STEPS = {step.name: step for step in ACTIONS}
 BUDGETS = [field.name for field in attrs.fields(KraftBounds) if field.metadata["high"] == 7]
@@ -24,8 +24,8 @@ def bounds_of(**given: int) -> KraftBounds:
 
 
 def argument(word: str) -> int | None:
-    """b1 is broker 1, 2 is the number 2, none is nobody."""
-    return None if word == "none" else int(word.lstrip("b"))
+    """b1 is broker 1, p1 is partition 1, 2 is the number 2, none is nobody."""
+    return None if word == "none" else int(word.lstrip("bp"))
 
 
 def told(story: str, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
@@ -46,15 +46,18 @@ def told(story: str, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
 
 
 def seen(state: Cluster, path: str) -> Any:
-    """What stands in a state at a path such as `partition.isr`, `b0.view.leader` or `r0.standing` (its registration);
-    enum members by value.
+    """What stands in a state at a path such as `partition.isr` (of the first one), `p1.isr` (of the other),
+    `b0.view.leader` (of its replica of the first one), `b0.p1.view`, or `r0.standing` (its registration); enum members
+    by value.
     """
     at: Any = state
     for name in path.split("."):
-        if at is state and name[1:].isdigit():
-            at = (state.brokers if name[0] == "b" else state.registrations)[int(name[1:])]
+        if name == "partition" or name[1:].isdigit():
+            where, number = ("p", 0) if name == "partition" else (name[0], int(name[1:]))
+            parts = {"b": "brokers", "r": "registrations", "p": "replicas" if isinstance(at, Broker) else "partitions"}
+            at = getattr(at, parts[where])[number]
         else:
-            at = getattr(at, name)
+            at = getattr(at.replicas[0] if isinstance(at, Broker) and not hasattr(at, name) else at, name)
     if isinstance(at, tuple) and path == "tail":
         return len(at)
     return set(at) if isinstance(at, frozenset) else getattr(at, "value", at)

@@ -21,6 +21,7 @@ members_must_be_active            True | ReplicationControlManager#ineligibleRep
 ahead_of_controller_error         not-controller | ReplicationControlManager#validateAlterPartitionData
 unknown_topics_asked_again        False | Partition#handleAlterPartitionError
 members_epochs_checked            False 3.5=True | ReplicationControlManager#ineligibleReplicasForIsr
+older_brokers                     none | AlterPartitionRequest
 cancelling                        if-one-is-in-sync | ReplicationControlManager#cancelPartitionReassignment
 unclean_elections                 not-in-isr 4.0=not-in-isr-or-elr 4.1=recorded | PartitionRegistration
 elr_cleared_with_min_isr          False 4.0=True | ConfigurationControlManager#createClearElrRecordsAsNeeded
@@ -30,6 +31,10 @@ failed_directories_avoided        True 3.7=False 3.8=True | ReplicaManager#getOr
 stray_logs_deleted_first          False 3.7=True | LogManager#deleteStrayKRaftReplicas
 unfencing                         at-registration | BrokerHeartbeatManager#calculateNextBrokerState
 shutdown_offset_kept              False 3.4=True | BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset
+shutdowns_recorded                True | ReplicationControlManager#handleBrokerInControlledShutdown
+directories_registered_after_upgrade True | BrokerRegistrationTracker
+registered_again_as_it_was        False 3.8=True | ClusterControlManager#registerBroker
+controlled_shutdown_recorded_last False | ReplicationControlManager#handleBrokerInControlledShutdown
 reregistration                    nothing 3.8=isr-with-elr 4.0=isr | ClusterControlManager#registerBroker
 voter_changes_skipped             True | QuorumMetaLogListener#handleCommit
 new_controller_expects_heartbeats True | ClusterControlManager#activate
