@@ -503,8 +503,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "what was met before is recognised by its first words",
         "kernels/recent.py",
-        "            known &= work.recent[place, word] == value",
-        "            known &= work.recent[place, 0] == work.made[number, 0]",
+        "        known &= work.recent[place, word] == value",
+        "        known &= work.recent[place, 0] == work.made[number, 0]",
         (LONG, SEARCH),
     ),
     Defect(
