@@ -141,7 +141,10 @@ class Store(Rows):
         """
         if self.count + len(rows) // len(self.units) > self._most:
             raise Stopped(self.what_is_full)
-        self._append(rows)
+        try:
+            self._append(rows)
+        except MemoryError:
+            raise Stopped("memory") from None
         self._fold()
 
     def _append(self, rows: np.ndarray) -> None:
