@@ -35,13 +35,14 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first
 from explorer.verdict import Progress
 from highwater.claims.on_spark import system_of
+from spark.driver import explore as spark_explore
 from spark.driver.explore import explore
 from spark.driver.session import session
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 TINY, SMALL, LARGE = (3, 2, 2, 1), (3, 2, 2, 2), (3, 2, 2, 3)
 DISTINCT = {TINY: 39_619, SMALL: 737_794, LARGE: 9_985_570}
-FEW_ROWS = 50_000  # which the driver explores while the visited set is small, and executors when it is not
+FEW_ROWS = 50_000
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -167,11 +168,7 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     sizes, bench = SMALL if arguments.small else LARGE, Bench(arguments)
-    bench.search(SMALL)
-    if not arguments.only_search:
-        bench.search(SMALL, columns=True)
-        bench.plain(TINY)
-    bench.local(TINY)
+    warm_up(bench, arguments.only_search)
     layout = PartitionWorker(recipe(sizes)(), arguments.symmetry).layout
     print(f"KIP-320 {sizes}: {DISTINCT[sizes]:,} states of {layout.bits} bits; {arguments.master}")
     for number in range(arguments.runs):
@@ -192,6 +189,17 @@ def main() -> None:
         )
     show_levels(found[: 1 if arguments.only_search else 3])
     bench.spark.stop()
+
+
+def warm_up(bench: Bench, only_search: bool) -> None:
+    """Let Java and Python workers begin and load what they need, with levels on the cluster from early on."""
+    rows_worth_a_job, spark_explore.ROWS_WORTH_A_JOB = spark_explore.ROWS_WORTH_A_JOB, 10_000
+    bench.search(SMALL)
+    if not only_search:
+        bench.search(SMALL, columns=True)
+        bench.plain(TINY)
+    bench.local(TINY)
+    spark_explore.ROWS_WORTH_A_JOB = rows_worth_a_job
 
 
 def show_levels(runs: list[Run]) -> None:

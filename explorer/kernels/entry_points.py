@@ -177,19 +177,11 @@ judge_components, mark_held_back, mark_ways, measure = (
 drop_leading_nowhere, drop_unpreceded, mark_ways_in, measure_range = (
     EntryPoint("passes", name) for name in ("drop_leading_nowhere", "drop_unpreceded", "mark_ways_in", "measure_range")
 )
-admit, enter, find_records, first_breaking, first_violating, keep_owned, list_steps, orbits_of, route, successors = (
+admit, enter, find_records, first_breaking, first_violating = (
+    EntryPoint("partitions", name) for name in ("admit", "enter", "find_records", "first_breaking", "first_violating")
+)
+keep_owned, list_steps, orbits_of, remove_after, route, successors = (
     EntryPoint("partitions", name)
-    for name in (
-        "admit",
-        "enter",
-        "find_records",
-        "first_breaking",
-        "first_violating",
-        "keep_owned",
-        "list_steps",
-        "orbits_of",
-        "route",
-        "successors",
-    )
+    for name in ("keep_owned", "list_steps", "orbits_of", "remove_after", "route", "successors")
 )
 walk_on = EntryPoint("walks", "walk_on")

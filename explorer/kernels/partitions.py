@@ -22,14 +22,14 @@ from explorer.kernels.expand import count_moves, take_steps
 from explorer.kernels.graph import make_all
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.recent import drop_recent_steps
-from explorer.kernels.rows import is_row, next_slot, read_row, write_row
+from explorer.kernels.rows import entry_of, is_row, may_be, next_slot, read_row, row_at, row_bits, write_row
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
 from explorer.kernels.steps import breaks, check_steps
 
 _FREE, _FIRST_EFFECT = np.uint32(0), np.uint64(FIRST_EFFECT)
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_SHIFT = np.uint64(33)
+_SHIFT, _TAGS = np.uint64(33), np.uint64(16)
 _MULTIPLIER = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's finalizer
 
 
@@ -55,13 +55,37 @@ def slot_of(hashed: int, slots: int) -> int:
 
 
 @part
-def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any) -> int:
-    """The slot, from one on, that holds `words[at]`, or else the free one where it would be. A slot holds a row plus
-    one.
-    """
-    while table[slot] != _FREE and not is_row(rows, np.int64(table[slot]) - 1, words, at, units):
+def tag_of(hashed: int) -> int:
+    """The hash with bits that neither owners nor slots depend on where entries have their tags."""
+    return hashed << _TAGS
+
+
+@part
+def ask_for_row(rows: Any, table: Any, hashed: int, units: Any) -> None:
+    """Ask for the memory of the first row that a state of this hash may be."""
+    slot, bits, tag = slot_of(hashed, len(table)), row_bits(len(table)), tag_of(hashed)
+    entry = table[slot]
+    while entry != _FREE and not may_be(entry, tag, bits):
         slot = next_slot(slot, len(table))
+        entry = table[slot]
+    if entry != _FREE:
+        prefetch(rows, np.uint64(row_at(entry, bits) * len(units)))
+
+
+@part
+def find_slot(rows: Any, table: Any, words: Any, at: int, hashed: int, units: Any) -> int:
+    """The slot that holds `words[at]`, which has this hash, or else the free one where it would be."""
+    slot, bits, tag = slot_of(hashed, len(table)), row_bits(len(table)), tag_of(hashed)
+    entry = table[slot]
+    while entry != _FREE and not (may_be(entry, tag, bits) and is_row(rows, row_at(entry, bits), words, at, units)):
+        slot = next_slot(slot, len(table))
+        entry = table[slot]
     return slot
+
+
+@part
+def entry_for(row: int, hashed: int, table: Any) -> int:
+    return entry_of(row, tag_of(hashed), row_bits(len(table)))
 
 
 @kernel
@@ -100,20 +124,17 @@ def successors(
                 return MISSED_STEPS, taken
         count = drop_recent_steps(take_steps(last - first, hits, effects, symmetry, work, units), work, units)
         for number in range(count):
-            work.slots[number] = slot_of(work.hashes[number], len(table))
-            prefetch(table, work.slots[number])
+            prefetch(table, slot_of(work.hashes[number], len(table)))
         for number in range(count):
-            found = table[work.slots[number]]
-            if found != _FREE:
-                prefetch(made, np.uint64((np.int64(found) - 1) * len(units)))
+            ask_for_row(made, table, work.hashes[number], units)
         for number in range(count):
-            slot = find_slot(made, table, work.made, number, work.slots[number], units)
+            slot = find_slot(made, table, work.made, number, work.hashes[number], units)
             if table[slot] == _FREE:
                 write_row(made, taken, work.made, number, units)
                 parents[taken] = first + work.hit_state[number]
                 actions[taken] = work.hit_tree[number]
+                table[slot] = entry_for(taken, work.hashes[number], table)
                 taken += 1
-                table[slot] = np.uint32(taken)
         at_rest = count_moves(last - first, work)
         if at_rest >= 0 and rest[0] < 0:
             rest[0] = first + at_rest
@@ -169,19 +190,26 @@ def list_steps(
     return DONE, taken
 
 
+@part
+def read_batch(records: Any, first: int, batch: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
+    """Read records and hash them, and ask for the slots where the search for each begins."""
+    width = len(units) + RECORD_EXTRA
+    for number in range(batch):
+        read_row(records[(first + number) * width :], 0, words, number, units)
+        hashes[number] = owner_hash(words, number, units)
+        prefetch(table, slot_of(hashes[number], len(table)))
+
+
 @kernel
-def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, slots: Any, units: Any) -> int:
+def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, hashes: Any, units: Any) -> int:
     """Find the row of each record; how many have none, for which `found` gets -1."""
-    width, missing = len(units) + RECORD_EXTRA, 0
-    for first in range(0, len(found), len(slots)):
-        batch = min(len(found) - first, len(slots))
+    bits, missing = row_bits(len(table)), 0
+    for first in range(0, len(found), len(hashes)):
+        batch = min(len(found) - first, len(hashes))
+        read_batch(records, first, batch, table, words, hashes, units)
         for number in range(batch):
-            read_row(records[(first + number) * width :], 0, words, number, units)
-            slots[number] = slot_of(owner_hash(words, number, units), len(table))
-            prefetch(table, slots[number])
-        for number in range(batch):
-            slot = find_slot(rows, table, words, number, slots[number], units)
-            found[first + number] = np.int64(table[slot]) - 1
+            slot = find_slot(rows, table, words, number, hashes[number], units)
+            found[first + number] = row_at(table[slot], bits)
             missing += table[slot] == _FREE
     return missing
 
@@ -222,7 +250,7 @@ def admit(
     actions: Any,
     admitted: int,
     words: Any,
-    slots: Any,
+    hashes: Any,
     units: Any,
 ) -> int:
     """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of
@@ -231,29 +259,24 @@ def admit(
     Args:
         source: which part the records' parents are in.
         parents, actions: room for what is said of new rows, of which `admitted` are there.
-        words, slots: room for a batch.
+        words, hashes: room for a batch.
 
     Returns:
         How many are there then.
     """
     width = len(units) + RECORD_EXTRA
     count = len(records) // width
-    for first in range(0, count, len(slots)):
-        batch = min(count - first, len(slots))
+    for first in range(0, count, len(hashes)):
+        batch = min(count - first, len(hashes))
+        read_batch(records, first, batch, table, words, hashes, units)
         for number in range(batch):
-            read_row(records[(first + number) * width :], 0, words, number, units)
-            slots[number] = slot_of(owner_hash(words, number, units), len(table))
-            prefetch(table, slots[number])
+            ask_for_row(rows, table, hashes[number], units)
         for number in range(batch):
-            found = table[slots[number]]
-            if found != _FREE:
-                prefetch(rows, np.uint64((np.int64(found) - 1) * len(units)))
-        for number in range(batch):
-            slot = find_slot(rows, table, words, number, slots[number], units)
+            slot = find_slot(rows, table, words, number, hashes[number], units)
             if table[slot] == _FREE:
                 write_row(rows, end, words, number, units)
+                table[slot] = entry_for(end, hashes[number], table)
                 end += 1
-                table[slot] = np.uint32(end)
                 at = (first + number) * width + len(units)
                 parents[admitted] = (np.int64(source) << np.int64(32)) | np.int64(records[at])
                 actions[admitted] = records[at + 1]
@@ -262,19 +285,30 @@ def admit(
 
 
 @kernel
-def enter(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, units: Any) -> None:
+def enter(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
     """Enter rows that are known to differ into a table with room for them."""
-    for first in range(begin, end, len(slots)):
-        batch = min(end - first, len(slots))
+    for first in range(begin, end, len(hashes)):
+        batch = min(end - first, len(hashes))
         for number in range(batch):
             read_row(rows, first + number, words, 0, units)
-            slots[number] = slot_of(owner_hash(words, 0, units), len(table))
-            prefetch(table, slots[number])
+            hashes[number] = owner_hash(words, 0, units)
+            prefetch(table, slot_of(hashes[number], len(table)))
         for number in range(batch):
-            slot = slots[number]
+            slot = slot_of(hashes[number], len(table))
             while table[slot] != _FREE:
                 slot = next_slot(slot, len(table))
-            table[slot] = np.uint32(first + number + 1)
+            table[slot] = entry_for(first + number, hashes[number], table)
+
+
+@kernel
+def remove_after(end: int, table: Any) -> None:
+    """Take the rows from `end` on out of a table. They were entered last and stand behind the others, so that nothing
+    else moves.
+    """
+    bits = row_bits(len(table))
+    for slot in range(len(table)):
+        if row_at(table[slot], bits) >= end:
+            table[slot] = _FREE
 
 
 @kernel

@@ -53,6 +53,7 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
     "components.measure": (GRAPH, NUMBERS, BYTES, BYTES, DISTANCES, UNITS),
     "refolding.enter_parts": (WORDS_2, 0, 0, UNITS),
     "refolding.widen_rows": (STORED, 0, 0),
+    "partitions.remove_after": (0, UNITS),
     "passes.drop_leading_nowhere": (GRAPH, 0, 0, BYTES, BYTES, UNITS),
     "passes.drop_unpreceded": (GRAPH, 0, 0, BYTES, BYTES, BYTES),
     "passes.mark_ways_in": (GRAPH, 0, 0, BYTES, DISTANCES, BYTES),

@@ -31,7 +31,7 @@ from spark.driver.traces import Traces, Violations
 from spark.levels import Level, Levels
 from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
 
-ROWS_WORTH_A_JOB = 50_000
+ROWS_WORTH_A_JOB = 1 << 18
 ROWS_IN_THE_DRIVER = 1 << 22
 
 

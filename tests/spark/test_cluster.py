@@ -355,8 +355,8 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
     compiled = ("numba", "llvmlite", "numpy")
     libraries = archive_of(compiled, tmp_path / "libraries.tar.gz")
     spec = tmp_path / "claim.toml"
-    bounds = "bounds = { brokers = 3, log_length_max = 2, records_max = 2, leader_epoch_max = 2 }"
-    claim = 'max_depth = 14\nexpect = { verdict = "holds-to-depth" }\n'  # levels are large enough for jobs from 13 on
+    bounds = "bounds = { brokers = 3, log_length_max = 2, records_max = 2, leader_epoch_max = 3 }"
+    claim = 'max_depth = 13\nexpect = { verdict = "holds-to-depth" }\n'  # levels are large enough for jobs from 13 on
     spec.write_text(
         f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\n{bounds}\ncheck = ["strong_isr"]\n{claim}'
     )
@@ -390,9 +390,9 @@ def test_executors_get_the_package_from_the_built_wheel_and_numba_and_numpy_from
     )
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "found.json").read_text())["results"][0]
-    expected = breadth_first.explore(load_spec(spec).system(), Budget(max_depth=14), symmetry=False)
+    expected = breadth_first.explore(load_spec(spec).system(), Budget(max_depth=13), symmetry=False)
     assert (found["distinct_states"], found["generated"]) == (expected.distinct_states, expected.generated)
-    assert len(list((tmp_path / "levels" / "levels" / "00014").glob("*.parquet"))) == 2, (
+    assert len(list((tmp_path / "levels" / "levels" / "00013").glob("*.parquet"))) == 2, (
         "the last level was explored in two partitions"
     )
     assert list(standalone.folder.glob("*-work/*/*/highwater.zip"))

@@ -161,7 +161,7 @@ def changing(folder: str) -> Any:
 def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
     spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark.driver.cluster.REPORTS_IN_SPARK", "nothing such")
+    monkeypatch.setattr("spark.driver.cluster.admit_task", lambda *_: lambda partition, _: 1 // partition)
     with pytest.raises(ClusterError, match=r"(?s)gave up on level 1: .*levels up to 0 are whole .*--resume"):
         explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
 
