@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
+from hypothesis import strategies as st
 
-from explorer.system import System
+from explorer.search.breadth_first import reach
+from explorer.system import Cut, System, successor
 from highwater.claims.resolving import build_system, variants
 from model.catalogue import MODELS
 
@@ -65,3 +68,22 @@ def _system(model: str, name: str, sizes: dict[str, int], otherwise: Any) -> Sys
         for field in attrs.fields(definition.bounds)
     }
     return build_system(definition, protocol, definition.bounds(**sizes), definition.known_properties)
+
+
+def random_walk(system: System, choices: Any, length: int) -> list[Any]:
+    """The states that it passes, from an initial one on: at each step one of the enabled actions, as chosen."""
+    states = [choices.draw(st.sampled_from(system.initial))]
+    for _ in range(length):
+        found = [after for step in system.actions if (after := successor(step, states[-1], system.domain)) is not None]
+        enabled = [after for after in found if not isinstance(after, Cut)]
+        if not enabled:
+            break
+        states.append(choices.draw(st.sampled_from(enabled)))
+    return states
+
+
+def every_state(system: System) -> Iterator[Any]:
+    """All that is reachable, and nothing cut."""
+    engine, outcome = reach(system, symmetry=False)
+    assert not (outcome.reason or outcome.bounds_cut)
+    return (engine.layout.unpack(engine.store.words(row)) for row in range(engine.store.count))

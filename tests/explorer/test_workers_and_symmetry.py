@@ -32,7 +32,7 @@ from model.catalogue import MODELS
 from model.language.declarations import action, invariant
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
 from model.language.records import domain_of, evolve, records, replaced, within
-from tests.small_models import CASES, small_system, tiny_system
+from tests.small_models import CASES, random_walk, small_system, tiny_system
 
 EXPLORED = [
     ("reference", "truncate-to-high-watermark", 11, False),
@@ -132,17 +132,6 @@ def test_a_state_of_84_bits_never_takes_more_than_24_bytes(symmetry: bool) -> No
     outcome = breadth_first.explore(system, Budget(max_states=300_000), on_progress=seen.append, symmetry=symmetry)
     assert outcome.bits == 84
     assert max(progress.memory / progress.stored_states for progress in seen if progress.stored_states > 8192) <= 24
-
-
-def random_walk(system: System, choices: Any, length: int) -> list[Any]:
-    """The states that it passes, from an initial one on."""
-    states = [choices.draw(st.sampled_from(system.initial))]
-    for _ in range(length):
-        found = [after for step in system.actions if (after := successor(step, states[-1], system.domain)) is not None]
-        enabled = [after for after in found if not isinstance(after, Cut)]
-        if enabled:
-            states.append(choices.draw(st.sampled_from(enabled)))
-    return states
 
 
 @pytest.mark.parametrize(("model", "name"), SYMMETRIC)
