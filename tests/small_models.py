@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import attrs
+import pytest
 from hypothesis import strategies as st
 
 from explorer.search.breadth_first import reach
@@ -22,6 +23,15 @@ CHOSEN = {
 CASES = [
     (model, name) for model in MODELS for name, _, _ in variants(MODELS[model]) if name in CHOSEN.get(model, (name,))
 ]
+ONE_OF_EACH = dict(CASES)  # models, and the last of each one's protocols
+
+
+def cases(chosen: list[tuple[str, str]]) -> Any:
+    """Parametrizes a test with models and protocols. All but one of each model are slow, which they are together."""
+    marked = [pytest.param(*case, marks=() if case in ONE_OF_EACH.items() else pytest.mark.slow) for case in chosen]
+    return pytest.mark.parametrize(("model", "name"), marked)
+
+
 SIZES = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 2, "offset_max": 2, "version_max": 2}
 SIZES |= {
     "replication_factor": 2,

@@ -281,6 +281,7 @@ def manifest(folder: Path) -> dict[str, Any]:
     return json.loads((folder / MANIFEST).read_text())["data"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("restless", "eager")
 def test_a_level_that_takes_long_is_written_while_it_is_expanded(tmp_path: Path) -> None:
     """As after a kill: the folder is copied while the search runs."""

@@ -32,16 +32,21 @@ from model.catalogue import MODELS
 from model.language.declarations import action, invariant
 from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, SequenceOf, SetOf, Struct
 from model.language.records import domain_of, evolve, records, replaced, within
-from tests.small_models import CASES, random_walk, small_system, tiny_system
+from tests.small_models import CASES, cases, random_walk, small_system, tiny_system
 
 EXPLORED = [
     ("reference", "truncate-to-high-watermark", 11, False),
-    ("reference", "kip-320", None, True),
     ("reference", "async-isr", None, False),
     ("reference", "async-isr", None, True),
-    ("partition", "kafka-2.8.0", 10, False),
-    ("partition", "kafka-2.8.0", 10, True),
-    ("controller", "kafka-0.10.2", 3, True),
+    *(
+        pytest.param(*case, marks=pytest.mark.slow)
+        for case in (
+            ("reference", "kip-320", None, True),
+            ("partition", "kafka-2.8.0", 10, False),
+            ("partition", "kafka-2.8.0", 10, True),
+            ("controller", "kafka-0.10.2", 3, True),
+        )
+    ),
 ]
 """Models that the plain engine gets through in a second or two, to what depth, and whether to go on after a violation.
 """
@@ -134,7 +139,7 @@ def test_a_state_of_84_bits_never_takes_more_than_24_bytes(symmetry: bool) -> No
     assert max(progress.memory / progress.stored_states for progress in seen if progress.stored_states > 8192) <= 24
 
 
-@pytest.mark.parametrize(("model", "name"), SYMMETRIC)
+@cases(SYMMETRIC)
 @settings(max_examples=8, deadline=None)
 @given(choices=st.data(), length=st.integers(0, 15))
 def test_every_model_treats_interchangeable_brokers_alike(model: str, name: str, choices: Any, length: int) -> None:
@@ -188,7 +193,7 @@ class Representatives:
         assert self.orbit_size(representative) == len(orbit)
 
 
-@pytest.mark.parametrize(("model", "name"), SYMMETRIC)
+@cases(SYMMETRIC)
 @settings(max_examples=8, deadline=None)
 @given(choices=st.data(), length=st.integers(0, 15))
 def test_all_images_of_a_state_have_one_representative(model: str, name: str, choices: Any, length: int) -> None:
@@ -291,7 +296,7 @@ def test_images_of_packed_states_are_images_of_states(state: World, number: int)
     assert tuple(image.origin_of(expected)) == words
 
 
-@pytest.mark.parametrize(("model", "name"), CASES)
+@cases(CASES)
 @settings(max_examples=8, deadline=None)
 @given(choices=st.data(), length=st.integers(4, 15))
 def test_a_filter_rules_out_only_what_leads_to_nothing(model: str, name: str, choices: Any, length: int) -> None:
@@ -324,7 +329,7 @@ def candidates(found: Filter, state: tuple[int, ...]) -> list[bool]:
     return [bool(group >> tree & 1) for group in left for tree in range(64)]
 
 
-@pytest.mark.parametrize(("model", "name"), CASES)
+@cases(CASES)
 @settings(max_examples=8, deadline=None)
 @given(choices=st.data(), length=st.integers(4, 15), copies=st.integers(1, 3))
 def test_wide_nodes_lead_where_the_trees_lead(model: str, name: str, choices: Any, length: int, copies: int) -> None:

@@ -6,7 +6,6 @@ import functools
 from typing import Any
 
 import attrs
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,7 +21,7 @@ from model.partition.bounds import PartitionBounds
 from model.partition.definition import define
 from model.partition.protocol import PartitionProtocol
 from model.partition.state import Used
-from tests.small_models import CASES, random_walk, small_system
+from tests.small_models import CASES, cases, random_walk, small_system
 
 BUDGETS = [*(field.name for field in attrs.fields(Used)), "consumer_reads", "offset_queries", "caught_up_times"]
 
@@ -46,7 +45,7 @@ def compiled(model: str, name: str) -> tuple[System, Layout, ActionProgram, Inva
     return system, layout, actions, invariants, steps
 
 
-@pytest.mark.parametrize(("model", "name"), CASES)
+@cases(CASES)
 @settings(max_examples=6, deadline=None)
 @given(choices=st.data(), length=st.integers(0, 18))
 def test_compiled_functions_give_what_direct_calls_give(model: str, name: str, choices: Any, length: int) -> None:
