@@ -31,6 +31,7 @@ def initial_states(bounds: Any) -> list[Cluster]:
             broker_epoch=0,
             knows_registration=True,
             waits_for=frozenset(),
+            unread=0,
             replicas=tuple(replica(number, replicas) for replicas in assigned),
         )
 
@@ -42,6 +43,7 @@ def initial_states(bounds: Any) -> list[Cluster]:
             partitions=tuple(created(each, frozenset(each), leader=each[0], topic_id=0) for each in assigned),
             min_isr=bounds.min_isr,
             tail=(),
+            earlier=(),
             contacted=frozenset(range(bounds.brokers)),
             at_end=frozenset(range(bounds.brokers)),
             can_revert=True,
