@@ -189,3 +189,11 @@ def imported_by(code: str) -> set[str]:
 def test_every_package_is_installed() -> None:
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert sorted(built["packages"]) == sorted(FLOORS)
+
+
+@pytest.mark.xdist_group("of one")
+def test_processes_run_tests_by_groups(request: pytest.FixtureRequest) -> None:
+    """Else each of them would start Spark, resolve every release of Kafka, and search for every claim."""
+    if not request.config.getoption("loadgroup", False):
+        pytest.skip("tests are not spread by groups")
+    assert request.node.nodeid.endswith("@of one")
