@@ -16,7 +16,13 @@ def initial_states(bounds: Any) -> list[Cluster]:
 
     def replica(broker: int, replicas: tuple[int, ...]) -> Replica:
         view = View(
-            replicas[0], frozenset(replicas), leader_epoch=0, partition_epoch=0, min_isr=bounds.min_isr, topic_id=0
+            frozenset(replicas),
+            replicas[0],
+            frozenset(replicas),
+            leader_epoch=0,
+            partition_epoch=0,
+            min_isr=bounds.min_isr,
+            topic_id=0,
         )
         return Replica(
             complete=broker in replicas, directory_failed=False, view=view, proposal=None, topic_id=0, missing=False

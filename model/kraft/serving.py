@@ -83,13 +83,19 @@ def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
 
 
 def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bool:
-    """Whether the leader that a follower knows runs and knows that it leads in the same epoch."""
+    """Whether the leader that a follower knows runs and knows that it leads in the same epoch, and both know that the
+    follower is a replica.
+
+    Source: kafka.cluster.Partition#fetchRecords, #updateFollowerFetchState (3.5.1 to 4.3.1).
+    """
     ours = cluster.brokers[follower]
     replica = ours.replicas[partition]
     if leader == follower or not ours.running or replica.directory_failed or replica.missing or replica.view is None:
         return False
     theirs = cluster.brokers[leader].replicas[partition]
     if not cluster.leads(leader, partition) or replica.view.topic_id != theirs.view.topic_id:
+        return False
+    if follower not in replica.view.replicas or follower not in theirs.view.replicas:
         return False
     return replica.view.leader == leader and replica.view.leader_epoch == theirs.view.leader_epoch
 
@@ -99,11 +105,11 @@ def catch_up(cluster: Cluster, leader: int, follower: int, partition: int = 0) -
     """A follower fetches all that its leader has of a partition.
 
     Actor: the follower.
-    Enabled: both run and know that this leader leads in this epoch; the follower is assigned.
+    Enabled: both run and know that this leader leads in this epoch and that the follower is a replica.
     Effect: it is complete if, and only if, the leader is.
     Abstracts: fetches, offsets and truncation; the model `partition` has them.
     """
-    if not _follows(cluster, leader, follower, partition) or follower not in cluster.partitions[partition].replicas:
+    if not _follows(cluster, leader, follower, partition):
         return None
     return cluster.with_replica(follower, partition, complete=cluster.brokers[leader].replicas[partition].complete)
 
@@ -129,7 +135,7 @@ def propose_expansion(
         return None
     ours, theirs = cluster.brokers[leader].replicas[partition], cluster.brokers[follower]
     view, fate = ours.view, fate_of_next(bounds)
-    if follower in view.isr or follower not in cluster.partitions[partition].replicas:
+    if follower in view.isr:
         return None
     if ours.complete and not theirs.replicas[partition].complete:
         return None

@@ -60,6 +60,7 @@ class Mishap(Enum):
 class View:
     """What a broker has learned of a partition."""
 
+    replicas: frozenset[int] = within(broker_sets)
     leader: int | None = within(some_broker)
     isr: frozenset[int] = within(broker_sets)
     leader_epoch: int = within(epochs)

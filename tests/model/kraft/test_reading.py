@@ -86,6 +86,32 @@ ROWS = [
         stops=1,
     ),
     fact(
+        "TopicDelta#localChanges: a broker that has read that it is no replica any more deletes its log",
+        "4.3",
+        "reassign b2 none, read_metadata b2",
+        {"partition.replicas": (0, 1), "b2.complete": False, "b1.complete": True},
+    ),
+    fact(
+        "TopicDelta#localChanges: if it reads at once that it is one again, it keeps it",
+        "4.3",
+        "reassign b2 none, reassign none b2, read_metadata b2",
+        {"partition.adding": {2}, "b2.complete": True},
+    ),
+    fact(
+        "TopicDelta#localChanges: if it reads that in between, it begins anew",
+        "4.3",
+        "reassign b2 none, reassign none b2, read_metadata b2 1, read_metadata b2 0, not propose_expansion b0 b2,"
+        " read_metadata b0 0, not propose_expansion b0 b2, catch_up b0 b2, propose_expansion b0 b2",
+        {"b2.complete": True},
+        stops=1,
+    ),
+    fact(
+        "Partition#updateFollowerFetchState: nobody fetches before both know that it is a replica",
+        "4.3",
+        "reassign none b3, not catch_up b0 b3, read_metadata b3, not catch_up b0 b3, read_metadata b0, catch_up b0 b3",
+        {"b3.complete": True, "b3.view.replicas": {0, 1, 2, 3}},
+    ),
+    fact(
         "KAFKA-14204: a broker may have read half of a decision",
         "4.3",
         "crash b0, fence b0, commit_batch, commit_batch, read_metadata b1 1",
