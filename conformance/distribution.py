@@ -21,6 +21,7 @@ HARNESS = Path(__file__).parent / "harness"
 OLDEST_JAVA = 17
 OLDEST_KAFKA = (3, 5)
 RESOLVE_SECONDS = 600
+MAVEN_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"  # it has ended before the second compiler pays
 POM = """<project>
 <modelVersion>4.0.0</modelVersion>
 <groupId>highwater</groupId><artifactId>conform</artifactId><version>1</version>
@@ -157,7 +158,14 @@ def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -
             "-Dmdep.includeScope=runtime",
         ]
         try:
-            done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=RESOLVE_SECONDS)
+            done = subprocess.run(
+                command,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=RESOLVE_SECONDS,
+                env={"MAVEN_OPTS": MAVEN_OPTS, **os.environ},
+            )
         except subprocess.TimeoutExpired:
             raise KafkaError(f"--kafka {release}: Maven did not end within {RESOLVE_SECONDS} s") from None
         found = Path(folder, "classpath")
@@ -168,7 +176,9 @@ def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -
                 f"--kafka {release}: Maven cannot resolve org.apache.kafka:kafka_2.13:{release}: "
                 f"{(lines or ['no reason'])[0]}"
             )
-        kept.write_text(found.read_text())
+        written = kept.with_suffix(f".{os.getpid()}")
+        written.write_text(found.read_text())
+        written.replace(kept)  # another process reads all of it or none
     return tuple(kept.read_text().strip().split(os.pathsep))
 
 

@@ -41,6 +41,15 @@ def own_kept_files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def one_folder_for_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Maven is asked for a release once, and the harness compiled once, for all tests in all processes."""
+    folder = tmp_path_factory.getbasetemp()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HIGHWATER_CACHE", str(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
     """Whatever any test calls a kernel with is in the list that machine code is made ahead from."""
     load = EntryPoint._load

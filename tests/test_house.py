@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -52,6 +53,7 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Every module that a file imports, lazily or for types only included."""
     names: set[str] = set()
@@ -66,6 +68,7 @@ def imports(path: Path) -> set[str]:
     return names
 
 
+@functools.cache
 def may_import() -> dict[str, set[str]]:
     """From the table of folders in CONTRIBUTING.md: per folder, the packages that it may import, itself included."""
     rows = re.findall(r"^\| `(\w+)/` \| [^|]+ \| ([^|]+) \|$", CONTRIBUTING, re.MULTILINE)
@@ -189,3 +192,11 @@ def imported_by(code: str) -> set[str]:
 def test_every_package_is_installed() -> None:
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert sorted(built["packages"]) == sorted(FLOORS)
+
+
+@pytest.mark.xdist_group("of one")
+def test_processes_run_tests_by_groups(request: pytest.FixtureRequest) -> None:
+    """Else each of them would start Spark, resolve every release of Kafka, and search for every claim."""
+    if not request.config.getoption("loadgroup", False):
+        pytest.skip("tests are not spread by groups")
+    assert request.node.nodeid.endswith("@of one")

@@ -287,7 +287,13 @@ def system(preset: str, **given: int) -> System:
     return build_system(definition, PRESETS[preset], chosen, definition.known_properties)
 
 
-@pytest.mark.parametrize("preset", ["repaired", "kafka-0.8.2", "kafka-2.1", "kafka-2.7", "kafka-3.4.1"])
+OLDER = ("kafka-0.8.2", "kafka-2.1", "kafka-2.7", "kafka-3.4.1")
+
+
+@pytest.mark.parametrize(
+    "preset",
+    ["repaired", *(pytest.param(each, marks=pytest.mark.slow) for each in OLDER)],
+)
 @pytest.mark.parametrize(
     "given",
     [
