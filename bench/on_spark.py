@@ -113,9 +113,11 @@ class Bench:
         spark, seen = session(), list[Progress]()
         units = len(PartitionWorker(recipe(sizes)(), self.how.symmetry).units)
         exchanging = rivals_on_spark.exchanging_columns(spark, units) if columns else nullcontext()
-        with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage, exchanging:
+        folder = tempfile.TemporaryDirectory(dir=self.how.checkpoint) if self.how.checkpoint else nullcontext()
+        with folder as parent, Usage() as usage, exchanging:
             how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "keep_trees": self.how.keep_trees}
-            outcome = explore(recipe(sizes), spark=spark, checkpoint=f"{folder}/levels", on_progress=seen.append, **how)
+            checkpoint = f"{parent}/levels" if parent else None
+            outcome = explore(recipe(sizes), spark=spark, checkpoint=checkpoint, on_progress=seen.append, **how)
         assert outcome.distinct_states == DISTINCT[sizes], outcome
         ends = [progress for progress in seen if progress.level_ended]
         seconds = [
@@ -162,7 +164,10 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--partitions", type=int)
     parser.add_argument("--keep-trees", action="store_true", help="begin with the trees of earlier searches")
-    parser.add_argument("--checkpoint", help="a folder that driver and executors reach; a temporary one by default")
+    parser.add_argument(
+        "--checkpoint",
+        help="a folder that driver and executors reach; a temporary one, which is not synced, by default",
+    )
     parser.add_argument(
         "--only-search", action="store_true", help="without the plain pipeline and the exchange of columns"
     )

@@ -572,7 +572,7 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "the first row is where every step leads, in parts of levels",
-        "kernels/partitions.py",
+        "kernels/owners.py",
         "            found[first + number] = row_at(table[slot], bits)",
         "            found[first + number] = 0",
         (PARTS_STEPS,),

@@ -202,6 +202,20 @@ def test_an_interrupt_ends_with_what_was_learned(tmp_path: Path) -> None:
     assert outcome.levels == breadth_first.explore(toys.grid()).levels[:5]
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_levels_are_synced_to_the_disk_unless_they_go_with_the_search(
+    tmp_path: Path, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OnThisMachine:
+        class sparkContext:
+            master = "local[2]"
+
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    explore(toys.grid, spark=OnThisMachine(), checkpoint=str(tmp_path) if kept else None)
+    assert bool(synced) == kept
+
+
 def test_a_cluster_without_a_folder_that_all_reach_is_refused() -> None:
     class Remote:
         class sparkContext:
