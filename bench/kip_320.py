@@ -53,6 +53,7 @@ def in_turn(sizes: tuple[int, ...], runs: int, processors: int) -> None:
     ways: list[Configuration] = [
         (1, False, (), False),
         (processors, False, (), False),
+        (1, False, (), True),
         (processors, False, (), True),
         (processors, True, (), False),
         (processors, True, PROPERTIES, False),
@@ -69,14 +70,15 @@ def in_turn(sizes: tuple[int, ...], runs: int, processors: int) -> None:
             outcomes[way].append(explore(explored, workers=workers, symmetry=symmetry, keep_trees=kept))
     for way, found in outcomes.items():
         report(sizes, way, found)
-    pairs = zip(outcomes[ways[0]], outcomes[ways[1]], strict=True)
-    ratios = sorted(one.seconds / many.seconds for one, many in pairs)
-    shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-    print(
-        f"{sizes} every state: {processors} threads are {statistics.median(ratios):.2f} times as fast as 1, "
-        f"median of pairs ({shown})",
-        flush=True,
-    )
+    for one, many, trees in ((ways[0], ways[1], "no trees"), (ways[2], ways[3], "trees")):
+        pairs = zip(outcomes[one], outcomes[many], strict=True)
+        ratios = sorted(alone.seconds / together.seconds for alone, together in pairs)
+        shown = ", ".join(f"{ratio:.2f}" for ratio in ratios)
+        print(
+            f"{sizes} every state, {trees} kept: {processors} threads are {statistics.median(ratios):.2f} times as "
+            f"fast as 1, median of pairs ({shown})",
+            flush=True,
+        )
 
 
 def report(sizes: tuple[int, ...], way: Configuration, outcomes: list[Outcome]) -> None:

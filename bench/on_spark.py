@@ -35,13 +35,14 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first
 from explorer.verdict import Progress
 from highwater.claims.on_spark import system_of
+from spark.driver import explore as spark_explore
 from spark.driver.explore import explore
 from spark.driver.session import session
 
 BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 TINY, SMALL, LARGE = (3, 2, 2, 1), (3, 2, 2, 2), (3, 2, 2, 3)
 DISTINCT = {TINY: 39_619, SMALL: 737_794, LARGE: 9_985_570}
-FEW_ROWS = 50_000  # which the driver explores while the visited set is small, and executors when it is not
+FEW_ROWS = 50_000
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -112,9 +113,11 @@ class Bench:
         spark, seen = session(), list[Progress]()
         units = len(PartitionWorker(recipe(sizes)(), self.how.symmetry).units)
         exchanging = rivals_on_spark.exchanging_columns(spark, units) if columns else nullcontext()
-        with tempfile.TemporaryDirectory(dir=self.how.checkpoint) as folder, Usage() as usage, exchanging:
+        folder = tempfile.TemporaryDirectory(dir=self.how.checkpoint) if self.how.checkpoint else nullcontext()
+        with folder as parent, Usage() as usage, exchanging:
             how = {"partitions": self.how.partitions, "symmetry": self.how.symmetry, "keep_trees": self.how.keep_trees}
-            outcome = explore(recipe(sizes), spark=spark, checkpoint=f"{folder}/levels", on_progress=seen.append, **how)
+            checkpoint = f"{parent}/levels" if parent else None
+            outcome = explore(recipe(sizes), spark=spark, checkpoint=checkpoint, on_progress=seen.append, **how)
         assert outcome.distinct_states == DISTINCT[sizes], outcome
         ends = [progress for progress in seen if progress.level_ended]
         seconds = [
@@ -161,17 +164,16 @@ def main() -> None:
     parser.add_argument("--master", default="local[2]")
     parser.add_argument("--partitions", type=int)
     parser.add_argument("--keep-trees", action="store_true", help="begin with the trees of earlier searches")
-    parser.add_argument("--checkpoint", help="a folder that driver and executors reach; a temporary one by default")
+    parser.add_argument(
+        "--checkpoint",
+        help="a folder that driver and executors reach; a temporary one, which is not synced, by default",
+    )
     parser.add_argument(
         "--only-search", action="store_true", help="without the plain pipeline and the exchange of columns"
     )
     arguments = parser.parse_args()
     sizes, bench = SMALL if arguments.small else LARGE, Bench(arguments)
-    bench.search(SMALL)
-    if not arguments.only_search:
-        bench.search(SMALL, columns=True)
-        bench.plain(TINY)
-    bench.local(TINY)
+    warm_up(bench, arguments.only_search)
     layout = PartitionWorker(recipe(sizes)(), arguments.symmetry).layout
     print(f"KIP-320 {sizes}: {DISTINCT[sizes]:,} states of {layout.bits} bits; {arguments.master}")
     for number in range(arguments.runs):
@@ -192,6 +194,17 @@ def main() -> None:
         )
     show_levels(found[: 1 if arguments.only_search else 3])
     bench.spark.stop()
+
+
+def warm_up(bench: Bench, only_search: bool) -> None:
+    """Let Java and Python workers begin and load what they need, with levels on the cluster from early on."""
+    rows_worth_a_job, spark_explore.ROWS_WORTH_A_JOB = spark_explore.ROWS_WORTH_A_JOB, 10_000
+    bench.search(SMALL)
+    if not only_search:
+        bench.search(SMALL, columns=True)
+        bench.plain(TINY)
+    bench.local(TINY)
+    spark_explore.ROWS_WORTH_A_JOB = rows_worth_a_job
 
 
 def show_levels(runs: list[Run]) -> None:

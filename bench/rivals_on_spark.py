@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 
@@ -24,9 +25,8 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
 from spark.driver import cluster
 from spark.levels import Levels
-from spark.worker.tasks import BLOCKS, REPORT, Search, engine_of
+from spark.worker.tasks import LONG, REPORT, Search, Task, engine_of, received, sent
 
-Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 PLACE = ("owner", "source", "number")
 
 
@@ -100,25 +100,29 @@ class Columns:
         """A task that yields rows where the other yields blocks."""
 
         def rows(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            for batch in task(batches):
-                for block in zip(*batch.columns, strict=True):
-                    yield self._rows(*(column.as_py() for column in block[:3]), block[3])
+            for position in (position for batch in batches for position in batch.column(0).to_pylist()):
+                found = task(position, iter(()))
+                for owner, block in zip(found, found, strict=True):
+                    yield self._rows(LONG.unpack(owner)[0], *received(block))
 
         return rows
 
     def together(self, task: Task) -> Task:
         """A task that takes rows where the other takes blocks."""
 
-        def blocks(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-            yield from task(self._blocks(list(batches)))
+        def reports(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            from pyspark import TaskContext
 
-        return blocks
+            for report in task(TaskContext.get().partitionId(), self._blocks(list(batches))):
+                yield pa.record_batch([[report]], names=["report"])
+
+        return reports
 
     def _rows(self, owner: int, source: int, number: int, block: Any) -> pa.RecordBatch:
         if number == REPORT:
             empty = [[0]] * (len(self.schema) - len(PLACE) - 1)
-            return pa.record_batch([[owner], [source], [number], *empty, [block.as_py()]], schema=self.schema)
-        records = np.frombuffer(block.as_buffer(), np.uint32).reshape(-1, self.units + 2)
+            return pa.record_batch([[owner], [source], [number], *empty, [bytes(block)]], schema=self.schema)
+        records = np.frombuffer(block, np.uint32).reshape(-1, self.units + 2)
         padded = np.zeros((len(records), self.units + self.units % 2), np.uint32)
         padded[:, : self.units] = records[:, : self.units]
         words = np.ascontiguousarray(padded.view(np.int64).T)
@@ -128,34 +132,55 @@ class Columns:
             [*map(pa.array, [*place, *words, *rest]), pa.nulls(len(records), pa.binary())], schema=self.schema
         )
 
-    def _blocks(self, batches: list[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def _blocks(self, batches: list[pa.RecordBatch]) -> Iterator[bytes]:
         table = pa.Table.from_batches(batches, self.schema)
         columns = [column.to_numpy() for column in table.columns[:-1]]
         owners, sources, numbers = columns[:3]
         order = np.lexsort((numbers, sources))
         ends = np.flatnonzero(np.diff(sources[order]) | np.diff(numbers[order])) + 1
         for rows in np.split(order, ends) if len(order) else ():
-            place = [[int(column[rows[0]])] for column in (owners, sources, numbers)]
+            place = [int(column[rows[0]]) for column in (owners, sources, numbers)]
             if numbers[rows[0]] == REPORT:
-                yield from (
-                    pa.record_batch([*place, [table["report"][int(row)].as_py()]], schema=BLOCKS) for row in rows
-                )
+                yield from (sent(*place, table["report"][int(row)].as_py())[1] for row in rows)
                 continue
             units = np.stack([column[rows] for column in columns[3:-2]], axis=1).view(np.uint32)[:, : self.units]
             rest = np.stack([column[rows].view(np.uint32) for column in columns[-2:]], axis=1)
-            yield pa.record_batch([*place, [np.concatenate([units, rest], axis=1).tobytes()]], schema=BLOCKS)
+            yield sent(*place, np.concatenate([units, rest], axis=1).tobytes())[1]
+
+
+@attrs.define
+class Exchange:
+    """Stands for the RDD of exchanged blocks."""
+
+    spark: Any
+    columns: Columns
+    expand: Task
+    sources: int
+    partitions: int
+    admit: Task | None = None
+
+    def mapPartitionsWithIndex(self, admit: Task) -> Exchange:
+        return attrs.evolve(self, admit=admit)
+
+    def collect(self) -> list[str]:
+        rows = (
+            self.spark.range(0, self.sources, 1, self.sources)
+            .mapInArrow(self.columns.apart(self.expand), self.columns.in_spark)
+            .repartitionById(self.partitions, "owner")
+            .mapInArrow(self.columns.together(self.admit), "report string")
+        )
+        return [row.report for row in rows.collect()]
 
 
 @contextmanager
 def exchanging_columns(spark: Any, units: int) -> Iterator[None]:
-    """Make searches exchange columns meanwhile."""
-    columns, names = Columns(units), ("expand_task", "admit_task", "BLOCKS_IN_SPARK")
-    before = {name: getattr(cluster, name) for name in names}
-    cluster.expand_task = lambda *given: columns.apart(before["expand_task"](*given))
-    cluster.admit_task = lambda *given: columns.together(before["admit_task"](*given))
-    cluster.BLOCKS_IN_SPARK = columns.in_spark
+    """Make searches exchange columns meanwhile, on one machine."""
+    columns, before = Columns(units), cluster.exchanged
+    cluster.exchanged = lambda blocks, partitions, _: Exchange(
+        spark, columns, blocks.func, blocks.getNumPartitions(), partitions
+    )
     spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
     try:
         yield
     finally:
-        vars(cluster).update(before)
+        cluster.exchanged = before

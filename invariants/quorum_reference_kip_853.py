@@ -5,7 +5,7 @@ Where both specifications say the same of servers, it is said once.
 
 from __future__ import annotations
 
-from invariants import quorum_reference as fixed
+from invariants import quorum_reference
 from model.language.declarations import Witness, invariant
 from model.quorum_reference.kip_853.bounds import servers, values
 from model.quorum_reference.kip_853.state import ChangingQuorum, Role, Server, Standing
@@ -56,7 +56,7 @@ def no_log_divergence(quorum: ChangingQuorum, some: int, other: int) -> bool | W
     When false: two servers hold different entries to be committed.
     Source: NoLogDivergence.
     """
-    return fixed.no_log_divergence(quorum, some, other)
+    return quorum_reference.no_log_divergence(quorum, some, other)
 
 
 @invariant(some=servers, other=servers)
@@ -67,7 +67,7 @@ def never_two_leaders_in_same_epoch(quorum: ChangingQuorum, some: int, other: in
     When false: there were two leaders in one epoch.
     Source: NeverTwoLeadersInSameEpoch.
     """
-    return fixed.never_two_leaders_in_same_epoch(quorum, some, other)
+    return quorum_reference.never_two_leaders_in_same_epoch(quorum, some, other)
 
 
 @invariant(server=servers)

@@ -17,13 +17,17 @@ from explorer.search.durable import LOCK, TEMPORARY, CheckpointError, Holder, Lo
 class Folder:
     """A folder by its path or URI.
 
+    Args:
+        for_good: whether its files must outlive a failure of power.
+
     Raises:
         CheckpointError: the path or URI cannot be used. All methods raise it for errors of the storage, and name the
             file.
     """
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, for_good: bool = True) -> None:
         self.uri = uri
+        self._for_good = for_good
         try:
             self._files, self._base = _file_system(uri)
         except (pa.ArrowException, ValueError, OSError) as error:
@@ -65,7 +69,7 @@ class Folder:
         try:
             self._files.create_dir(path.rpartition("/")[0], recursive=True)
             if isinstance(self._files, fs.LocalFileSystem):
-                write_whole(Path(path), data)
+                write_whole(Path(path), data, self._for_good)
                 return
             temporary = f"{name}.{uuid.uuid4().hex[:12]}{TEMPORARY}"
             try:

@@ -96,17 +96,21 @@ class Level:
 
 
 class Levels:
-    """The folder of one search. It travels to executors by its URI alone."""
+    """The folder of one search. It travels to executors by its URI alone.
 
-    def __init__(self, uri: str) -> None:
+    Attributes:
+        temporary: whether the folder goes with the search, so that nothing in it need outlive a failure of power.
+    """
+
+    def __init__(self, uri: str, temporary: bool = False) -> None:
         self.uri = uri
-        self.temporary = False  # whether the folder goes with the search
-        self._folder = Folder(uri)
+        self.temporary = temporary
+        self._folder = Folder(uri, for_good=not temporary)
         self._last_hash = ""
         self._lock: Lock | RemoteLock | None = None
 
     def __reduce__(self) -> Any:
-        return Levels, (self.uri,)
+        return Levels, (self.uri, self.temporary)
 
     # The whole folder
 

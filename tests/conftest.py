@@ -25,10 +25,18 @@ settings.load_profile("any machine")
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the marks in its own
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run what needs Java in one process, of however many: one session for all of it."""
+    """Run what needs Spark in one process, of however many: one session for all of it. All that needs Java or a browser
+    is slow. Of several processes none is to wait for a slow test at the end.
+    """
     for item in items:
-        if {"spark", "standalone"} & set(getattr(item, "fixturenames", ())):
+        fixtures = set(getattr(item, "fixturenames", ()))
+        if {"spark", "master"} & fixtures:
             item.add_marker(pytest.mark.xdist_group("spark"))
+        groups = {mark.args[0] for mark in item.iter_markers("xdist_group")}
+        if {"spark", "kafka", "zookeeper"} & groups or "chromium" in fixtures:
+            item.add_marker(pytest.mark.slow)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -572,8 +572,8 @@ DEFECTS: tuple[Defect, ...] = (
     ),
     Defect(
         "the first row is where every step leads, in parts of levels",
-        "kernels/partitions.py",
-        "            found[first + number] = np.int64(table[slot]) - 1",
+        "kernels/owners.py",
+        "            found[first + number] = row_at(table[slot], bits)",
         "            found[first + number] = 0",
         (PARTS_STEPS,),
     ),

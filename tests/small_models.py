@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
+import pytest
+from hypothesis import strategies as st
 
-from explorer.system import System
+from explorer.search.breadth_first import reach
+from explorer.system import Cut, System, successor
 from highwater.claims.resolving import build_system, variants
 from model.catalogue import MODELS
 
@@ -19,6 +23,15 @@ CHOSEN = {
 CASES = [
     (model, name) for model in MODELS for name, _, _ in variants(MODELS[model]) if name in CHOSEN.get(model, (name,))
 ]
+ONE_OF_EACH = dict(CASES)  # models, and the last of each one's protocols
+
+
+def cases(chosen: list[tuple[str, str]]) -> Any:
+    """Parametrizes a test with models and protocols. All but one of each model are slow, which they are together."""
+    marked = [pytest.param(*case, marks=() if case in ONE_OF_EACH.items() else pytest.mark.slow) for case in chosen]
+    return pytest.mark.parametrize(("model", "name"), marked)
+
+
 SIZES = {"brokers": 3, "log_length_max": 2, "records_max": 3, "leader_epoch_max": 2, "offset_max": 2, "version_max": 2}
 SIZES |= {
     "replication_factor": 2,
@@ -65,3 +78,22 @@ def _system(model: str, name: str, sizes: dict[str, int], otherwise: Any) -> Sys
         for field in attrs.fields(definition.bounds)
     }
     return build_system(definition, protocol, definition.bounds(**sizes), definition.known_properties)
+
+
+def random_walk(system: System, choices: Any, length: int) -> list[Any]:
+    """The states that it passes, from an initial one on: at each step one of the enabled actions, as chosen."""
+    states = [choices.draw(st.sampled_from(system.initial))]
+    for _ in range(length):
+        found = [after for step in system.actions if (after := successor(step, states[-1], system.domain)) is not None]
+        enabled = [after for after in found if not isinstance(after, Cut)]
+        if not enabled:
+            break
+        states.append(choices.draw(st.sampled_from(enabled)))
+    return states
+
+
+def every_state(system: System) -> Iterator[Any]:
+    """All that is reachable, and nothing cut."""
+    engine, outcome = reach(system, symmetry=False)
+    assert not (outcome.reason or outcome.bounds_cut)
+    return (engine.layout.unpack(engine.store.words(row)) for row in range(engine.store.count))

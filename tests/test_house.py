@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -52,6 +53,7 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
+@functools.cache
 def imports(path: Path) -> set[str]:
     """Every module that a file imports, lazily or for types only included."""
     names: set[str] = set()
@@ -66,6 +68,7 @@ def imports(path: Path) -> set[str]:
     return names
 
 
+@functools.cache
 def may_import() -> dict[str, set[str]]:
     """From the table of folders in CONTRIBUTING.md: per folder, the packages that it may import, itself included."""
     rows = re.findall(r"^\| `(\w+)/` \| [^|]+ \| ([^|]+) \|$", CONTRIBUTING, re.MULTILINE)

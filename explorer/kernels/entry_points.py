@@ -177,19 +177,11 @@ judge_components, mark_held_back, mark_ways, measure = (
 drop_leading_nowhere, drop_unpreceded, mark_ways_in, measure_range = (
     EntryPoint("passes", name) for name in ("drop_leading_nowhere", "drop_unpreceded", "mark_ways_in", "measure_range")
 )
-admit, enter, find_records, first_breaking, first_violating, keep_owned, list_steps, orbits_of, route, successors = (
+admit, enter, find_records, keep_owned, remove_after = (
+    EntryPoint("owners", name) for name in ("admit", "enter", "find_records", "keep_owned", "remove_after")
+)
+first_breaking, first_violating, list_steps, orbits_of, route, successors = (
     EntryPoint("partitions", name)
-    for name in (
-        "admit",
-        "enter",
-        "find_records",
-        "first_breaking",
-        "first_violating",
-        "keep_owned",
-        "list_steps",
-        "orbits_of",
-        "route",
-        "successors",
-    )
+    for name in ("first_breaking", "first_violating", "list_steps", "orbits_of", "route", "successors")
 )
 walk_on = EntryPoint("walks", "walk_on")

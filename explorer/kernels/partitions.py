@@ -1,5 +1,4 @@
-"""Levels in parts: expanding rows, sending successors to the partition that owns their hash, and admitting there those
-that are new.
+"""Levels in parts: expanding rows, and sending successors to the partition that owns their hash.
 
 One thread has a part. A table of the part's own drops successors that occur twice in it. Only the owner of their hash
 knows which of the others are new. What travels is a *record* of 32-bit units: a row, then the place of its parent in
@@ -12,56 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.arrays import FIRST, MAY_HAPPEN, MISSES, ONLY_CUT, RECORD_EXTRA
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative, orbit_size
 from explorer.kernels.check import violates
-from explorer.kernels.compiling import kernel, part
+from explorer.kernels.compiling import kernel
 from explorer.kernels.expand import count_moves, take_steps
 from explorer.kernels.graph import make_all
 from explorer.kernels.intrinsics import prefetch
+from explorer.kernels.owners import ask_for_row, entry_for, find_slot, owner_hash, owner_of, slot_of
 from explorer.kernels.recent import drop_recent_steps
-from explorer.kernels.rows import is_row, next_slot, read_row, write_row
+from explorer.kernels.rows import read_row, write_row
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
 from explorer.kernels.steps import breaks, check_steps
 
-_FREE, _FIRST_EFFECT = np.uint32(0), np.uint64(FIRST_EFFECT)
-_LOW = np.uint64(0xFFFFFFFF)
-_HALF = np.uint64(32)
-_SHIFT = np.uint64(33)
-_MULTIPLIER = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3's finalizer
-
-
-@part
-def owner_hash(words: Any, at: int, units: Any) -> int:
-    """The hash of `words[at]`: its lower half says who owns the state, its upper half where the owner looks for it."""
-    mixed = np.uint64(0)
-    for word in range((len(units) + 1) // 2):
-        mixed = (mixed ^ words[at, word]) * _MULTIPLIER
-        mixed ^= mixed >> _SHIFT
-    mixed *= _MULTIPLIER
-    return mixed ^ (mixed >> _SHIFT)
-
-
-@part
-def owner_of(hashed: int, owners: int) -> int:
-    return np.int64(((hashed & _LOW) * np.uint64(owners)) >> _HALF)
-
-
-@part
-def slot_of(hashed: int, slots: int) -> int:
-    return ((hashed >> _HALF) * np.uint64(slots)) >> _HALF
-
-
-@part
-def find_slot(rows: Any, table: Any, words: Any, at: int, slot: int, units: Any) -> int:
-    """The slot, from one on, that holds `words[at]`, or else the free one where it would be. A slot holds a row plus
-    one.
-    """
-    while table[slot] != _FREE and not is_row(rows, np.int64(table[slot]) - 1, words, at, units):
-        slot = next_slot(slot, len(table))
-    return slot
+_FREE = np.uint32(0)
 
 
 @kernel
@@ -100,20 +64,17 @@ def successors(
                 return MISSED_STEPS, taken
         count = drop_recent_steps(take_steps(last - first, hits, effects, symmetry, work, units), work, units)
         for number in range(count):
-            work.slots[number] = slot_of(work.hashes[number], len(table))
-            prefetch(table, work.slots[number])
+            prefetch(table, slot_of(work.hashes[number], len(table)))
         for number in range(count):
-            found = table[work.slots[number]]
-            if found != _FREE:
-                prefetch(made, np.uint64((np.int64(found) - 1) * len(units)))
+            ask_for_row(made, table, work.hashes[number], units)
         for number in range(count):
-            slot = find_slot(made, table, work.made, number, work.slots[number], units)
+            slot = find_slot(made, table, work.made, number, work.hashes[number], units)
             if table[slot] == _FREE:
                 write_row(made, taken, work.made, number, units)
                 parents[taken] = first + work.hit_state[number]
                 actions[taken] = work.hit_tree[number]
+                table[slot] = entry_for(taken, work.hashes[number], table)
                 taken += 1
-                table[slot] = np.uint32(taken)
         at_rest = count_moves(last - first, work)
         if at_rest >= 0 and rest[0] < 0:
             rest[0] = first + at_rest
@@ -170,23 +131,6 @@ def list_steps(
 
 
 @kernel
-def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, slots: Any, units: Any) -> int:
-    """Find the row of each record; how many have none, for which `found` gets -1."""
-    width, missing = len(units) + RECORD_EXTRA, 0
-    for first in range(0, len(found), len(slots)):
-        batch = min(len(found) - first, len(slots))
-        for number in range(batch):
-            read_row(records[(first + number) * width :], 0, words, number, units)
-            slots[number] = slot_of(owner_hash(words, number, units), len(table))
-            prefetch(table, slots[number])
-        for number in range(batch):
-            slot = find_slot(rows, table, words, number, slots[number], units)
-            found[first + number] = np.int64(table[slot]) - 1
-            missing += table[slot] == _FREE
-    return missing
-
-
-@kernel
 def route(
     made: Any, parents: Any, actions: Any, taken: int, owners: Any, starts: Any, records: Any, words: Any, units: Any
 ) -> None:
@@ -212,72 +156,6 @@ def route(
 
 
 @kernel
-def admit(
-    records: Any,
-    source: int,
-    rows: Any,
-    end: int,
-    table: Any,
-    parents: Any,
-    actions: Any,
-    admitted: int,
-    words: Any,
-    slots: Any,
-    units: Any,
-) -> int:
-    """Enter records that are not known yet behind the rows 0..end; the table and the rows must have room for all of
-    them.
-
-    Args:
-        source: which part the records' parents are in.
-        parents, actions: room for what is said of new rows, of which `admitted` are there.
-        words, slots: room for a batch.
-
-    Returns:
-        How many are there then.
-    """
-    width = len(units) + RECORD_EXTRA
-    count = len(records) // width
-    for first in range(0, count, len(slots)):
-        batch = min(count - first, len(slots))
-        for number in range(batch):
-            read_row(records[(first + number) * width :], 0, words, number, units)
-            slots[number] = slot_of(owner_hash(words, number, units), len(table))
-            prefetch(table, slots[number])
-        for number in range(batch):
-            found = table[slots[number]]
-            if found != _FREE:
-                prefetch(rows, np.uint64((np.int64(found) - 1) * len(units)))
-        for number in range(batch):
-            slot = find_slot(rows, table, words, number, slots[number], units)
-            if table[slot] == _FREE:
-                write_row(rows, end, words, number, units)
-                end += 1
-                table[slot] = np.uint32(end)
-                at = (first + number) * width + len(units)
-                parents[admitted] = (np.int64(source) << np.int64(32)) | np.int64(records[at])
-                actions[admitted] = records[at + 1]
-                admitted += 1
-    return admitted
-
-
-@kernel
-def enter(rows: Any, begin: int, end: int, table: Any, words: Any, slots: Any, units: Any) -> None:
-    """Enter rows that are known to differ into a table with room for them."""
-    for first in range(begin, end, len(slots)):
-        batch = min(end - first, len(slots))
-        for number in range(batch):
-            read_row(rows, first + number, words, 0, units)
-            slots[number] = slot_of(owner_hash(words, 0, units), len(table))
-            prefetch(table, slots[number])
-        for number in range(batch):
-            slot = slots[number]
-            while table[slot] != _FREE:
-                slot = next_slot(slot, len(table))
-            table[slot] = np.uint32(first + number + 1)
-
-
-@kernel
 def first_breaking(
     rows: Any, count: int, wanted: Any, trees: Any, steps: Any, effects: Any, work: Any, units: Any
 ) -> int:
@@ -299,18 +177,6 @@ def first_violating(rows: Any, count: int, wanted: Any, trees: Any, words: Any, 
         if violates(words, wanted, trees, units)[0]:
             return row
     return -1
-
-
-@kernel
-def keep_owned(rows: Any, count: int, mine: int, owners: int, words: Any, units: Any) -> int:
-    """Move the rows of one owner to the front; how many there are."""
-    kept = 0
-    for row in range(count):
-        read_row(rows, row, words, 0, units)
-        if owner_of(owner_hash(words, 0, units), owners) == mine:
-            write_row(rows, kept, words, 0, units)
-            kept += 1
-    return kept
 
 
 @kernel

@@ -25,7 +25,7 @@ class Visited:
         self.units = units
         self.end = 0
         self._words = np.zeros((BATCH, (len(units) + 1) // 2), np.uint64)
-        self._slots = np.zeros(BATCH, np.uint64)
+        self._hashes = np.zeros(BATCH, np.uint64)
         self.rows = self._rows_for(self.FEWEST)
         self.table = self._table_for(4 * self.FEWEST)
 
@@ -51,7 +51,7 @@ class Visited:
             self._enter(0)
 
     def _enter(self, begin: int) -> None:
-        entry_points.enter(self.rows, begin, self.end, self.table, self._words[:1], self._slots, self.units)
+        entry_points.enter(self.rows, begin, self.end, self.table, self._words[:1], self._hashes, self.units)
 
     def add(self, rows: np.ndarray) -> None:
         """Add rows that are known to be new."""
@@ -62,16 +62,14 @@ class Visited:
         self._enter(begin)
 
     def forget_after(self, end: int) -> None:
-        """Take back what was added after the first rows. Rows that came later stand behind others in the table, so
-        nothing else moves.
-        """
-        self.table[self.table > end] = 0
+        """Take back what was added after the first rows."""
+        entry_points.remove_after(end, self.table)
         self.end = end
 
     def find(self, records: np.ndarray) -> np.ndarray:
         """The row of each record, all of which were admitted."""
         found = np.empty(len(records) // (len(self.units) + RECORD_EXTRA), np.int64)
-        if entry_points.find_records(records, self.rows, self.table, found, self._words, self._slots, self.units):
+        if entry_points.find_records(records, self.rows, self.table, found, self._words, self._hashes, self.units):
             raise AssertionError("unreachable: a step leads to a state that was never admitted")
         return found
 
@@ -100,7 +98,7 @@ class Visited:
                 actions,
                 admitted,
                 self._words,
-                self._slots,
+                self._hashes,
                 self.units,
             )
             self.end = begin + admitted

@@ -28,9 +28,9 @@ class CheckpointError(Exception):
 # Files
 
 
-def write_whole(path: Path, data: Any) -> None:
-    """Write a file so that it is there whole or not at all, also after the power has failed. If it cannot be written,
-    nothing is left.
+def write_whole(path: Path, data: Any, for_good: bool = True) -> None:
+    """Write a file so that it is there whole or not at all; if it is for good, also after the power has failed. If it
+    cannot be written, nothing is left.
 
     Raises:
         OSError: the disk does not take it.
@@ -42,7 +42,8 @@ def write_whole(path: Path, data: Any) -> None:
             rest = memoryview(data).cast("B")
             while rest:
                 rest = rest[os.write(file, rest) :]
-            os.fsync(file)
+            if for_good:
+                os.fsync(file)
         finally:
             os.close(file)
         os.replace(temporary, path)
@@ -50,11 +51,12 @@ def write_whole(path: Path, data: Any) -> None:
         with suppress(OSError):
             os.unlink(temporary)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    if for_good:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def remove_temporary(folder: Path) -> None:

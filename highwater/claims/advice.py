@@ -150,9 +150,9 @@ class _Probes:
 
         if time.perf_counter() > self.ends_at:
             return None
-        bounds: Any = attrs.evolve(self.spec.bounds, **{bound: value})
         self.made += 1
         try:
+            bounds: Any = attrs.evolve(self.spec.bounds, **{bound: value})
             system = attrs.evolve(self.spec, bounds=bounds, properties=()).system()
             outcome = explore(
                 system, Budget(max_states=STATES_PER_PROBE), workers=self.workers, symmetry=self.symmetry, audit=0

@@ -66,11 +66,15 @@ def with_bounds_raised(
     budget = Budget(max_states=max(LEAST_STATES, STATES_MORE * outcome.stored_states))
     for bound in may_hide(spec, outcome):
         value = getattr(spec.bounds, bound) + 1
-        bounds: Any = attrs.evolve(spec.bounds, **{bound: value})
         try:
+            bounds: Any = attrs.evolve(spec.bounds, **{bound: value})
             system = attrs.evolve(spec, bounds=bounds).system()
             found = explore(system, budget, check_deadlock=spec.check_deadlock, workers=workers, symmetry=symmetry)
-        except (ModelError, SpecError):  # nobody asked for these bounds, and the model need not make sense within them
+        except (
+            ModelError,
+            SpecError,
+            ValueError,
+        ):  # nobody asked for these bounds, and the model need not make sense within them
             yield Raised(bound, value, None)
             continue
         if found.reason == "interrupted":

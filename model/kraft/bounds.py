@@ -38,6 +38,9 @@ class KraftBounds:
     uncommitted: int = bound(
         0, 3, "batches of the metadata log that may be uncommitted; 0: each is committed at once", default=0
     )
+    stops: int = bound(
+        0, 3, "committed ends of the metadata log before the present one that a broker may stop at; 0: none", default=0
+    )
     controllers: int = bound(
         1, 2, "1: a controller that is deposed knows it at once; 2: it may answer a while longer", default=1
     )

@@ -106,7 +106,15 @@ def by_partition(cluster: Cluster, change: Callable[[Cluster, int], Cluster]) ->
 def view_of(image: Image, partition: int) -> View:
     """What a broker learns of a partition from the metadata log."""
     now = image.partitions[partition]
-    return View(now.leader, now.isr, now.leader_epoch, now.partition_epoch, image.min_isr, now.topic_id)
+    return View(
+        frozenset(now.replicas),
+        now.leader,
+        now.isr,
+        now.leader_epoch,
+        now.partition_epoch,
+        image.min_isr,
+        now.topic_id,
+    )
 
 
 def counts_as_unclean(before: Partition, after: Partition, rule: UncleanElections) -> bool:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from model.kraft import administering, alter_partition, metadata_log, registering, requests, serving, topics, upgrading
+from model.kraft import (
+    administering,
+    alter_partition,
+    metadata_log,
+    reading,
+    registering,
+    requests,
+    serving,
+    topics,
+    upgrading,
+)
 from model.kraft.bounds import KraftBounds
 from model.kraft.initial import initial_states
 from model.kraft.presets import LAST_RELEASES, PRESETS, RELEASES_OF_PRESETS
@@ -25,7 +35,7 @@ CONTROLLING = (
     administering.balance_leaders,
     upgrading.register_directories,
 )
-HEALING = (*CONTROLLING, *serving.HEALING)
+HEALING = (*CONTROLLING, reading.read_metadata, *serving.HEALING)
 """What happens by itself in a cluster that nobody disturbs; together with `serving.RETURNS` if brokers come back."""
 
 ACTIONS = (

@@ -16,7 +16,13 @@ def initial_states(bounds: Any) -> list[Cluster]:
 
     def replica(broker: int, replicas: tuple[int, ...]) -> Replica:
         view = View(
-            replicas[0], frozenset(replicas), leader_epoch=0, partition_epoch=0, min_isr=bounds.min_isr, topic_id=0
+            frozenset(replicas),
+            replicas[0],
+            frozenset(replicas),
+            leader_epoch=0,
+            partition_epoch=0,
+            min_isr=bounds.min_isr,
+            topic_id=0,
         )
         return Replica(
             complete=broker in replicas, directory_failed=False, view=view, proposal=None, topic_id=0, missing=False
@@ -31,6 +37,7 @@ def initial_states(bounds: Any) -> list[Cluster]:
             broker_epoch=0,
             knows_registration=True,
             waits_for=frozenset(),
+            unread=0,
             replicas=tuple(replica(number, replicas) for replicas in assigned),
         )
 
@@ -42,6 +49,7 @@ def initial_states(bounds: Any) -> list[Cluster]:
             partitions=tuple(created(each, frozenset(each), leader=each[0], topic_id=0) for each in assigned),
             min_isr=bounds.min_isr,
             tail=(),
+            earlier=(),
             contacted=frozenset(range(bounds.brokers)),
             at_end=frozenset(range(bounds.brokers)),
             can_revert=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
-from model.kraft.image import Batch
+from model.kraft.image import Batch, Image
 from model.kraft.protocol import KraftProtocol
 from model.kraft.requests import answered, sent_again
 from model.kraft.state import Cluster, Mishap
@@ -26,7 +26,18 @@ def appended(
     """
     if bounds.uncommitted:
         return evolve(after, tail=(*before.tail, Batch(before.end, answers, of_quorum=False)))
-    return with_new_end(after, protocol, of_quorum=False)
+    return passed(with_new_end(after, protocol, of_quorum=False), before.end, bounds)
+
+
+def passed(cluster: Cluster, before: Image, bounds: KraftBounds) -> Cluster:
+    """The cluster once the metadata log has another committed end than `before`, which is ahead of every broker."""
+    if not bounds.stops:
+        return cluster
+    cluster = evolve(cluster, earlier=(*cluster.earlier, before)[-bounds.stops :])
+    for broker in cluster.ids:
+        if cluster.brokers[broker].running:
+            cluster = cluster.with_broker(broker, unread=min(cluster.brokers[broker].unread, bounds.stops) + 1)
+    return cluster
 
 
 def appended_by_partition(stages: list[Cluster], protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
@@ -55,7 +66,7 @@ def with_new_end(cluster: Cluster, protocol: KraftProtocol, of_quorum: bool) -> 
 
 
 @action(actor="controller", needs=lambda bounds: bounds.uncommitted)
-def commit_batch(cluster: Cluster, protocol: KraftProtocol) -> Cluster | None:
+def commit_batch(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
     """The oldest batch that is not committed becomes so: most controllers have it.
 
     Actor: the controllers.
@@ -66,8 +77,8 @@ def commit_batch(cluster: Cluster, protocol: KraftProtocol) -> Cluster | None:
     """
     if not cluster.tail:
         return None
-    leader, of_quorum = cluster.tail[0].answers, cluster.tail[0].of_quorum
-    cluster = with_new_end(evolve(cluster, tail=cluster.tail[1:]), protocol, of_quorum)
+    leader, of_quorum, before = cluster.tail[0].answers, cluster.tail[0].of_quorum, cluster.committed
+    cluster = passed(with_new_end(evolve(cluster, tail=cluster.tail[1:]), protocol, of_quorum), before, bounds)
     return cluster if leader is None else answered(cluster, leader)
 
 

@@ -71,7 +71,7 @@ def answered(cluster: Cluster, leader: int) -> Cluster:
 
 def settled(cluster: Cluster, leader: int, partition: int) -> Cluster:
     """A leader learns the answer about one partition. If what it asked for was granted, it knows the ISR, unless
-    another broker leads now: then it learns only that.
+    another broker leads now: then it learns only that. An answer says nothing of the replicas.
 
     Source: kafka.cluster.Partition#handleAlterPartitionUpdate, #handleAlterPartitionError (3.5.1 to 4.3.1).
     """
@@ -79,7 +79,9 @@ def settled(cluster: Cluster, leader: int, partition: int) -> Cluster:
     if fate is Fate.APPENDED:
         if cluster.committed.partitions[partition].leader != leader:
             return with_fate(cluster, leader, partition, Fate.REFUSED)
-        return cluster.with_replica(leader, partition, proposal=None, view=view_of(cluster.committed, partition))
+        known = cluster.brokers[leader].replicas[partition].view.replicas
+        view = evolve(view_of(cluster.committed, partition), replicas=known)
+        return cluster.with_replica(leader, partition, proposal=None, view=view)
     if fate is Fate.OUT_OF_DATE:
         return with_fate(cluster, leader, partition, Fate.REFUSED)
     return cluster.with_replica(leader, partition, proposal=None) if fate is Fate.INELIGIBLE else cluster

@@ -1,15 +1,13 @@
-"""Brokers: they crash, start, read the metadata log, fetch, propose another ISR, commit and shut down."""
+"""Brokers: they crash, start, fetch, propose another ISR, commit and shut down."""
 
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds, partitions
-from model.kraft.changing import view_of
 from model.kraft.image import Standing
 from model.kraft.protocol import KraftProtocol
 from model.kraft.registering import registered
 from model.kraft.requests import fate_of_next
-from model.kraft.state import Cluster, Fate, Proposal
-from model.kraft.topics import with_replica_of
+from model.kraft.state import Cluster, Proposal, furthest
 from model.language.declarations import action
 from model.language.records import evolve
 from model.log import brokers
@@ -20,7 +18,7 @@ def down(cluster: Cluster, broker: int) -> Cluster:
     for partition in cluster.partition_ids:
         cluster = cluster.with_replica(broker, partition, view=None, proposal=None, missing=False)
     return cluster.with_broker(
-        broker, running=False, stopping=False, leaving_unrecorded=False, waits_for=frozenset[int]()
+        broker, running=False, stopping=False, leaving_unrecorded=False, waits_for=frozenset[int](), unread=0
     )
 
 
@@ -65,75 +63,9 @@ def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     ours = cluster.brokers[broker]
     if ours.running or ours.broker_epoch >= bounds.restarts:
         return None
-    cluster = cluster.with_broker(broker, running=True, broker_epoch=ours.broker_epoch + 1, knows_registration=False)
+    epoch, unread = ours.broker_epoch + 1, furthest(bounds)
+    cluster = cluster.with_broker(broker, running=True, broker_epoch=epoch, knows_registration=False, unread=unread)
     return registered(cluster, broker, protocol, bounds).with_broker(broker, stopped_cleanly=False)
-
-
-@action(actor="broker", broker=brokers)
-def read_metadata(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster | None:
-    """A broker reads the metadata log as far as it is committed.
-
-    Actor: the broker.
-    Enabled: it runs.
-    Effect: it knows leader, ISR and epochs of each partition. A leader that waited for newer metadata may ask again.
-        If the topic is another one, the log of the former is deleted.
-        Before KAFKA-16234 a record of the partition made a broker create a new log in another directory, if that of its
-        replica had failed.
-    Abstracts: stops on the way; a broker learns several records at once.
-    Source: kafka.server.metadata.BrokerMetadataPublisher#onMetadataUpdate, kafka.server.ReplicaManager#applyDelta
-        (3.5.1 to 4.3.1), #getOrCreatePartition (3.7.0 to 4.3.1).
-    """
-    ours, image = cluster.brokers[broker], cluster.committed
-    if not ours.running:
-        return None
-    for other in cluster.ids:
-        if broker in cluster.brokers[other].waits_for and _can_read_departure(cluster, other, protocol, bounds):
-            cluster = cluster.with_broker(other, waits_for=cluster.brokers[other].waits_for - {broker})
-    if protocol.compares_with_end:
-        cluster = evolve(cluster, at_end=cluster.at_end | {broker})
-    for partition in cluster.partition_ids:
-        cluster = _with_news(cluster, broker, partition, protocol)
-    registered = image.registrations[broker].broker_epoch == ours.broker_epoch
-    return cluster.with_broker(broker, knows_registration=registered)
-
-
-def _with_news(cluster: Cluster, broker: int, partition: int, protocol: KraftProtocol) -> Cluster:
-    """The cluster after a broker has read what the metadata log says of a partition."""
-    replica, now = cluster.brokers[broker].replicas[partition], cluster.committed.partitions[partition]
-    proposal = replica.proposal
-    refused = proposal is not None and proposal.fate is Fate.REFUSED
-    if refused and proposal.partition_epoch != now.partition_epoch:
-        cluster = cluster.with_replica(broker, partition, proposal=None)
-    if replica.directory_failed and not protocol.failed_directories_avoided and _has_news(cluster, broker, partition):
-        cluster = cluster.with_replica(broker, partition, directory_failed=False)
-    cluster = with_replica_of(cluster, broker, partition, protocol)
-    return cluster.with_replica(broker, partition, view=view_of(cluster.committed, partition))
-
-
-def _has_news(cluster: Cluster, broker: int, partition: int) -> bool:
-    """Whether the metadata log has a record of a partition that a broker has not read."""
-    view = cluster.brokers[broker].replicas[partition].view
-    now = cluster.committed.partitions[partition]
-    return view is None or view.partition_epoch != now.partition_epoch or view.topic_id != now.topic_id
-
-
-def _can_read_departure(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds) -> bool:
-    """Whether what must be read before a broker may shut down is committed, to the last of its batches."""
-    if not protocol.shutdown_offset_kept:
-        return not cluster.tail
-    if cluster.brokers[broker].leaving_unrecorded:
-        return not cluster.tail
-    image = cluster.committed
-    if image.registrations[broker].standing is not Standing.LEAVING:
-        return False
-    return not bounds.split_batches or all(
-        each.leader != broker and _has_left(each.isr, broker) for each in image.partitions
-    )
-
-
-def _has_left(isr: frozenset[int], broker: int) -> bool:
-    """Without ELR, the last member stays in the ISR."""
-    return broker not in isr or len(isr) == 1
 
 
 @action(actor="broker", broker=brokers)
@@ -151,13 +83,19 @@ def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
 
 
 def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bool:
-    """Whether the leader that a follower knows runs and knows that it leads in the same epoch."""
+    """Whether the leader that a follower knows runs and knows that it leads in the same epoch, and both know that the
+    follower is a replica.
+
+    Source: kafka.cluster.Partition#fetchRecords, #updateFollowerFetchState (3.5.1 to 4.3.1).
+    """
     ours = cluster.brokers[follower]
     replica = ours.replicas[partition]
     if leader == follower or not ours.running or replica.directory_failed or replica.missing or replica.view is None:
         return False
     theirs = cluster.brokers[leader].replicas[partition]
     if not cluster.leads(leader, partition) or replica.view.topic_id != theirs.view.topic_id:
+        return False
+    if follower not in replica.view.replicas or follower not in theirs.view.replicas:
         return False
     return replica.view.leader == leader and replica.view.leader_epoch == theirs.view.leader_epoch
 
@@ -167,11 +105,11 @@ def catch_up(cluster: Cluster, leader: int, follower: int, partition: int = 0) -
     """A follower fetches all that its leader has of a partition.
 
     Actor: the follower.
-    Enabled: both run and know that this leader leads in this epoch; the follower is assigned.
+    Enabled: both run and know that this leader leads in this epoch and that the follower is a replica.
     Effect: it is complete if, and only if, the leader is.
     Abstracts: fetches, offsets and truncation; the model `partition` has them.
     """
-    if not _follows(cluster, leader, follower, partition) or follower not in cluster.partitions[partition].replicas:
+    if not _follows(cluster, leader, follower, partition):
         return None
     return cluster.with_replica(follower, partition, complete=cluster.brokers[leader].replicas[partition].complete)
 
@@ -197,7 +135,7 @@ def propose_expansion(
         return None
     ours, theirs = cluster.brokers[leader].replicas[partition], cluster.brokers[follower]
     view, fate = ours.view, fate_of_next(bounds)
-    if follower in view.isr or follower not in cluster.partitions[partition].replicas:
+    if follower in view.isr:
         return None
     if ours.complete and not theirs.replicas[partition].complete:
         return None
@@ -302,5 +240,5 @@ def fail_directory(cluster: Cluster, broker: int, partition: int = 0) -> Cluster
 
 
 DISTURBING = (crash, crash_with_loss, fail_directory, propose_shrink, commit, begin_shutdown)
-HEALING = (read_metadata, send_heartbeat, catch_up, propose_expansion, stop)
+HEALING = (send_heartbeat, catch_up, propose_expansion, stop)
 RETURNS = (start,)

@@ -60,6 +60,7 @@ class Mishap(Enum):
 class View:
     """What a broker has learned of a partition."""
 
+    replicas: frozenset[int] = within(broker_sets)
     leader: int | None = within(some_broker)
     isr: frozenset[int] = within(broker_sets)
     leader_epoch: int = within(epochs)
@@ -105,6 +106,11 @@ class Replica:
     missing: bool = within(flag_if("topic_deletions"))
 
 
+def furthest(bounds: Any) -> int:
+    """The most committed ends of the metadata log that are told apart ahead of a broker."""
+    return bounds.stops + 1 if bounds.stops else 0
+
+
 @attrs.frozen
 class Broker:
     """A broker.
@@ -118,6 +124,8 @@ class Broker:
         knows_registration: whether it has read the metadata log as far as its registration.
         waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
             Soft state of the active controller: the controlled shutdown offset.
+        unread: how many committed ends of the metadata log are ahead of it, the present one included; 0 while it is
+            down. This is its offset, from the end.
         replicas: what it has of each partition.
     """
 
@@ -128,6 +136,7 @@ class Broker:
     broker_epoch: int = within(broker_epochs)
     knows_registration: bool = within(BOOLEAN)
     waits_for: frozenset[int] = within(broker_sets)
+    unread: int = within(lambda bounds: Integers(0, furthest(bounds)))
     replicas: tuple[Replica, ...] = within(per_partition(records(Replica)))
 
 
@@ -163,6 +172,7 @@ class Cluster:
         registrations, partitions, min_isr: what the metadata log says up to its end, as the active controller has it in
             memory.
         tail: the batches that are not committed, oldest first.
+        earlier: what the metadata log said up to its last committed ends before the present one, oldest first.
         contacted: the brokers that the active controller has heard of, by registration or heartbeat. Only these
             can lose their session.
         at_end: the brokers that have read the metadata log as far as it is committed. It is kept under protocols
@@ -176,6 +186,7 @@ class Cluster:
     partitions: tuple[Partition, ...] = within(per_partition(records(Partition)))
     min_isr: int = within(min_isrs)
     tail: tuple[Batch, ...] = within(lambda bounds: SequenceOf(records(Batch)(bounds), bounds.uncommitted))
+    earlier: tuple[Image, ...] = within(lambda bounds: SequenceOf(records(Image)(bounds), bounds.stops))
     contacted: frozenset[int] = within(broker_sets)
     at_end: frozenset[int] = within(broker_sets)
     can_revert: bool = within(BOOLEAN)
@@ -200,6 +211,10 @@ class Cluster:
     def committed(self) -> Image:
         """What the metadata log says as far as it is committed, which is what brokers can read."""
         return self.tail[0].before if self.tail else self.end
+
+    def read_up_to(self, back: int) -> Image:
+        """What the metadata log says up to the committed end that many committed batches back."""
+        return self.earlier[-back] if back else self.committed
 
     def is_unfenced(self, broker: int) -> bool:
         """Whether a broker is neither fenced nor in controlled shutdown.

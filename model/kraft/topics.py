@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
-from model.kraft.image import Standing, created
+from model.kraft.image import Partition, Standing, created
 from model.kraft.metadata_log import appended
 from model.kraft.protocol import KraftProtocol
 from model.kraft.state import Cluster
@@ -59,17 +59,20 @@ def create_topic(cluster: Cluster, first: int, protocol: KraftProtocol, bounds: 
     return appended(cluster, after, protocol, bounds)
 
 
-def with_replica_of(cluster: Cluster, broker: int, partition: int, protocol: KraftProtocol) -> Cluster:
-    """The cluster after a broker has learned of a partition: it deletes its log of another topic.
+def with_replica_of(cluster: Cluster, broker: int, partition: int, now: Partition, protocol: KraftProtocol) -> Cluster:
+    """The cluster after a broker has learned that a partition is so `now`: it deletes its log of another topic, and of
+    a partition that it is no longer assigned.
 
     A broker that starts finds stray logs on its disks. Until KAFKA-14616 it deleted them last, so that it made no
     replica of a new topic with the same name.
-    Source: kafka.server.ReplicaManager#applyDelta (3.5.1 to 4.3.1), kafka.log.LogManager#deleteStrayKRaftReplicas
-        (3.7.0), kafka.server.metadata.BrokerMetadataPublisher#finishInitializingReplicaManager (3.6.2).
+    Source: org.apache.kafka.image.TopicDelta#localChanges, kafka.server.ReplicaManager#applyDelta (3.5.1 to 4.3.1),
+        kafka.log.LogManager#deleteStrayKRaftReplicas (3.7.0), kafka.server.metadata.BrokerMetadataPublisher
+        #finishInitializingReplicaManager (3.6.2).
     """
-    ours, now = cluster.brokers[broker].replicas[partition], cluster.committed.partitions[partition]
+    ours = cluster.brokers[broker].replicas[partition]
     if ours.topic_id == now.topic_id:
-        return cluster
+        stopped = now.replicas and broker not in now.replicas
+        return cluster.with_replica(broker, partition, complete=False) if stopped else cluster
     starts = ours.view is None and not protocol.stray_logs_deleted_first
     missing = starts and broker in now.replicas
     fresh = {"topic_id": now.topic_id, "directory_failed": False, "missing": missing, "proposal": None}

@@ -10,11 +10,13 @@ from concurrent.futures import TimeoutError as StillRunning
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
 from explorer.memory import in_bytes
 from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
+from spark.driver.exchange import exchanged, homes_of, numbers_at_home
 from spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
 from spark.levels import Level, Levels
 from spark.worker.graph import (
@@ -29,7 +31,7 @@ from spark.worker.graph import (
 )
 from spark.worker.level import Admitted, Expanded
 from spark.worker.shard import next_digest
-from spark.worker.tasks import BLOCKS_IN_SPARK, REPORTS_IN_SPARK, Search, admit_task, expand_task, read_report
+from spark.worker.tasks import Search, admit_task, expand_task, read_report
 
 SECONDS_BETWEEN_REPORTS = 1.0
 
@@ -130,20 +132,19 @@ class Cluster:
         self._share(levels)
         self._spark.conf.set("spark.sql.shuffle.partitions", self.partitions)
         shards, homes = Shards(len(levels), tuple(self._digests)), self._homes_of_partitions()
-        every = (
-            self._spark.range(0, self.partitions, 1, self.partitions).selectExpr("CAST(id AS INT) AS home")
-            if homes is None
-            else homes
-        )
+        numbers = numbers_at_home(self._spark.sparkContext, self.partitions, homes)
         schema = states_schema(self._engine.layout.words, wanted)
-        states = every.mapInArrow(states_task(self._shared, shards, wanted), in_spark(schema))
-        steps = (
-            every.mapInArrow(steps_task(self._shared, shards, wanted), BLOCKS_IN_SPARK)
-            .repartitionById(self.partitions, "owner")
-            .transform(lambda blocks: _at_home(blocks, homes))
-            .mapInArrow(targets_task(self._shared, shards), STEPS_IN_SPARK)
+        states = self._table(numbers, "number int").mapInArrow(
+            states_task(self._shared, shards, wanted), in_spark(schema)
         )
+        sent = numbers.mapPartitionsWithIndex(steps_task(self._shared, shards, wanted))
+        blocks = exchanged(sent, self.partitions, homes).filter(bool)
+        steps = self._table(blocks, "block binary").mapInArrow(targets_task(self._shared, shards), STEPS_IN_SPARK)
         return states, steps
+
+    def _table(self, values: RDD[Any], column: str) -> DataFrame:
+        """A table of one column."""
+        return self._spark.createDataFrame(values.map(lambda value: (value,)), column, verifySchema=False)
 
     @contextmanager
     def set(self, key: str, value: int) -> Iterator[None]:
@@ -206,20 +207,13 @@ class Cluster:
             self._describe(
                 f"level {level.depth + 1}: expand {level.rows:,} rows of level {level.depth}, exchange, admit"
             )
-            rows = (
-                self._spark.range(0, len(sources), 1, len(sources))
-                .mapInArrow(expand_task(self._shared, sources, self.partitions, list(known)), BLOCKS_IN_SPARK)
-                .repartitionById(self.partitions, "owner")
-                .transform(lambda blocks: _at_home(blocks, homes))
-                .mapInArrow(
-                    admit_task(self._shared, level.depth + 1, list(self._digests), list(known)), REPORTS_IN_SPARK
-                )
-                .collect()
-            )
+            expand = expand_task(self._shared, sources, self.partitions, list(known))
+            admit = admit_task(self._shared, level.depth + 1, list(self._digests), list(known))
+            blocks = self._spark.sparkContext.parallelize([], len(sources)).mapPartitionsWithIndex(expand)
+            return exchanged(blocks, self.partitions, homes).mapPartitionsWithIndex(admit).collect()
         except Exception as error:
             gave_up = f"Spark gave up on level {level.depth + 1}: {reason_of(error)}"
             raise ClusterError(f"{gave_up}\n  {self._advice(f'levels up to {level.depth} are')}") from error
-        return [row.report for row in rows]
 
     def _advice(self, what_is: str) -> str:
         """How to go on after Spark gave up."""
@@ -233,17 +227,14 @@ class Cluster:
         """
         self._spark.sparkContext.setJobGroup(self._group, f"{what} ({self._name})", interruptOnCancel=True)
 
-    def _homes_of_partitions(self) -> DataFrame | None:
-        """A cached table with a row per partition. The executor that has cached a row has the partition's shard. None
-        on one machine.
-        """
-        if self._homes is None and not self._spark.sparkContext.master.startswith("local"):
+    def _homes_of_partitions(self) -> Any:
+        """Where each partition has its shard; None on one machine."""
+        context = self._spark.sparkContext
+        if self._homes is None and not context.master.startswith("local"):
             self._describe(
                 f"before level {self._depth + 1}: choose where each of {self.partitions} partitions is at home"
             )
-            numbers = self._spark.range(0, self.partitions, 1, self.partitions).selectExpr("CAST(id AS INT) AS home")
-            self._homes = numbers.repartitionById(self.partitions, "home").persist()
-            self._homes.count()
+            self._homes = homes_of(context, self.partitions)
         return self._homes
 
     def _tasks(self) -> str:
@@ -267,12 +258,3 @@ class Cluster:
         except Exception:  # what Spark keeps for its web pages may be gone, or have another name in another version
             return ""
         return f", shuffle {in_bytes(shuffled)}, spill {in_bytes(spilled)}"
-
-
-def _at_home(blocks: DataFrame, homes: DataFrame | None) -> DataFrame:
-    """The same blocks, in tasks that run on the executors that have their partitions' shards.
-
-    Spark prefers to run a task on the executor that has cached the task's input. So this joins the cached table of
-    homes, which is partitioned as the blocks are and costs no exchange.
-    """
-    return blocks if homes is None else blocks.join(homes.hint("shuffle_hash"), blocks.owner == homes.home).drop("home")

@@ -31,7 +31,7 @@ from spark.driver.traces import Traces, Violations
 from spark.levels import Level, Levels
 from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
 
-ROWS_WORTH_A_JOB = 50_000
+ROWS_WORTH_A_JOB = 1 << 18
 ROWS_IN_THE_DRIVER = 1 << 22
 
 
@@ -74,15 +74,13 @@ def explore(
     """
     options = Options(name, check_deadlock, keep_going, symmetry, partitions, keep_trees, on_progress)
     if checkpoint is not None:
-        return _Search(make_system, budget, spark, checkpoint, options, resume=resume).run()
+        return _Search(make_system, budget, spark, Levels(checkpoint), options, resume=resume).run()
     if not spark.sparkContext.master.startswith("local"):
         raise CheckpointError(
             f"{spark.sparkContext.master} needs --checkpoint URI, a folder that driver and executors all reach"
         )
     with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
-        search = _Search(make_system, budget, spark, folder, options, resume=False)
-        search.store.temporary = True
-        return search.run()
+        return _Search(make_system, budget, spark, Levels(folder, temporary=True), options, resume=False).run()
 
 
 @attrs.frozen
@@ -106,7 +104,7 @@ class _Search:
         make_system: Callable[[], System],
         budget: Budget,
         spark: SparkSession,
-        folder: str,
+        store: Levels,
         options: Options,
         *,
         resume: bool,
@@ -128,7 +126,7 @@ class _Search:
         self.visited: Visited | None = None
         known = {"check_deadlock": options.check_deadlock, "keep_going": options.keep_going}
         self.prints = self.engine.fingerprint(known)
-        self.store = Levels(folder)
+        self.store = store
         self.violations = Violations(Traces(self.engine, self.store))
         self.cluster = Cluster(
             spark, options.name, make_system, options.symmetry, known, self.engine, self.store, options.partitions

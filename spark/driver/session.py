@@ -39,11 +39,15 @@ DEFAULTS = {
     "spark.shuffle.reduceLocality.enabled": "false",
 }
 # More of them where one Java machine is driver and executor. It lives for minutes and moves blocks of a megabyte, so
-# Java's best compiler, its concurrent collector and compression would take more time than they save.
+# Java's best compiler, its concurrent collector, compression and checksums would take more time than they save.
+# Python workers keep the memory of blocks that they free (glibc's malloc): the kernel would clear its pages each time.
 IN_ONE_PROCESS = {
     "spark.driver.extraJavaOptions": f"{DEFAULTS['spark.driver.extraJavaOptions']} "
     "-XX:TieredStopAtLevel=1 -XX:+UseParallelGC",
     "spark.shuffle.compress": "false",
+    "spark.shuffle.checksum.enabled": "false",
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": str(1 << 30),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": str(1 << 30),
 }
 # Settings of every application, that of spark-submit too: Python workers import nothing from the folder in which they
 # run.

@@ -22,7 +22,7 @@ from explorer.search.owed import Marks
 from explorer.system import ModelError
 from spark.worker.level import LARGEST_BLOCK
 from spark.worker.shard import Shard
-from spark.worker.tasks import BLOCKS, Search, Task, engine_of, ready_for_more, shard_of
+from spark.worker.tasks import Search, Task, engine_of, exhaust, ready_for_more, received, sent, shard_of
 
 # What a property says of a state: it is false there; a path may begin there on which it is owed and stays false; no
 # step that it relies on is possible there, so that a behaviour may end; bounds cut all of these steps.
@@ -134,19 +134,18 @@ class _Part:
 
 
 def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
-    """A task that sends the steps of the states of the partitions in its input to where they lead."""
+    """A task that sends the steps of the states of its partition to where they lead."""
 
-    def steps(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for partition in _partitions(batches):
-            with _opened(shared.value, shards, partition) as (engine, shard):
-                part, width = _Part(engine, shard, wanted), engine.record_width
-                most = LARGEST_BLOCK // (4 * width) * width
-                for owner, records in engine.steps(
-                    part.rows, part.sources, part.relied_on, part.notes, owners=len(shards.digests)
-                ):
-                    for first in range(0, len(records), most):
-                        block = memoryview(records[first : first + most]).cast("B")
-                        yield pa.record_batch([[owner], [partition], [0], [block]], schema=BLOCKS)
+    def steps(partition: int, nothing: Iterator[Any]) -> Iterator[bytes]:
+        exhaust(nothing)
+        with _opened(shared.value, shards, partition) as (engine, shard):
+            part, width = _Part(engine, shard, wanted), engine.record_width
+            most = LARGEST_BLOCK // (4 * width) * width
+            for owner, records in engine.steps(
+                part.rows, part.sources, part.relied_on, part.notes, owners=len(shards.digests)
+            ):
+                for first in range(0, len(records), most):
+                    yield from sent(owner, partition, 0, memoryview(records[first : first + most]).cast("B"))
 
     return ready_for_more(steps)
 
@@ -161,10 +160,11 @@ def targets_task(shared: Any, shards: Shards) -> Task:
         with _opened(shared.value, shards, partition) as (engine, shard):
             width = engine.record_width
             for batch in batches:
-                for source, block in zip(batch.column("source"), batch.column("block"), strict=True):
-                    records = np.array(np.frombuffer(block.as_buffer(), np.uint32))
+                for block in batch.column("block"):
+                    source, _, content = received(block.as_py())
+                    records = np.frombuffer(content, np.uint32)
                     sources = records.reshape(-1, width)[:, width - RECORD_EXTRA].astype(np.int64)
-                    ids = [sources + (source.as_py() << 32), shard.find(records) + (partition << 32)]
+                    ids = [sources + (source << 32), shard.find(records) + (partition << 32)]
                     yield pa.record_batch([pa.array(each, pa.int64()) for each in ids], schema=STEPS)
 
     return ready_for_more(targets)

@@ -1,4 +1,4 @@
-"""A level as two tasks of Spark with one exchange between them, as Arrow batches that a Python worker maps.
+"""A level as two tasks of Spark with one exchange of blocks between them.
 
 `expand_task` reads a part of the level, walks the trees and sends blocks of records to the partitions that own them; it
 sends most equal records once. `admit_task` admits the records that its partition has not visited, checks the
@@ -9,9 +9,8 @@ names, and the driver commits the names that arrive.
 Counts travel with the data, as rows of the blocks' stream, because each row arrives exactly once. Spark's accumulators
 would count an expansion twice if its task ran twice: Spark promises exact ones only for the last stage of a job.
 
-A block is a binary column of packed records. Levels are stored as a row per state with a LongType column per word, but
-Spark copies rows one by one on both sides of the exchange, and a block at once. With 9,985,570 states of KIP-320, a
-search that exchanges rows takes 1.8 times as long and shuffles 1.3 times as much (`bench/on_spark.py` measures both).
+A block is a byte string of packed records. Levels are stored as a row per state with a LongType column per word, but
+Spark copies rows one by one on both sides of the exchange, and a block at once. `bench/on_spark.py` measures both.
 
 Each worker process keeps an engine. Its trees begin as the driver's and grow on their own.
 """
@@ -22,6 +21,7 @@ import gc
 import json
 import os
 import signal
+import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -29,7 +29,6 @@ from typing import Any
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts
@@ -40,13 +39,10 @@ from spark.levels import Levels, Part
 from spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
 from spark.worker.shard import Shard, forget_mapped
 
-BLOCKS = pa.schema([("owner", pa.int32()), ("source", pa.int32()), ("number", pa.int32()), ("block", pa.binary())])
-BLOCKS_IN_SPARK = "owner int, source int, number int, block binary"
-REPORTS = pa.schema([("report", pa.string())])
-REPORTS_IN_SPARK = "report string"
+LONG = struct.Struct("!q")  # as Java reads an owner
+PLACE = struct.Struct("=ii")  # the source of a block and its number there
 REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
-Task = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-WORTH_A_BATCH = 1 << 18  # bytes
+Task = Callable[..., Iterator[Any]]
 
 
 @attrs.frozen
@@ -70,58 +66,56 @@ class Search:
 
 
 def expand_task(shared: Any, sources: Sequence[tuple[int, Part]], owners: int, known: Sequence[str]) -> Task:
-    """A task that expands the parts at the positions in its input."""
+    """A task that expands the part at its position, and yields owners and blocks in turn."""
 
-    def blocks(source: int, part: Part) -> Iterator[tuple[int, int, int, Any]]:
+    def expand(position: int, nothing: Iterator[Any]) -> Iterator[bytes]:
+        exhaust(nothing)
+        source, part = sources[position]
         try:
             search, engine = shared.value, engine_of(shared.value)
             rows = engine.rows_of(search.levels.words_of(part, engine.layout.words))
             for found in expand_part(engine, rows, source, owners, known):
                 if isinstance(found, Expanded):
-                    yield source % owners, source, REPORT, _as_json(found).encode()
+                    yield from sent(source % owners, source, REPORT, _as_json(found).encode())
                 else:
-                    yield found.owner, source, found.number, memoryview(found.records).cast("B")
+                    yield from sent(found.owner, source, found.number, memoryview(found.records).cast("B"))
         except ModelError as error:
-            yield source % owners, source, REPORT, _as_json(error).encode()
-
-    def expand(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting, size = [], 0
-        for position in (position for batch in batches for position in batch.column(0).to_pylist()):
-            for block in blocks(*sources[position]):
-                if len(block[3]) > WORTH_A_BATCH:
-                    yield _batch_of_one(*block)
-                    continue
-                waiting.append(block)
-                size += len(block[3])
-                if size > WORTH_A_BATCH:
-                    yield _batch(waiting)
-                    waiting, size = [], 0
-        if waiting:
-            yield _batch(waiting)
+            yield from sent(source % owners, source, REPORT, _as_json(error).encode())
 
     return ready_for_more(expand)
 
 
+def exhaust(nothing: Iterator[Any]) -> None:
+    """Read an input to its end. Spark ends a process that has not, and the next task would need a new engine."""
+    for _ in nothing:
+        pass
+
+
+def sent(owner: int, source: int, number: int, block: Any) -> tuple[bytes, bytes]:
+    """A block for its owner, as Spark's shuffle takes it: its source and number are its first bytes."""
+    return LONG.pack(owner), b"".join((PLACE.pack(source, number), block))
+
+
+def received(block: bytes) -> tuple[int, int, memoryview]:
+    """Source, number and content of a block."""
+    return *PLACE.unpack_from(block), memoryview(block)[PLACE.size :]
+
+
 def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]) -> Task:
-    """A task that admits the blocks of its partition."""
+    """A task that admits the blocks of its partition, and yields reports."""
 
-    def admit(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from pyspark import TaskContext
-
-        partition = TaskContext.get().partitionId()
+    def admit(partition: int, sent_here: Iterator[bytes]) -> Iterator[str]:
         blocks: list[Block] = []
-        for batch in batches:
-            for owner, source, number, block in zip(*batch.columns, strict=True):
-                if number.as_py() == REPORT:
-                    yield _report(block.as_py().decode())
-                else:
-                    records = np.frombuffer(block.as_buffer(), np.uint32)
-                    records = records if records.flags.aligned else records.copy()
-                    blocks.append(Block(owner.as_py(), source.as_py(), number.as_py(), records))
+        for block in filter(None, sent_here):
+            source, number, content = received(block)
+            if number == REPORT:
+                yield str(content, "utf-8")
+            else:
+                blocks.append(Block(partition, source, number, np.frombuffer(content, np.uint32)))
         try:
-            yield _report(_as_json(_admit(shared.value, blocks, depth, partition, digests, known)))
+            yield _as_json(_admit(shared.value, blocks, depth, partition, digests, known))
         except (ModelError, OverflowError) as error:  # Spark may attempt all other errors again
-            yield _report(_as_json(error))
+            yield _as_json(error)
 
     return ready_for_more(admit)
 
@@ -178,10 +172,10 @@ def ready_for_more(task: Task) -> Task:
     signal ends it first.
     """
 
-    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(*given: Any) -> Iterator[Any]:
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
         try:
-            yield from task(batches)
+            yield from task(*given)
         finally:
             settle()  # which knows this process; what is written here comes from the driver with its globals
             signal.signal(signal.SIGPIPE, signal.SIG_DFL)
@@ -204,24 +198,6 @@ def shard_of(search: Search, partition: int) -> Shard:
     """A partition's shard, in the folder of this executor's shuffle files, which Spark removes."""
     shards = Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0]) / "highwater-shards"
     return Shard(shards / search.name / f"{partition:05d}", engine_of(search).units)
-
-
-def _batch(blocks: Sequence[tuple[int, int, int, Any]]) -> pa.RecordBatch:
-    columns = list(zip(*blocks, strict=True))
-    return pa.record_batch(
-        [pa.array(column, of.type) for column, of in zip(columns, BLOCKS, strict=True)], schema=BLOCKS
-    )
-
-
-def _batch_of_one(owner: int, source: int, number: int, block: Any) -> pa.RecordBatch:
-    """A batch of one block, which is not copied."""
-    ends = pa.py_buffer(np.array([0, len(block)], np.int32))
-    column = pa.Array.from_buffers(pa.binary(), 1, [None, ends, pa.py_buffer(block)])
-    return pa.record_batch([pa.array([each], pa.int32()) for each in (owner, source, number)] + [column], schema=BLOCKS)
-
-
-def _report(text: str) -> pa.RecordBatch:
-    return pa.record_batch([[text]], schema=REPORTS)
 
 
 def _as_json(report: Expanded | Admitted | Exception) -> str:

@@ -256,8 +256,7 @@ def restless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("restless")
-@pytest.mark.parametrize("symmetry", [False, True])
-@pytest.mark.parametrize(("workers", "then"), [(1, 1), (2, 1), (1, 2), (3, 2)])
+@pytest.mark.parametrize(("workers", "then", "symmetry"), [(1, 1, False), (2, 1, True), (1, 2, True), (3, 2, False)])
 @pytest.mark.parametrize("variant", ["kip-320", "kip-101"])
 def test_a_search_interrupted_inside_levels_goes_on_from_there(
     tmp_path: Path, variant: str, workers: int, then: int, symmetry: bool
@@ -282,6 +281,7 @@ def manifest(folder: Path) -> dict[str, Any]:
     return json.loads((folder / MANIFEST).read_text())["data"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("restless", "eager")
 def test_a_level_that_takes_long_is_written_while_it_is_expanded(tmp_path: Path) -> None:
     """As after a kill: the folder is copied while the search runs."""

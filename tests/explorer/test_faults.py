@@ -5,6 +5,7 @@ snapshot is wrong.
 from __future__ import annotations
 
 import errno
+import functools
 import signal
 import sys
 from pathlib import Path
@@ -58,6 +59,7 @@ WALK = System(
 @pytest.fixture(autouse=True)
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot after every level, and a fingerprint that takes no time."""
+    expected()  # before anything fails
     monkeypatch.setattr(snapshots, "fingerprint", lambda *_: {"protocol": {}})
     monkeypatch.setattr(snapshots, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
     monkeypatch.setattr(snapshots, "MOST_OF_THE_TIME", 1e9)
@@ -72,13 +74,15 @@ def told(outcome: Outcome) -> dict[str, Any]:
     return {name: value for name, value in attrs.asdict(outcome, recurse=False).items() if name not in how}
 
 
-EXPECTED = told(explore())
+@functools.cache
+def expected() -> Any:
+    return told(explore())
 
 
 def calls(folder: Path) -> int:
     """How many calls of a whole search write to its folder."""
     with Disk(folder).inserted() as disk:
-        assert told(explore(folder)) == EXPECTED
+        assert told(explore(folder)) == expected()
     assert disk.calls > 40
     return disk.calls
 
@@ -87,7 +91,7 @@ def goes_on(folder: Path) -> bool:
     """Whether there is a snapshot to go on from; if so, the search ends as it should."""
     if not (folder / MANIFEST).exists():
         return False
-    assert told(explore(folder, resume=True)) == EXPECTED
+    assert told(explore(folder, resume=True)) == expected()
     assert not {path.name for path in folder.iterdir() if path.suffix == ".tmp" or path.name == LOCK}
     return True
 
@@ -99,7 +103,7 @@ def test_a_disk_that_fails_at_any_call_ends_snapshots_and_not_the_search(tmp_pat
         folder = tmp_path / str(number)
         with Disk(folder, number, error).inserted():
             outcome = explore(folder)
-        assert told(outcome) == EXPECTED
+        assert told(outcome) == expected()
         assert "the search goes on without snapshots" in outcome.warnings[0]
         assert not list(folder.glob("*.tmp"))
         went_on += goes_on(folder)
@@ -122,7 +126,7 @@ def test_a_machine_that_dies_at_any_call_leaves_a_whole_snapshot(tmp_path: Path,
 @pytest.mark.parametrize("most", [1, 7, 100])
 def test_a_disk_that_takes_less_than_it_is_given_gets_the_rest(tmp_path: Path, most: int) -> None:
     with Disk(tmp_path, most=most).inserted() as disk:
-        assert told(explore(tmp_path)) == EXPECTED
+        assert told(explore(tmp_path)) == expected()
     assert disk.calls > 50
     assert goes_on(tmp_path)
 
@@ -135,7 +139,7 @@ def test_signals_in_the_middle_of_calls_change_nothing(tmp_path: Path) -> None:
     signal.setitimer(signal.ITIMER_REAL, 0.0005, 0.0005)
     try:
         for number in range(10):
-            assert told(explore(tmp_path / str(number))) == EXPECTED
+            assert told(explore(tmp_path / str(number))) == expected()
             assert goes_on(tmp_path / str(number))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -198,7 +202,7 @@ def test_memory_that_runs_out_at_any_allocation_gives_no_wrong_verdict(tmp_path:
             assert outcome.reason == "memory"
             endings["unknown"] += 1
         else:
-            assert told(outcome) == EXPECTED
+            assert told(outcome) == expected()
             endings["whole"] += 1
         goes_on(folder)
     assert endings["error"] > 10

@@ -28,7 +28,7 @@ EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_WAITING = 9
 
 thorough_or_quick = settings(
-    max_examples=EXAMPLES or 100, derandomize=not EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=EXAMPLES or 60, derandomize=not EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 
 GUEST = Integers(0, 2, label="g", names="guests")

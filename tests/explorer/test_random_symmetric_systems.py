@@ -29,7 +29,7 @@ from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, Sequ
 from model.language.graph_properties import Prospect
 from model.language.records import domain_of, evolve, records, replaced, within
 
-SYSTEMS = int(os.environ.get("HIGHWATER_EXAMPLES", "0")) or 150
+SYSTEMS = int(os.environ.get("HIGHWATER_EXAMPLES", "0")) or 100
 FEWEST_STATES, MOST_STATES = 20, 400
 GUESTS = 3
 

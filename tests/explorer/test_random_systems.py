@@ -31,7 +31,7 @@ EXAMPLES = int(os.environ.get("HIGHWATER_EXAMPLES", "0"))
 MOST_STATES = 300
 
 thorough_or_quick = settings(
-    max_examples=EXAMPLES or 150,
+    max_examples=EXAMPLES or 100,
     derandomize=not EXAMPLES,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],

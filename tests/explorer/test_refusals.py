@@ -118,7 +118,7 @@ def test_the_guard_that_refuses_is_named_with_what_it_looked_at(of, state, guard
 CASES = [case for case in small_models.CASES if case[1] != "kafka-2.1"]
 
 
-@pytest.mark.parametrize(("model", "name"), CASES, ids=lambda value: value)
+@small_models.cases(CASES)
 def test_every_guard_of_every_model_stands_where_it_is_said_to_stand(model: str, name: str) -> None:
     system, dice = small_models.small_system(model, name), random.Random(3)
     state, found = system.initial[0], 0

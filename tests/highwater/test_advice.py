@@ -51,6 +51,16 @@ def test_what_a_bound_multiplies_by_is_measured_and_not_guessed() -> None:
         assert api.check(claim(2, 2, 2, value), engine="python").outcome.distinct_states == states
 
 
+def test_bounds_that_the_model_refuses_are_not_probed_or_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds = {"brokers": 2, "replication_factor": 2, "leader_epoch_max": 1, "partition_epoch_max": 1, "crashes": 1}
+    spec = api.claim(model="kraft", preset="kafka-4.3", bounds=bounds, check=["leaders_are_in_the_isr"])
+    outcome = api.check(spec, max_states=2).outcome
+    assert "brokers" not in {growth.bound for growth in advice.advise(spec, outcome).growths}
+    monkeypatch.setattr(raising, "may_hide", lambda *_: ["replication_factor"])
+    (raised,) = raising.with_bounds_raised(spec, outcome)
+    assert raised == raising.Raised("replication_factor", 3, None)
+
+
 def test_symmetry_is_advised_where_it_was_left_out() -> None:
     spec = claim(3, 1, 1, 1)
     cut = api.check(spec, max_states=100).outcome

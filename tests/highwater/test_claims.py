@@ -298,15 +298,11 @@ def test_a_claim_to_depth_0_is_met(make_spec: Make, engine: Engine) -> None:
     )
 
 
+@pytest.mark.slow  # compiles kernels for states of up to 56 units
 @pytest.mark.parametrize(
     ("variant", "bounds", "name"),
     [
-        pytest.param(
-            "kip-320",
-            {"brokers": 7, "log_length_max": 15, "records_max": 63, "leader_epoch_max": 31},
-            "weak_isr",
-            marks=pytest.mark.slow,  # compiles kernels for states of 56 units
-        ),
+        ("kip-320", {"brokers": 7, "log_length_max": 15, "records_max": 63, "leader_epoch_max": 31}, "weak_isr"),
         ("async-isr", {"brokers": 5, "offset_max": 63, "version_max": 15}, "valid_high_watermark"),
     ],
 )

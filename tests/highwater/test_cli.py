@@ -131,6 +131,7 @@ def test_a_violation_within_the_budget_is_told_all_the_same(highwater: Run) -> N
     assert highwater("check", VIOLATED, "--max-depth", 8).exit_code == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("machine_code", ["kept", "compiled"])
 def test_a_memory_budget_is_kept_to_within_a_tenth(write_spec: Write, machine_code: str) -> None:
     """The process takes no more than a tenth above --memory, and most of what it may; also where it compiles machine

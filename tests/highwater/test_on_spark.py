@@ -64,6 +64,7 @@ def test_spark_without_pyspark_is_explained_in_one_line(
     assert "pip install 'kafka-highwater[spark]'" in result.output
 
 
+@pytest.mark.slow
 def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     highwater: Callable[..., Result], write_spec: Callable[..., Path], tmp_path: Path, spark: Any
 ) -> None:
@@ -146,6 +147,7 @@ def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result])
     assert "is a prospect, which --engine spark cannot judge; leave it out, or use local" in result.stderr
 
 
+@pytest.mark.slow
 def test_a_lasso_on_spark_is_reported_as_by_the_local_engine(
     highwater: Callable[..., Result], tmp_path: Path, spark: Any
 ) -> None:

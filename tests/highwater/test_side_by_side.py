@@ -177,6 +177,7 @@ def ended(pid: int) -> bool:
         return True
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("whom", ["the group, as a terminal does", "the first process alone"])
 def test_an_interruption_tells_what_every_search_has_found(
     whom: str, begun: tuple[subprocess.Popen[str], Path]

@@ -33,8 +33,18 @@ def named(path: Path) -> str:
     return path.relative_to(SPECS).with_suffix("").as_posix()
 
 
-CLAIMS = [pytest.param(path, id=named(path), marks=pytest.mark.xdist_group(named(path))) for path in FILES]
-"""All that is asked of one claim runs in one process, and searches once."""
+FIRST = {path.parent: path for path in reversed(FILES)}.values()
+CLAIMS = [
+    pytest.param(
+        path,
+        id=named(path),
+        marks=[pytest.mark.xdist_group(named(path)), *([] if path in FIRST else [pytest.mark.slow])],
+    )
+    for path in FILES
+]
+"""All that is asked of one claim runs in one process, and searches once. The first of each folder is quick, and all
+others are slow, which they are together.
+"""
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from explorer.search.breadth_first import explore
-from explorer.system import ModelError, System, successor
+from explorer.system import ModelError, System
 from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.claims.tables import Wrong
@@ -22,6 +22,7 @@ from model.kraft_reference.messages import Answer
 from model.kraft_reference.protocol import KraftProtocol, Variant
 from model.kraft_reference.state import Cluster, Registering
 from model.language.records import evolve
+from tests.small_models import every_state
 
 FILE = Path(__file__).with_name("kraft_tlc_answers.csv")
 ROWS = list(csv.DictReader(line for line in FILE.read_text().splitlines() if not line.startswith("#")))
@@ -73,21 +74,7 @@ def test_our_answer_is_tlcs_answer(row: dict[str, str]) -> None:
 
 @cases("view", most=SMALL)
 def test_as_many_states_differ_in_the_published_view_as_tlc_counts_with_it(row: dict[str, str]) -> None:
-    assert len({published_view(state) for state in all_states(system_of(row))}) == int(row["distinct"])
-
-
-def all_states(system: System) -> set[Cluster]:
-    found, level = set(system.initial), list(system.initial)
-    while level:
-        reached = {
-            after
-            for state in level
-            for action in system.actions
-            if (after := successor(action, state, system.domain)) is not None
-        }
-        level = list(reached - found)
-        found |= reached
-    return found
+    assert len({published_view(state) for state in every_state(system_of(row))}) == int(row["distinct"])
 
 
 def published_view(state: Cluster) -> Any:

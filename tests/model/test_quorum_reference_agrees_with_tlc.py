@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from explorer.search.breadth_first import explore
-from explorer.system import ModelError, System, successor
+from explorer.system import ModelError, System
 from explorer.verdict import Verdict
 from highwater.claims.resolving import build_system, resolve_model
 from highwater.claims.tables import Wrong
@@ -24,6 +24,7 @@ from model.quorum_reference.kip_853.bounds import UncheckedReconfigurationBounds
 from model.quorum_reference.kip_853.state import ChangingQuorum, Used
 from model.quorum_reference.messages import all_messages
 from model.quorum_reference.state import Quorum
+from tests.small_models import every_state
 
 FILE = Path(__file__).with_name("quorum_tlc_answers.csv")
 ROWS = list(csv.DictReader(line for line in FILE.read_text().splitlines() if not line.startswith("#")))
@@ -78,7 +79,7 @@ def test_our_answer_is_tlcs_answer(row: dict[str, str]) -> None:
 
 @cases("view", most=SMALL)
 def test_as_many_states_differ_in_the_published_view_as_tlc_counts_with_it(row: dict[str, str]) -> None:
-    assert len({published_view(state) for state in all_states(system_of(row))}) == int(row["distinct"])
+    assert len({published_view(state) for state in every_state(system_of(row))}) == int(row["distinct"])
 
 
 def published_view(state: Quorum | ChangingQuorum) -> Quorum | ChangingQuorum:
@@ -88,15 +89,6 @@ def published_view(state: Quorum | ChangingQuorum) -> Quorum | ChangingQuorum:
     if isinstance(state, ChangingQuorum):
         return evolve(state, handled=frozenset(), used=Used(0, 0, 0, 0, 0))
     return evolve(state, elections=0, restarts=0)
-
-
-def all_states(system: System) -> set[Any]:
-    found, level = set(system.initial), list(system.initial)
-    while level:
-        steps = (successor(action, state, system.domain) for state in level for action in system.actions)
-        level = list({after for after in steps if after is not None} - found)
-        found.update(level)
-    return found
 
 
 @pytest.mark.parametrize("restarts", [0, 1])

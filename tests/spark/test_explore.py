@@ -161,7 +161,7 @@ def changing(folder: str) -> Any:
 def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
     spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("spark.driver.cluster.REPORTS_IN_SPARK", "nothing such")
+    monkeypatch.setattr("spark.driver.cluster.admit_task", lambda *_: lambda partition, _: 1 // partition)
     with pytest.raises(ClusterError, match=r"(?s)gave up on level 1: .*levels up to 0 are whole .*--resume"):
         explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
 
@@ -200,6 +200,20 @@ def test_an_interrupt_ends_with_what_was_learned(tmp_path: Path) -> None:
     outcome = explore(toys.grid, spark=None, checkpoint=str(tmp_path), on_progress=interrupt)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "interrupted")
     assert outcome.levels == breadth_first.explore(toys.grid()).levels[:5]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_levels_are_synced_to_the_disk_unless_they_go_with_the_search(
+    tmp_path: Path, kept: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class OnThisMachine:
+        class sparkContext:
+            master = "local[2]"
+
+    synced: list[int] = []
+    monkeypatch.setattr("os.fsync", synced.append)
+    explore(toys.grid, spark=OnThisMachine(), checkpoint=str(tmp_path) if kept else None)
+    assert bool(synced) == kept
 
 
 def test_a_cluster_without_a_folder_that_all_reach_is_refused() -> None:

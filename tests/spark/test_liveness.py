@@ -78,11 +78,10 @@ def trimming(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # A round takes seconds, however few states it looks at: each claim once, some of them up to symmetry
 TRIMMED = [
-    pytest.param(promises.lock_in_short, True, id="in short"),
+    pytest.param(promises.lock_in_short, True, id="in short", marks=pytest.mark.slow),
     pytest.param(promises.lock_for_all, True, id="promised to all", marks=pytest.mark.slow),
     pytest.param(promises.of_gallery(PAIRS[0]), False, id=PAIRS[0], marks=pytest.mark.slow),
     pytest.param(promises.of_gallery(PAIRS[1]), True, id=PAIRS[1], marks=pytest.mark.slow),
-    pytest.param(promises.of_gallery(PAIRS[2]), True, id=PAIRS[2], marks=pytest.mark.slow),
     pytest.param(promises.of_gallery(PAIRS[3]), False, id=PAIRS[3], marks=pytest.mark.slow),
 ]
 

@@ -133,6 +133,8 @@ def broker_lane(cluster: Cluster, broker: int, room: int) -> Lane:
         name_sets.append(NameSet("waits for", names(ours.waits_for)))
     if not ours.knows_registration:
         facts.append(Fact("metadata log", "read up to before its registration"))
+    if ours.unread:
+        facts.append(Fact("batches not read", str(ours.unread)))
     return Lane(tuple(badges), tuple(log for lane in lanes for log in lane.logs), tuple(name_sets), tuple(facts))
 
 

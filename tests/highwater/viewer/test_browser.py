@@ -128,8 +128,7 @@ def press(browser: webdriver.Chrome, *keys: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["kip_101", "long", "toy", "compare", "explored", "index", "many"])
-@pytest.mark.parametrize("width", [1400, 390])
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize(("width", "dark"), [(1400, False), (390, True)], ids=["wide-light", "narrow-dark"])
 def test_a_page_is_no_wider_than_the_window(page: Page, name: str, width: int, dark: bool) -> None:
     browser = page(name, width=width, dark=dark)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width

@@ -302,7 +302,7 @@ def test_records_with_a_sender_or_receiver_are_messages_in_any_model(any_trace: 
 CASES = [(model, name) for model, name in small_models.CASES if name != "kafka-2.1"]
 
 
-@pytest.mark.parametrize(("model", "name"), CASES, ids=lambda value: value)
+@small_models.cases(CASES)
 def test_every_drawing_draws_whatever_a_model_does(model: str, name: str) -> None:
     system, dice = small_models.small_system(model, name), random.Random(0)
     drawing = drawing_of(system)

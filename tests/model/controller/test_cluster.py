@@ -287,13 +287,19 @@ def system(preset: str, **given: int) -> System:
     return build_system(definition, PRESETS[preset], chosen, definition.known_properties)
 
 
-@pytest.mark.parametrize("preset", ["repaired", "kafka-0.8.2", "kafka-2.1", "kafka-2.7", "kafka-3.4.1"])
+OLDER = ("kafka-0.8.2", "kafka-2.1", "kafka-2.7", "kafka-3.4.1")
+
+
+@pytest.mark.parametrize(
+    "preset",
+    ["repaired", *(pytest.param(each, marks=pytest.mark.slow) for each in OLDER)],
+)
 @pytest.mark.parametrize(
     "given",
     [
         {"broker_crashes": 1, "deletions": 1},
         {"established": 0, "controllers": 2, "controller_crashes": 1, "controller_epoch_max": 2},
-        {"reassignments": 1, "target_size": 1, "shrinks": 1},
+        pytest.param({"reassignments": 1, "target_size": 1, "shrinks": 1}, marks=pytest.mark.slow),
     ],
     ids=lambda given: "-".join(given),
 )

@@ -10,7 +10,7 @@ from tests.model.kraft.test_registrations import ALL_DOWN, ELIGIBLE, ELR, LEAVES
 
 BACK = "crash b1, start b1, read_metadata b1, read_metadata b0"
 ASKED = f"{BACK}, unfence b1, catch_up b0 b1, propose_expansion b0 b1"
-JOINS = "catch_up b0 b3, read_metadata b0, propose_expansion b0 b3, answer_alter_partition b0"
+JOINS = "read_metadata b0, read_metadata b3, catch_up b0 b3, propose_expansion b0 b3, answer_alter_partition b0"
 
 ROWS = [
     fact(

@@ -206,8 +206,8 @@ ROWS = [
     fact(
         "testReassignPartitions: each partition on its own",
         "4.3",
-        "reassign b0 b3 p0, reassign b2 b3 p1, catch_up b0 b3 p1, read_metadata b0, propose_expansion b0 b3 p1,"
-        " send_request b0, answer_alter_partition b0",
+        "reassign b0 b3 p0, reassign b2 b3 p1, read_metadata b0, read_metadata b3, catch_up b0 b3 p1,"
+        " propose_expansion b0 b3 p1, send_request b0, answer_alter_partition b0",
         {"p0.adding": {3}, "p0.replicas": (3, 1, 2, 0), "p1.replicas": (3, 0, 1), "p1.isr": {0, 1, 3}},
         **BOTH,
     ),

@@ -1,0 +1,93 @@
+"""Brokers read the metadata log, each at its own pace, and learn of their partitions."""
+
+from __future__ import annotations
+
+from model.kraft.bounds import KraftBounds
+from model.kraft.changing import view_of
+from model.kraft.image import Image, Partition, Standing
+from model.kraft.protocol import KraftProtocol
+from model.kraft.state import Cluster, Fate, View
+from model.kraft.topics import with_replica_of
+from model.language.declarations import action
+from model.language.domain import Integers
+from model.language.records import evolve
+from model.log import brokers
+
+
+def earlier_ends(bounds: KraftBounds) -> Integers:
+    return Integers(0, bounds.stops)
+
+
+@action(actor="broker", broker=brokers, back=earlier_ends)
+def read_metadata(
+    cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftBounds, back: int = 0
+) -> Cluster | None:
+    """A broker reads the metadata log as far as it is committed, or up to an earlier committed end.
+
+    Actor: the broker.
+    Enabled: it runs. There is an end that many committed batches back, and the broker has not read so far. When it
+        starts, it reads at least as far as its registration.
+    Effect: it knows leader, ISR and epochs of each partition, unless it has learned of newer ones by an answer. A
+        leader that waited for newer metadata may ask again. If the topic is another one, the log of the former is
+        deleted.
+        Before KAFKA-16234 a record of the partition made a broker create a new log in another directory, if that of its
+        replica had failed.
+    Abstracts: stops further back than the bound `stops`; a broker learns several records at once.
+    Source: kafka.server.BrokerServer#startup, kafka.server.metadata.BrokerMetadataPublisher#onMetadataUpdate,
+        kafka.server.ReplicaManager#applyDelta, kafka.cluster.Partition#makeLeader, #makeFollower (3.5.1 to 4.3.1),
+        kafka.server.ReplicaManager#getOrCreatePartition (3.7.0 to 4.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if not ours.running or back > len(cluster.earlier) or (back and back >= ours.unread):
+        return None
+    image = cluster.read_up_to(back)
+    registered = image.registrations[broker].broker_epoch == ours.broker_epoch
+    if back and not registered and not ours.knows_registration:
+        return None
+    for other in cluster.ids:
+        if broker in cluster.brokers[other].waits_for and _has_departed(cluster, other, back, protocol, bounds):
+            cluster = cluster.with_broker(other, waits_for=cluster.brokers[other].waits_for - {broker})
+    if protocol.compares_with_end and not back:
+        cluster = evolve(cluster, at_end=cluster.at_end | {broker})
+    for partition in cluster.partition_ids:
+        cluster = _with_news(cluster, broker, partition, image, protocol)
+    return cluster.with_broker(broker, knows_registration=registered, unread=back)
+
+
+def _with_news(cluster: Cluster, broker: int, partition: int, image: Image, protocol: KraftProtocol) -> Cluster:
+    """The cluster after a broker has read what the metadata log says of a partition."""
+    replica, now = cluster.brokers[broker].replicas[partition], image.partitions[partition]
+    proposal, view = replica.proposal, replica.view
+    if view is not None and now.topic_id == view.topic_id and now.partition_epoch < view.partition_epoch:
+        return cluster
+    refused = proposal is not None and proposal.fate is Fate.REFUSED
+    if refused and proposal.partition_epoch != now.partition_epoch:
+        cluster = cluster.with_replica(broker, partition, proposal=None)
+    if replica.directory_failed and not protocol.failed_directories_avoided and _has_news(view, now):
+        cluster = cluster.with_replica(broker, partition, directory_failed=False)
+    cluster = with_replica_of(cluster, broker, partition, now, protocol)
+    return cluster.with_replica(broker, partition, view=view_of(image, partition))
+
+
+def _has_news(view: View | None, now: Partition) -> bool:
+    """Whether the metadata log has a record of a partition that a broker has not read."""
+    return view is None or view.partition_epoch != now.partition_epoch or view.topic_id != now.topic_id
+
+
+def _has_departed(cluster: Cluster, broker: int, back: int, protocol: KraftProtocol, bounds: KraftBounds) -> bool:
+    """Whether what must be read before a broker may shut down is said, to the last of its batches, up to the end that
+    many committed batches back.
+    """
+    if not protocol.shutdown_offset_kept or cluster.brokers[broker].leaving_unrecorded:
+        return not cluster.tail and not back
+    image = cluster.read_up_to(back)
+    if image.registrations[broker].standing is not Standing.LEAVING:
+        return False
+    return not bounds.split_batches or all(
+        each.leader != broker and _has_left(each.isr, broker) for each in image.partitions
+    )
+
+
+def _has_left(isr: frozenset[int], broker: int) -> bool:
+    """Without ELR, the last member stays in the ISR."""
+    return broker not in isr or len(isr) == 1

@@ -1,0 +1,62 @@
+"""Blocks to the partitions that own them, by Spark's shuffle of byte strings.
+
+This is what PySpark's `RDD.partitionBy` does, without its lists of pickled pairs: a task yields an owner and a block in
+turn, and Java hands both on as they are. A DataFrame with a binary column would be the public way. Planning it takes
+longer than a small level, and Java makes a row of each block and an Arrow batch of each row: see `docs/spark.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark import RDD, SparkContext
+from pyspark.serializers import NoOpSerializer, pack_long
+
+from spark.worker.tasks import exhaust
+
+
+def exchanged(blocks: RDD[Any], partitions: int, homes: Any) -> RDD[Any]:
+    """The blocks of each owner in a partition of their own.
+
+    Args:
+        blocks: yields an owner as a long of Java, then a block, in turn.
+        homes: see `homes_of`; None if any executor may have any partition.
+    """
+    pairs = _by_owner(blocks, partitions)
+    together = pairs if homes is None else pairs.union(homes)
+    return RDD(blocks.ctx._jvm.PythonRDD.valueOfPair(together), blocks.ctx, NoOpSerializer())
+
+
+def numbers_at_home(context: SparkContext, partitions: int, homes: Any) -> RDD[int]:
+    """The number of each partition, where the partition is at home."""
+    if homes is None:
+        return context.parallelize(range(partitions), partitions)
+
+    def number(partition: int, nothing: Iterator[bytes]) -> Iterator[int]:
+        exhaust(nothing)
+        yield partition
+
+    return RDD(context._jvm.PythonRDD.valueOfPair(homes), context, NoOpSerializer()).mapPartitionsWithIndex(number)
+
+
+def homes_of(context: SparkContext, partitions: int) -> Any:
+    """A cached partition with an empty block for each of so many. The executor that has cached it has the shard.
+
+    Spark prefers to run a task on the executor that has cached the task's input. So what is exchanged is joined to
+    these, which are partitioned in the same way and cost no exchange.
+    """
+    numbers = context.parallelize(range(partitions), partitions)
+    homes = _by_owner(numbers.flatMap(lambda number: (pack_long(number), b"")), partitions).cache()
+    homes.count()
+    return homes
+
+
+def _by_owner(blocks: RDD[Any], partitions: int) -> Any:
+    """Java's pairs of owner and block. Its own serializer would keep a hundred blocks of each owner in memory."""
+    context = blocks.ctx
+    java: Any = context._jvm
+    blocks._bypass_serializer = True  # type: ignore[attr-defined]
+    pairs = java.PairwiseRDD(blocks._jrdd.rdd()).asJavaPairRDD().partitionBy(java.PythonPartitioner(partitions, 0))
+    pairs.rdd().setSerializer(java.org.apache.spark.serializer.KryoSerializer(context._jsc.sc().conf()))
+    return pairs
