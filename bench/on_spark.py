@@ -43,6 +43,7 @@ BOUNDS = ("brokers", "log_length_max", "records_max", "leader_epoch_max")
 TINY, SMALL, LARGE = (3, 2, 2, 1), (3, 2, 2, 2), (3, 2, 2, 3)
 DISTINCT = {TINY: 39_619, SMALL: 737_794, LARGE: 9_985_570}
 FEW_ROWS = 50_000
+FEWEST_ROWS = 10_000  # which executors explore in small searches, so that these have jobs at all
 UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -173,7 +174,10 @@ def main() -> None:
     )
     arguments = parser.parse_args()
     sizes, bench = SMALL if arguments.small else LARGE, Bench(arguments)
+    rows_worth_a_job, spark_explore.ROWS_WORTH_A_JOB = spark_explore.ROWS_WORTH_A_JOB, FEWEST_ROWS
     warm_up(bench, arguments.only_search)
+    if not arguments.small:
+        spark_explore.ROWS_WORTH_A_JOB = rows_worth_a_job
     layout = PartitionWorker(recipe(sizes)(), arguments.symmetry).layout
     print(f"KIP-320 {sizes}: {DISTINCT[sizes]:,} states of {layout.bits} bits; {arguments.master}")
     for number in range(arguments.runs):
@@ -197,14 +201,12 @@ def main() -> None:
 
 
 def warm_up(bench: Bench, only_search: bool) -> None:
-    """Let Java and Python workers begin and load what they need, with levels on the cluster from early on."""
-    rows_worth_a_job, spark_explore.ROWS_WORTH_A_JOB = spark_explore.ROWS_WORTH_A_JOB, 10_000
+    """Let Java and Python workers begin and load what they need."""
     bench.search(SMALL)
     if not only_search:
         bench.search(SMALL, columns=True)
         bench.plain(TINY)
     bench.local(TINY)
-    spark_explore.ROWS_WORTH_A_JOB = rows_worth_a_job
 
 
 def show_levels(runs: list[Run]) -> None:

@@ -25,7 +25,7 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.system import System
 from spark.driver import cluster
 from spark.levels import Levels
-from spark.worker.tasks import LONG, REPORT, Search, Task, engine_of, received, sent
+from spark.worker.tasks import REPORT, Search, Task, engine_of, received, sent
 
 PLACE = ("owner", "source", "number")
 
@@ -103,7 +103,7 @@ class Columns:
             for position in (position for batch in batches for position in batch.column(0).to_pylist()):
                 found = task(position, iter(()))
                 for owner, block in zip(found, found, strict=True):
-                    yield self._rows(LONG.unpack(owner)[0], *received(block))
+                    yield self._rows(int.from_bytes(owner, "big"), *received(block))
 
         return rows
 

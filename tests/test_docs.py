@@ -70,8 +70,11 @@ ON_SPARK = ROOT / "docs" / "spark.md"  # in the process that has Spark's session
 
 @pytest.mark.parametrize(
     "page",
-    [page for page in PAGES if any(map(commands, blocks(page))) and page != ON_SPARK],
-    ids=lambda page: page.stem,
+    [
+        pytest.param(page, id=page.stem, marks=[] if page.stem in ("README", "tutorial") else [pytest.mark.slow])
+        for page in PAGES
+        if any(map(commands, blocks(page))) and page != ON_SPARK
+    ],
 )
 def test_what_a_page_tells_to_do_works(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     follow_page(page, tmp_path, monkeypatch)

@@ -2,8 +2,8 @@
 
 Each partition has a shard of the visited set on an executor's disk. An executor rebuilds a missing shard from committed
 levels. A level then costs as much as it has rows; a join with all levels would cost more with every level. With
-9,985,570 states and `local[2]` on an idle machine, this takes 15 s, and a plain `left_anti` join with Parquet took
-77 s. The last levels have a few rows: they take 0.3 to 0.4 s, and took 2.8 to 2.9 s with the join. `docs/spark.md` has
+9,985,570 states and `local[2]` on an idle machine, this once took 15 s, and a plain `left_anti` join with Parquet
+77 s. The last levels have a few rows: they took 0.3 to 0.4 s, and 2.8 to 2.9 s with the join. `docs/spark.md` has
 more figures and the other designs that were tried.
 """
 

@@ -112,13 +112,15 @@ def test_an_old_java_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     [
         ([SPEC, "--kafka", "/no/such/place"], "/no/such/place does not exist"),
         ([SPEC, "--kafka", "4.1.1", "--preset", "kafka-9"], "is not one of the presets"),
-        (
+        pytest.param(
             ["specs/fencing/kip_320_keeps_committed_records_on_two_brokers.toml", "--kafka", "4.1.1"],
             "has no counterpart in running code",
+            marks=pytest.mark.xdist_group("kafka"),
         ),
-        (
+        pytest.param(
             ["specs/partition/releases/kafka_0_11_loses_committed_records_of_two_brokers.toml", "--kafka", "4.1.1"],
             "kafka-3.0 and newer",
+            marks=pytest.mark.xdist_group("kafka"),
         ),
     ],
 )

@@ -77,6 +77,7 @@ def refuse(self: Any, name: str, arguments: Any) -> None:
     raise AssertionError(f"{name} is compiled, though it was made ahead")
 
 
+@pytest.mark.slow
 def test_code_is_of_the_targets_architecture(made: Path) -> None:
     for target in ahead.possible():
         (file,) = (made / target.name).iterdir()
@@ -86,6 +87,7 @@ def test_code_is_of_the_targets_architecture(made: Path) -> None:
 
 
 @needs_target
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("harm", "loaded"),
     [
@@ -113,6 +115,7 @@ def cut(folder: Path) -> None:
         file.write_bytes(file.read_bytes()[:-1])
 
 
+@pytest.mark.slow
 def test_what_is_there_is_not_made_again_unless_the_sources_change(made: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ahead.make(made, ahead.possible(), SMALL) == 0
     monkeypatch.setattr(code_cache, "portable_digest", lambda: "another")

@@ -257,7 +257,7 @@ def restless(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("restless")
 @pytest.mark.parametrize(("workers", "then", "symmetry"), [(1, 1, False), (2, 1, True), (1, 2, True), (3, 2, False)])
-@pytest.mark.parametrize("variant", ["kip-320", "kip-101"])
+@pytest.mark.parametrize("variant", [pytest.param("kip-320", marks=pytest.mark.slow), "kip-101"])
 def test_a_search_interrupted_inside_levels_goes_on_from_there(
     tmp_path: Path, variant: str, workers: int, then: int, symmetry: bool
 ) -> None:

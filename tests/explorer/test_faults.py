@@ -96,7 +96,11 @@ def goes_on(folder: Path) -> bool:
     return True
 
 
-@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO, errno.EDQUOT], ids=errno.errorcode.get)
+@pytest.mark.parametrize(
+    "error",
+    [errno.ENOSPC, *(pytest.param(each, marks=pytest.mark.slow) for each in (errno.EIO, errno.EDQUOT))],
+    ids=errno.errorcode.get,
+)
 def test_a_disk_that_fails_at_any_call_ends_snapshots_and_not_the_search(tmp_path: Path, error: int) -> None:
     went_on = 0
     for number in range(2, calls(tmp_path / "whole") + 1):  # the first one takes the lock
@@ -110,7 +114,14 @@ def test_a_disk_that_fails_at_any_call_ends_snapshots_and_not_the_search(tmp_pat
     assert went_on > 30
 
 
-@pytest.mark.parametrize("part", [0.0, 0.5, 1.0], ids=["lost", "torn", "arrived"])
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(0.0, id="lost", marks=pytest.mark.slow),
+        pytest.param(0.5, id="torn"),
+        pytest.param(1.0, id="arrived", marks=pytest.mark.slow),
+    ],
+)
 def test_a_machine_that_dies_at_any_call_leaves_a_whole_snapshot(tmp_path: Path, part: float) -> None:
     went_on = 0
     for number in range(1, calls(tmp_path / "whole") + 1):

@@ -70,6 +70,7 @@ def explored(system: System, **options: Any) -> Outcome:
     return breadth_first.explore(system, keep_trees=True, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "symmetry"), [*((name, True) for name in CLAIMS), (CLAIMS[2], False)])
 def test_a_search_with_kept_trees_says_the_same_and_learns_nothing(
     name: str, symmetry: bool, learned: list[str]

@@ -29,6 +29,9 @@ from model.language.domain import BOOLEAN, ArrayOf, Integers, Limit, Maybe, Sequ
 from model.language.graph_properties import Prospect
 from model.language.records import domain_of, evolve, records, replaced, within
 
+PARTS = pytest.mark.parametrize(
+    "part", [*range(4), *(pytest.param(each, marks=pytest.mark.slow) for each in range(4, 10))]
+)
 SYSTEMS = int(os.environ.get("HIGHWATER_EXAMPLES", "0")) or 100
 FEWEST_STATES, MOST_STATES = 20, 400
 GUESTS = 3
@@ -526,7 +529,7 @@ def built(seed: int, strange: Sequence[Term] = ()) -> tuple[System, Budget, str]
             return system, budget, "\n".join([f"seed {seed}", *builder.notes])
 
 
-@pytest.mark.parametrize("part", range(10))
+@PARTS
 def test_symmetry_changes_nothing_that_is_told(part: int) -> None:
     fewer = 0
     for seed in range(part, SYSTEMS, 10):
@@ -557,7 +560,7 @@ def is_right_or_refused(seed: int) -> str:
     return "right" if told(ours) == told(plain_python.explore(system, budget, **options)) else f"wrong\n{text}"
 
 
-@pytest.mark.parametrize("part", range(10))
+@PARTS
 def test_what_treats_a_name_in_its_own_way_is_refused_or_changes_nothing(part: int) -> None:
     found = [is_right_or_refused(seed) for seed in range(part, SYSTEMS, 10)]
     assert set(found) <= {"right", "refused"}

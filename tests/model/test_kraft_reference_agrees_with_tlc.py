@@ -32,7 +32,7 @@ LEFT_OUT = {
     "partition epochs": {"partition_epoch_check": False},
     "AvoidLastReplicaStanding": {"avoid_last_replica_standing": False},
 }
-SMALL, QUICK = 1000, 20_000
+SMALL, QUICK = 1000, 5_000
 
 
 def system_of(row: dict[str, str]) -> System:
@@ -55,7 +55,7 @@ def cases(*counted: str, most: int = 10**9) -> Any:
 def slow(row: dict[str, str]) -> Any:
     """What takes long in plain Python, or has many states."""
     states = int(row["distinct"] or 0)
-    return [pytest.mark.slow] if states > QUICK or (row["counted"] == "view" and states > QUICK // 100) else []
+    return [pytest.mark.slow] if states > QUICK or (row["counted"] == "view" and states > 100) else []
 
 
 @cases("all", "relevant")

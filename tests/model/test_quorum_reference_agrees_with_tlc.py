@@ -32,7 +32,7 @@ BOUNDS = {
     "kraft": ("servers", "values", "max_elections", "max_restarts"),
     "kip-853": tuple(field.name for field in attrs.fields(UncheckedReconfigurationBounds)),
 }
-SMALL, QUICK = 1500, 11_000
+SMALL, QUICK = 1500, 3_000
 
 
 def system_of(row: dict[str, str]) -> System:
@@ -60,7 +60,7 @@ def cases(counted: str, most: int = 10**9) -> Any:
 def slow(row: dict[str, str]) -> Any:
     """What takes long in plain Python, or has many states."""
     states = int(row["distinct"] or 0)
-    return [pytest.mark.slow] if states > QUICK or (row["counted"] == "view" and states > QUICK // 100) else []
+    return [pytest.mark.slow] if states > QUICK or (row["counted"] == "view" and states > 100) else []
 
 
 @cases("all")

@@ -19,6 +19,9 @@ ASYNC_ISR_BOUNDS = ("brokers", "offset_max", "version_max")
 ONE_BINDING_PER_SUCCESSOR = {"KafkaTruncateToHighWatermark", "Kip101", "Kip320FirstTry"}
 
 
+QUICK = 5000  # states
+
+
 def outcome_of(row: dict[str, str]):
     names = ASYNC_ISR_BOUNDS if row["variant"] == "async-isr" else BOUNDS
     bounds = dict(zip(names, map(int, row["bounds"].split()), strict=True))
@@ -29,7 +32,17 @@ def outcome_of(row: dict[str, str]):
     return explore(build_system(definition, protocol, sizes, properties))
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row['module']} {row['bounds']} {row['invariant']}".strip())
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(
+            row,
+            id=f"{row['module']} {row['bounds']} {row['invariant']}".strip(),
+            marks=[pytest.mark.slow] if int(row["distinct"] or 0) > QUICK else [],
+        )
+        for row in ROWS
+    ],
+)
 def test_our_answer_is_tlcs_answer(row: dict[str, str]) -> None:
     """TLC's depth and trace count states where ours count actions."""
     outcome = outcome_of(row)
