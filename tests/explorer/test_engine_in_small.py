@@ -19,7 +19,7 @@ import pytest
 from explorer.analysis.simulate import simulate
 from explorer.compiler.effects import Effects
 from explorer.compiler.storing import effects_as_arrays, restore_effects
-from explorer.kernels import expand, rows
+from explorer.kernels import expand, rows, stored
 from explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
@@ -274,7 +274,7 @@ def test_states_whose_hashes_are_equal_stay_apart(monkeypatch: pytest.MonkeyPatc
     if hasattr(rows.hash_of, "py_func"):
         pytest.skip("machine code keeps the hash that it was compiled with")
     hash_of = rows.hash_of
-    for module in (rows, expand):
+    for module in (rows, expand, stored):
         monkeypatch.setattr(module, "hash_of", lambda *state: np.uint64(int(hash_of(*state)) % 7 + (2**32 - 1 << 32)))
     ours, theirs = (
         search(club_of(False, queue_is_present), Budget(max_depth=5), **options)
