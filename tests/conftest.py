@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from explorer.kernels.entry_points import EntryPoint, name_of
-from explorer.kernels.signatures import ANY_WIDTH, ONE_WIDTH
+from explorer.kernels.signatures import ANY_WIDTH, FOLDED_ROWS, ONE_WIDTH
 
 HERE = Path(__file__).parent
 
@@ -64,9 +64,12 @@ def kernels_are_called_as_their_signatures_say() -> Iterator[None]:
 
     def checked(entry_point: EntryPoint, kinds: tuple[Any, ...], arguments: tuple[Any, ...]) -> Any:
         of = f"{entry_point._module}.{entry_point._name}"
-        listed = ANY_WIDTH.get(of) or (*ONE_WIDTH[of], arguments[-1]) if of in ANY_WIDTH | ONE_WIDTH else arguments
-        called, wanted = (name_of(entry_point._module, entry_point._name, each) for each in (arguments, listed))
-        assert called == wanted, f"{of} is called with other arguments than `explorer.kernels.signatures` says"
+        listed = [(*each[of], arguments[-1]) for each in (ONE_WIDTH, FOLDED_ROWS) if of in each]
+        listed += [ANY_WIDTH[of]] if of in ANY_WIDTH else []
+        called, *wanted = (name_of(entry_point._module, entry_point._name, each) for each in (arguments, *listed))
+        assert called in wanted or not wanted, (
+            f"{of} is called with other arguments than `explorer.kernels.signatures` says"
+        )
         return load(entry_point, kinds, arguments)
 
     with pytest.MonkeyPatch.context() as patch:

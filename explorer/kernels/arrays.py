@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, how many
-# slots of the visited set the batches at hand may take, and how many parts of folded rows there are.
-CURSOR, ROWS, STOP, CLAIMED, PARTS, SHARED = range(6)
+# Positions in `shared`: the next row to expand, the next row to reserve, whether all threads are to stop, and how many
+# slots of the visited set the batches at hand may take.
+CURSOR, ROWS, STOP, CLAIMED, SHARED = range(5)
 
-# Positions in `sizes`: the bytes of a folded row, the bits of each of its two numbers, and how many parts there may be.
-ROW_BYTES, NUMBER_BITS, MOST_PARTS, SIZES = range(4)
+# Positions in `sizes`: the bytes of a folded row, the bits of each of its two numbers, how many parts there are, and
+# how many there may be.
+ROW_BYTES, NUMBER_BITS, PARTS, MOST_PARTS, SIZES = range(5)
 
-# Columns of a plan: whether the part is a pair; the way down to it from the row, one bit for each step, and how many
-# steps follow the first; of a piece the word and the bit where it begins, and how many bits it has.
-PAIR, WAY, STEPS, WORD, SHIFT, BITS, COLUMNS = range(7)
+# Columns of a plan: the way down to the part from the row, one bit for each step, and how many steps follow the first;
+# of a piece in which word it begins, how many words it has bits in, and which bits of the first and the last of them;
+# of a pair 0 words, and the places of both halves.
+WAY, STEPS, FIRST_WORD, WORDS, LOWEST, HIGHEST, LEFT, RIGHT, COLUMNS = range(9)
+
+# Hashes of states and of parts multiply by the one and fold by the other.
+MULTIPLIER, FOLD = 0x9E3779B97F4A7C15, 29
 
 # Positions in `counts`. What is counted are states and steps without symmetry: a row counts for its whole orbit.
 FIRST, LAST, NEXT_ROW, LAST_ROW, MISSES, AT_REST, STOPPED_AT_BOUND, COUNTS = range(8)
@@ -47,19 +52,23 @@ ONLY_CUT, MAY_HAPPEN = 1, 2
 MANY = 255  # steps to a row, or more: they are not counted any more
 
 
-class Stored(NamedTuple):
-    """Rows of states as kernels read them. They are either all flat or all folded.
+class FlatRows(NamedTuple):
+    """Rows of 32-bit units one after the other, see `explorer.kernels.rows`."""
+
+    flat: Any
+
+
+class FoldedRows(NamedTuple):
+    """Folded rows, see `explorer.kernels.folding`.
 
     Attributes:
-        flat: rows of 32-bit units, see `explorer.kernels.rows`; empty if rows are folded.
-        folded: folded rows, see `explorer.kernels.folding`; empty if rows are flat, as are all that follow.
-        parts: the parts of folded rows, by number, as many words each as the longest one has.
+        folded: the rows, some bytes each.
+        parts: their parts, by number, as many words each as the longest one has.
         index: a table of the numbers of parts, by their hash.
         plan: how a state is cut, see `explorer.search.cuts`.
         sizes: see above.
     """
 
-    flat: Any
     folded: Any
     parts: Any
     index: Any
@@ -136,6 +145,8 @@ class Work(NamedTuple):
         hit_state, hit_tree, hit_effect: the walks of the batch, then those that hit.
         position, branch, walking: where each walk stands, and which go on.
         made, hashes, slots: the successors, their hashes, and where to go on looking for each.
+        numbers, made_numbers, keys: of folded states of the batch, and of successors, the numbers of their parts, by
+            place in the plan; and those of the halves of each successor as a word.
         recent: a power of two of states, see `explorer.kernels.recent`.
         orbits: how many states each state of the batch stands for.
         moves: per state, 1 if a bound cut a step of it, 2 if it has a successor, 3 if both.
@@ -157,6 +168,9 @@ class Work(NamedTuple):
     made: Any
     hashes: Any
     slots: Any
+    numbers: Any
+    made_numbers: Any
+    keys: Any
     recent: Any
     orbits: Any
     moves: Any

@@ -12,8 +12,8 @@ import numpy as np
 
 from explorer.kernels.arrays import IMAGE, KEYS, LEAST
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.folding import read_state
 from explorer.kernels.intrinsics import count_bits, pext
+from explorer.kernels.stored import read_state
 
 _ZERO, _ONE = np.uint64(0), np.uint64(1)
 

@@ -10,7 +10,7 @@ from explorer.compiler.decision_trees import NOTHING, PENDING
 from explorer.compiler.effects import FIRST_EFFECT
 from explorer.kernels.batches import filter_all
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.folding import read_state
+from explorer.kernels.stored import read_state, read_states
 from explorer.kernels.trees import ask_for, candidates_of, first_of, walk, without_first
 
 _NOTHING, _PENDING, _FIRST_EFFECT = np.uint64(NOTHING), np.uint64(PENDING), np.uint64(FIRST_EFFECT)
@@ -41,8 +41,7 @@ def check(
     missed, waiting = 0, False
     for first in range(begin, end, len(words)):
         states = min(end - first, len(words))
-        for at in range(states):
-            read_state(rows, first + at, words, at, units)
+        read_states(rows, first, states, words, units)
         filter_all(states, words, trees, left, units)
         for at in range(states):
             for group in range(len(wanted)):

@@ -18,7 +18,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
-from numba.extending import intrinsic
+from numba.extending import intrinsic, overload
 from numba.np.arrayobj import populate_array
 from numba.np.numpy_support import from_dtype
 from numpy import ndarray
@@ -44,9 +44,16 @@ class _PartCompiler(Compiler):
         super().__init__(typing, target, library or _PartLibrary(target.codegen(), "part"), *rest)
 
 
-part = njit(**_INSIDE, forceinline=True, pipeline_class=_PartCompiler)
+_PART = {**_INSIDE, "forceinline": True, "pipeline_class": _PartCompiler}
+part = njit(**_PART)
 """Decorates functions that kernels call. LLVM inlines them: numba would copy them over and over before it types them.
 """
+
+
+def part_by_type(choose: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorates functions that get the types of arguments, and give the part that is called with such arguments."""
+    return overload(choose, jit_options={"nopython": True, **_PART}, strict=False)(choose)
+
 
 kernel = njit(**_INSIDE, inline="always")
 """Decorates kernels, which are called from Python by `explorer.kernels.entry_points`, and become part of their entry

@@ -166,7 +166,7 @@ def _signed(cell: int) -> int:
 
 check, mark_violating = (EntryPoint("check", name) for name in ("check", "mark_violating"))
 expand = EntryPoint("expand", "expand")
-enter_rows, find, move_row = (EntryPoint("folding", name) for name in ("enter_rows", "find", "move_row"))
+enter_rows, find, move_row = (EntryPoint("stored", name) for name in ("enter_rows", "find", "move_row"))
 copy_rows, enter_parts, fold_rows, widen_rows = (
     EntryPoint("refolding", name) for name in ("copy_rows", "enter_parts", "fold_rows", "widen_rows")
 )

@@ -25,9 +25,7 @@ from explorer.kernels.arrays import (
     LAST,
     LAST_ROW,
     MISSES,
-    MOST_PARTS,
     NEXT_ROW,
-    PARTS,
     ROWS,
     STOP,
     STOPPED_AT_BOUND,
@@ -35,24 +33,23 @@ from explorer.kernels.arrays import (
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import live_numbers, make_representative, orbit_size
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.folding import ask_for_parts, ask_for_pieces, ask_for_state, is_state, read_state, write_state
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.recent import drop_recent
-from explorer.kernels.rows import (
-    entry_of,
-    hash_of,
-    home_slot,
-    may_be,
-    next_slot,
-    probe,
-    row_at,
-    row_bits,
-)
+from explorer.kernels.rows import entry_of, hash_of, home_slot, may_be, next_slot, probe, row_at, row_bits
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, PAUSED, ROWS_FULL, TABLE_FULL
 from explorer.kernels.steps import check_steps
+from explorer.kernels.stored import (
+    ask_for_row,
+    fold_successors,
+    holds,
+    note_parts,
+    read_states,
+    room_for_parts,
+    write_state,
+)
 from explorer.kernels.trees import apply
 
-_CURSOR, _ROWS, _STOP, _CLAIMED, _PARTS = map(np.uint64, (CURSOR, ROWS, STOP, CLAIMED, PARTS))
+_CURSOR, _ROWS, _STOP, _CLAIMED = map(np.uint64, (CURSOR, ROWS, STOP, CLAIMED))
 _FREE = np.uint32(0)
 _NONE, _ABOVE = np.uint64(0), np.uint64(1)
 _HAPPENS = np.uint32(0)
@@ -138,21 +135,8 @@ def ask_for_rows(successors: int, rows: Any, table: Any, work: Any, units: Any) 
     bits = row_bits(len(table))
     for number in range(successors):
         work.slots[number], entry = probe(table, work.hashes[number], bits)
-        work.walking[number] = entry
         if entry != _FREE:
-            ask_for_state(rows, row_at(entry, bits), units)
-
-
-@part
-def ask_for_folded(successors: int, rows: Any, table: Any, work: Any) -> None:
-    """Ask for the memory of parts: of those of the row that each successor may be, or of those that it may need."""
-    if len(rows.folded) > 0:
-        bits = row_bits(len(table))
-        for number in range(successors):
-            if work.walking[number] != _FREE:
-                ask_for_parts(rows, row_at(work.walking[number], bits))
-            else:
-                ask_for_pieces(rows, work.made, number)
+            ask_for_row(rows, row_at(entry, bits), units)
 
 
 @part
@@ -169,12 +153,14 @@ def insert(number: int, rows: Any, table: Any, shared: Any, capacity: int, block
             row = counts[NEXT_ROW]
             if row >= capacity:
                 return False
-            write_state(rows, row, counts[FIRST] + work.hit_state[number], work.made, number, shared, units)
+            write_state(rows, row, work.made, number, work.keys[number], units)
             found = swap_if(table, slot, _FREE, entry_of(row, hashed, bits))
             if found == _FREE:
                 counts[NEXT_ROW] += 1
                 return True
-        if may_be(found, hashed, bits) and is_state(rows, row_at(found, bits), work.made, number, units):
+        if may_be(found, hashed, bits) and holds(
+            rows, row_at(found, bits), work.made, number, work.keys[number], units
+        ):
             return True
         slot = next_slot(slot, len(table))
 
@@ -211,10 +197,7 @@ def expand(
             counts[FIRST] = first
             counts[LAST] = min(end, first + len(work.moves))
         first, last = counts[FIRST], counts[LAST]
-        for at in range(last - first):
-            ask_for_parts(rows, first + at)
-        for at in range(last - first):
-            read_state(rows, first + at, work.words, at, units)
+        read_states(rows, first, last - first, work.words, units)
         hits, resolved = list_hits(first, last - first, False, trees, work, units)
         if not resolved:
             return MISSED
@@ -232,16 +215,18 @@ def expand(
             fetch_add(shared, _CLAIMED, -hits)
             fetch_add(shared, _STOP, 1)
             return TABLE_FULL
-        if load(shared, _PARTS) + claimed * len(rows.plan) > rows.sizes[MOST_PARTS]:
+        if not room_for_parts(rows, claimed):
             fetch_add(shared, _CLAIMED, -hits)
             fetch_add(shared, _STOP, 1)
             return PARTS_FULL
 
         happened = take_steps(last - first, hits, effects, symmetry, work, units)
         successors = drop_recent(happened, work, units)
+        for at in range(last - first):
+            note_parts(rows, first + at, work, at)
+        fold_successors(rows, successors, True, work)
         ask_for_slots(successors, table, work)
         ask_for_rows(successors, rows, table, work, units)
-        ask_for_folded(successors, rows, table, work)
         entered = True
         for number in range(successors):
             entered = entered and insert(number, rows, table, shared, capacity, block, work, units)

@@ -1,12 +1,16 @@
-"""Rows of states as a search keeps them: flat, or *folded*.
+"""Folded rows. A row is two numbers of *parts*, of the halves of a state.
 
-A folded row is two numbers of parts. A part is a piece of the state, of a few words, or the numbers of two parts. Many
-states share few pieces, and few pairs of them: a million states often have ten thousand halves. So a row takes five or
-six bytes. The *plan* says how states are cut: it lists all parts of a state, each after those below it.
+A part is a piece of the state, of a few words, or the numbers of two parts. Many states share few pieces, and few pairs
+of them: a million states often have ten thousand halves. So a row takes five or six bytes. The *plan* says how states
+are cut: it lists all parts of a state by their *places*, each behind those below it, and then the state itself, a pair
+that is no part.
 
-Parts are found by an open-addressing table, like that of the visited set. If two threads enter the same part at once,
-it gets two numbers. That costs some bytes and is right all the same: what is compared are states, never numbers. The
-visited set goes by the hashes of states, so that it does not notice whether rows are folded.
+Parts are found by an open-addressing table, like that of the visited set. A part has one number: if two threads enter
+it at once, the one that comes second takes the number of the first. So two states are the same if the numbers of their
+halves are, and the visited set goes by these. Part 0 is the one whose words are 0.
+
+Most parts of a state are those of the one that it was made from, and have the same numbers. Only the others are looked
+up: place by place for all states of a batch, so that what one look-up waits for, the others' work hides.
 """
 
 from __future__ import annotations
@@ -15,258 +19,254 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import BITS, NUMBER_BITS, PAIR, PARTS, ROW_BYTES, SHIFT, STEPS, WAY, WORD
-from explorer.kernels.compiling import kernel, part
-from explorer.kernels.intrinsics import fetch_add, load, prefetch, prefetch_at, swap_if, word_at
-from explorer.kernels.rows import (
-    entry_of,
-    hash_of,
-    home_slot,
-    is_row,
-    may_be,
-    next_slot,
-    read_row,
-    row_at,
-    row_bits,
-    write_row,
+from explorer.kernels.arrays import (
+    FIRST_WORD,
+    HIGHEST,
+    LEFT,
+    LOWEST,
+    NUMBER_BITS,
+    PARTS,
+    RIGHT,
+    ROW_BYTES,
+    STEPS,
+    WAY,
+    WORDS,
 )
+from explorer.kernels.compiling import part
+from explorer.kernels.intrinsics import fetch_add, load, prefetch, prefetch_at, swap_if, word_at
+from explorer.kernels.rows import entry_of, hash_of_mixed, home_slot, may_be, mixed_with, next_slot, row_at, row_bits
 
-FEW_PIECES = 2  # of a plan without pairs
+NONE = np.int64(2**32 - 1)  # the number of a part that is not there, and so of all pairs with it
 
 _PARTS = np.uint64(PARTS)
 _ZERO, _ONE, _BYTE, _WIDTH = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(64)
 _LOW, _HALF, _ALL = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_FOLD = np.uint64(29)
+_SAME = np.uint64(0)  # in place of the hash of a part that need not be looked up
 _FREE = np.uint32(0)
 
 
-@part
-def numbers_of(rows: Any, row: int) -> int:
-    """The two numbers of a folded row, as a word."""
-    size = np.uint64(rows.sizes[ROW_BYTES])
-    return word_at(rows.folded, np.uint64(row) * size) & (_ALL >> (_WIDTH - _BYTE * size))
+# Rows
 
 
 @part
-def put_numbers(folded: Any, row: int, size: int, numbers: int) -> None:
+def key_at(rows: Any, row: int) -> int:
+    """The numbers of both halves of a row as a word, the left one in its lower half."""
+    size, bits = np.uint64(rows.sizes[ROW_BYTES]), np.uint64(rows.sizes[NUMBER_BITS])
+    numbers = word_at(rows.folded, np.uint64(row) * size) & (_ALL >> (_WIDTH - _BYTE * size))
+    return numbers & (_ALL >> (_WIDTH - bits)) | numbers >> bits << _HALF
+
+
+@part
+def put_key(rows: Any, row: int, key: int, size: int) -> None:
+    """Write a row of so many bytes."""
     first = np.uint64(row) * np.uint64(size)
+    numbers = key & _LOW | key >> _HALF << np.uint64(4 * size)
     for byte in range(size):
-        folded[first + np.uint64(byte)] = np.uint8((numbers >> (_BYTE * np.uint64(byte))) & np.uint64(0xFF))
+        rows.folded[first + np.uint64(byte)] = np.uint8((numbers >> (_BYTE * np.uint64(byte))) & np.uint64(0xFF))
 
 
 @part
-def _part_of(rows: Any, numbers: int, at: int) -> int:
-    """The number of the part of a folded row that the plan has at a place."""
-    bits, way = np.uint64(rows.sizes[NUMBER_BITS]), rows.plan[at, WAY]
-    number = numbers >> bits if way & _ONE else numbers & (_ALL >> (_WIDTH - bits))
-    for _ in range(rows.plan[at, STEPS]):
+def hash_of_key(key: int) -> int:
+    return hash_of_mixed(mixed_with(_ZERO, key))
+
+
+# Reading
+
+
+@part
+def _half(pair: int, way: int) -> int:
+    return pair >> _HALF if way & _ONE else pair & _LOW
+
+
+@part
+def _number_at(rows: Any, key: int, place: int) -> int:
+    """The number of the part of a row that the plan has at a place."""
+    way = rows.plan[place, WAY]
+    number = _half(key, way)
+    for _ in range(rows.plan[place, STEPS]):
         way >>= _ONE
-        pair = rows.parts[number, 0]
-        number = pair >> _HALF if way & _ONE else pair & _LOW
+        number = _half(rows.parts[number, 0], way)
     return number
 
 
 @part
-def _content(words: Any, at: int, place: int, plan: Any, column: int, pair: int) -> int:
-    """One word of the part of `words[at]` that the plan has at a place: of a pair, its numbers."""
-    if plan[place, PAIR]:
-        return pair if column == 0 else _ZERO
-    skipped, bits = _WIDTH * np.uint64(column), plan[place, BITS]
-    if bits <= skipped:
-        return _ZERO
-    word, shift = plan[place, WORD] + np.uint64(column), plan[place, SHIFT]
-    found = words[at, word] >> shift
-    if shift + bits - skipped > _WIDTH and shift:
-        found |= words[at, word + _ONE] << (_WIDTH - shift)
-    return found & (_ALL >> (_WIDTH - min(_WIDTH, bits - skipped)))
+def _put_piece(rows: Any, number: int, place: int, words: Any, at: int) -> None:
+    """Add a piece to `words[at]`, whose bits are 0 there."""
+    first = rows.plan[place, FIRST_WORD]
+    for column in range(rows.plan[place, WORDS]):
+        words[at, first + column] |= rows.parts[number, column]
 
 
 @part
-def _is_part(rows: Any, number: int, words: Any, at: int, place: int, pair: int) -> bool:
-    """Whether a part is that of `words[at]` which the plan has at a place."""
-    for column in range(rows.parts.shape[1]):
-        if rows.parts[number, column] != _content(words, at, place, rows.plan, column, pair):
-            return False
-    return True
-
-
-@part
-def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
+def unfold(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     """Unpack a row into `words[at]`."""
-    if len(rows.folded) == 0:
-        read_row(rows.flat, row, words, at, units)
-        return
-    numbers, plan = numbers_of(rows, row), rows.plan
+    key = key_at(rows, row)
     for word in range((len(units) + 1) // 2):
         words[at, word] = _ZERO
-    for place in range(len(plan)):
-        if plan[place, PAIR] == _ZERO:
-            number, word, shift, bits = (
-                _part_of(rows, numbers, place),
-                plan[place, WORD],
-                plan[place, SHIFT],
-                plan[place, BITS],
-            )
-            for column in range((bits + _WIDTH - _ONE) // _WIDTH):
-                found = rows.parts[number, column]
-                words[at, word] |= found << shift
-                word += _ONE
-                if shift and found >> (_WIDTH - shift):
-                    words[at, word] |= found >> (_WIDTH - shift)
+    for place in range(len(rows.plan)):
+        if rows.plan[place, WORDS]:
+            _put_piece(rows, _number_at(rows, key, place), place, words, at)
 
 
 @part
-def is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
-    """Whether a row holds `words[at]`."""
-    if len(rows.folded) == 0:
-        return is_row(rows.flat, row, words, at, units)
-    numbers, plan = numbers_of(rows, row), rows.plan
-    for place in range(len(plan)):
-        if plan[place, PAIR] == _ZERO and not _is_part(rows, _part_of(rows, numbers, place), words, at, place, _ZERO):
+def unfold_batch(rows: Any, first: int, states: int, words: Any, units: Any) -> None:
+    """Unpack rows from `first` on: place by place, each for all of them."""
+    for at in range(states):
+        key = key_at(rows, first + at)
+        prefetch_at(rows.parts, key & _LOW)
+        prefetch_at(rows.parts, key >> _HALF)
+        for word in range((len(units) + 1) // 2):
+            words[at, word] = _ZERO
+    for place in range(len(rows.plan)):
+        if rows.plan[place, WORDS]:
+            for at in range(states):
+                _put_piece(rows, _number_at(rows, key_at(rows, first + at), place), place, words, at)
+
+
+@part
+def note_numbers(rows: Any, row: int, numbers: Any, at: int) -> None:
+    """Note the numbers of all parts of a row."""
+    key = key_at(rows, row)
+    for place in range(len(rows.plan) - 1):
+        numbers[place, at] = np.uint32(_number_at(rows, key, place))
+
+
+# Looking up
+
+
+@part
+def _shape_at(plan: Any, place: int) -> tuple[int, int, int, int, int, int]:
+    """The *shape* of the part that the plan has at a place: what it says of where the part is in a state."""
+    row = plan[place]
+    return row[WORDS], row[FIRST_WORD], row[LOWEST], row[HIGHEST], row[LEFT], row[RIGHT]
+
+
+@part
+def _content(shape: Any, column: int, words: Any, numbers: Any, at: int) -> int:
+    """One word of the part of `words[at]` that has a shape; of a pair, its numbers."""
+    count, first, lowest, highest, left, right = shape
+    if count == _ZERO and column == 0:
+        return np.uint64(numbers[left, at]) | np.uint64(numbers[right, at]) << _HALF
+    if np.uint64(column) >= count:
+        return _ZERO
+    word = words[at, first + np.uint64(column)]
+    if column == 0:
+        word &= lowest
+    return word & highest if np.uint64(column) + _ONE == count else word
+
+
+@part
+def hash_of_part(parts: Any, number: int) -> int:
+    """The hash of a part: never `_SAME`. Words that are 0 at its end make no difference."""
+    mixed = _ZERO
+    for column in range(parts.shape[1] - 1, -1, -1):
+        mixed = mixed_with(mixed, parts[number, column])
+    return hash_of_mixed(mixed) | _ONE
+
+
+@part
+def _hash_of(shape: Any, words: Any, numbers: Any, at: int) -> int:
+    """The hash of the part of `words[at]` that has a shape."""
+    mixed = _ZERO
+    for column in range(max(np.int64(shape[0]), 1) - 1, -1, -1):
+        mixed = mixed_with(mixed, _content(shape, column, words, numbers, at))
+    return hash_of_mixed(mixed) | _ONE
+
+
+@part
+def _is_part(rows: Any, number: int, shape: Any, words: Any, numbers: Any, at: int) -> bool:
+    """Whether a part is that of `words[at]` that has a shape."""
+    for column in range(rows.parts.shape[1]):
+        if rows.parts[number, column] != _content(shape, column, words, numbers, at):
             return False
     return True
 
 
 @part
-def _hash_of_part(rows: Any, words: Any, at: int, place: int, pair: int) -> int:
-    mixed = _ZERO
-    for column in range(rows.parts.shape[1]):
-        mixed = (mixed ^ _content(words, at, place, rows.plan, column, pair)) * _MULTIPLIER
-        mixed ^= mixed >> _FOLD
-    return mixed * _MULTIPLIER
-
-
-@part
-def _number_of(guess: int, words: Any, at: int, place: int, pair: int, rows: Any, shared: Any) -> int:
-    """The number of the part of `words[at]` that the plan has at a place. It is entered if it is new, and there must be
-    room for it.
+def _seek(rows: Any, slot: int, hashed: int, shape: Any, words: Any, numbers: Any, at: int) -> tuple[int, int]:
+    """From a slot on, that of the part of `words[at]` that has a shape, and its number; or the first free one, and
+    NONE.
     """
-    if _is_part(rows, guess, words, at, place, pair):
-        return guess
-    hashed, slots = _hash_of_part(rows, words, at, place, pair), len(rows.index)
-    bits, slot, own, entered = row_bits(slots), home_slot(hashed, slots), _ZERO, False
-    while True:
-        entry = load(rows.index, slot)
-        if entry == _FREE:
-            if not entered:
-                own, entered = np.uint64(fetch_add(shared, _PARTS, 1)), True
-                for column in range(rows.parts.shape[1]):
-                    rows.parts[own, column] = _content(words, at, place, rows.plan, column, pair)
-            entry = swap_if(rows.index, slot, _FREE, entry_of(np.int64(own), hashed, bits))
-            if entry == _FREE:
-                return own
-        if may_be(entry, hashed, bits):
-            number = np.uint64(row_at(entry, bits))
-            if _is_part(rows, number, words, at, place, pair):
-                return number
-        slot = next_slot(slot, slots)
-
-
-@part
-def write_state(rows: Any, row: int, like: int, words: Any, at: int, shared: Any, units: Any) -> None:
-    """Pack `words[at]` into a row, which is probably `like` another one, if that is not below 0."""
-    if len(rows.folded) == 0:
-        write_row(rows.flat, row, words, at, units)
-        return
-    before, plan = _ZERO, rows.plan
-    if like >= 0:
-        before = numbers_of(rows, like)
-    # the numbers of parts that no pair has taken yet, the last one first; `explorer.search.cuts` sees that these do
-    first = second = third = fourth = fifth = sixth = seventh = eighth = _ZERO
-    for place in range(len(plan)):
-        guess = _part_of(rows, before, place)
-        if plan[place, PAIR]:
-            first = _number_of(guess, words, at, place, second | first << _HALF, rows, shared)
-            second, third, fourth, fifth, sixth, seventh = third, fourth, fifth, sixth, seventh, eighth
-        else:
-            second, third, fourth, fifth, sixth, seventh, eighth = first, second, third, fourth, fifth, sixth, seventh
-            first = _number_of(guess, words, at, place, _ZERO, rows, shared)
-    put_numbers(rows.folded, row, rows.sizes[ROW_BYTES], second | first << np.uint64(rows.sizes[NUMBER_BITS]))
-
-
-@part
-def ask_for_state(rows: Any, row: int, units: Any) -> None:
-    """Ask for the memory of a row."""
-    if len(rows.folded) == 0:
-        prefetch(rows.flat, np.uint64(row * len(units)))
-    else:
-        prefetch(rows.folded, np.uint64(row * rows.sizes[ROW_BYTES]))
-
-
-@part
-def ask_for_parts(rows: Any, row: int) -> None:
-    """Ask for the memory of the two parts that a folded row holds the numbers of."""
-    if len(rows.folded) > 0:
-        numbers, bits = numbers_of(rows, row), np.uint64(rows.sizes[NUMBER_BITS])
-        prefetch_at(rows.parts, numbers & (_ALL >> (_WIDTH - bits)))
-        prefetch_at(rows.parts, numbers >> bits)
-
-
-@part
-def ask_for_pieces(rows: Any, words: Any, at: int) -> None:
-    """Ask for the memory where the search for the pieces of `words[at]` begins, if these are few: most of many pieces
-    are those of a row before.
-    """
-    plan = rows.plan
-    if len(plan) <= FEW_PIECES:
-        for place in range(len(plan)):
-            hashed = _hash_of_part(rows, words, at, place, _ZERO)
-            prefetch(rows.index, home_slot(hashed, len(rows.index)))
-
-
-@part
-def find_row(rows: Any, table: Any, words: Any, at: int, units: Any) -> int:
-    """The row that holds `words[at]`, or -1."""
-    bits, hashed = row_bits(len(table)), hash_of(words, at, units)
-    slot = home_slot(hashed, len(table))
-    entry = load(table, slot)
+    bits, slots = row_bits(len(rows.index)), len(rows.index)
+    entry = load(rows.index, slot)
     while entry != _FREE:
-        if may_be(entry, hashed, bits) and is_state(rows, row_at(entry, bits), words, at, units):
-            return row_at(entry, bits)
-        slot = next_slot(slot, len(table))
-        entry = load(table, slot)
-    return np.int64(-1)
+        if may_be(entry, hashed, bits) and _is_part(rows, row_at(entry, bits), shape, words, numbers, at):
+            return slot, row_at(entry, bits)
+        slot = next_slot(slot, slots)
+        entry = load(rows.index, slot)
+    return slot, NONE
 
 
-@kernel
-def find(rows: Any, table: Any, words: Any, units: Any) -> int:
-    """The row that holds `words[0]`, or -1."""
-    return find_row(rows, table, words, 0, units)
-
-
-@kernel
-def enter_rows(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, units: Any) -> None:
-    """Enter rows that are known to differ into a table, while other threads may enter other rows.
-
-    `hashes` is room for a batch, whose memory is asked for before it is used.
+@part
+def _look_up(rows: Any, hashed: int, shape: Any, words: Any, numbers: Any, at: int, enters: bool) -> int:
+    """The number of the part of `words[at]` that has a shape. If it is new, it is entered, for which there must be
+    room; or NONE.
     """
-    bits = row_bits(len(table))
-    for first in range(begin, end, len(hashes)):
-        batch = min(end - first, len(hashes))
-        for number in range(batch):
-            ask_for_parts(rows, first + number)
-        for number in range(batch):
-            read_state(rows, first + number, words, 0, units)
-            hashes[number] = hash_of(words, 0, units)
-            prefetch(table, home_slot(hashes[number], len(table)))
-        for number in range(batch):
-            slot = home_slot(hashes[number], len(table))
-            entry = entry_of(first + number, hashes[number], bits)
-            while swap_if(table, slot, _FREE, entry) != _FREE:
-                slot = next_slot(slot, len(table))
+    bits = row_bits(len(rows.index))
+    slot, number = _seek(rows, home_slot(hashed, len(rows.index)), hashed, shape, words, numbers, at)
+    if not enters or number != NONE:
+        return number
+    own = fetch_add(rows.sizes, _PARTS, 1)
+    for column in range(rows.parts.shape[1]):
+        rows.parts[own, column] = _content(shape, column, words, numbers, at)
+    while swap_if(rows.index, slot, _FREE, entry_of(own, hashed, bits)) != _FREE:
+        slot, number = _seek(rows, slot, hashed, shape, words, numbers, at)
+        if number != NONE:
+            for column in range(rows.parts.shape[1]):
+                rows.parts[own, column] = _ZERO  # so that no part has two numbers once all are entered anew
+            return number
+    return own
 
 
-@kernel
-def move_row(rows: Any, source: int, target: int, table: Any, words: Any, units: Any) -> None:
-    """Move a row to another place, and change its entry in the table."""
-    read_state(rows, source, words, 0, units)
-    if len(rows.folded) == 0:
-        write_row(rows.flat, target, words, 0, units)
-    else:
-        put_numbers(rows.folded, target, rows.sizes[ROW_BYTES], numbers_of(rows, source))
-    bits, hashed = row_bits(len(table)), hash_of(words, 0, units)
-    slot = home_slot(hashed, len(table))
-    while table[slot] != entry_of(source, hashed, bits):
-        slot = next_slot(slot, len(table))
-    table[slot] = entry_of(target, hashed, bits)
+# Folding
+
+
+@part
+def _is_same(shape: Any, words: Any, numbers: Any, at: int, others: Any, other_numbers: Any, other: int) -> bool:
+    """Whether two states have the same part of a shape."""
+    changed = _ZERO
+    for column in range(max(np.int64(shape[0]), 1)):
+        here = _content(shape, column, words, numbers, at)
+        changed |= here ^ _content(shape, column, others, other_numbers, other)
+    return changed == _ZERO
+
+
+@part
+def fold_batch(
+    rows: Any, states: int, words: Any, numbers: Any, keys: Any, sources: Any, source_words: Any, source_numbers: Any,
+    hashes: Any, enters: bool,
+) -> None:  # fmt: skip
+    """Find the numbers of the parts of a batch of states, and of their halves, their `keys`.
+
+    Args:
+        sources: for each state, which of `source_words`, whose numbers are known, it is like. It may be one before it
+            in the same batch.
+        hashes: room.
+        enters: whether to enter parts that are new. Otherwise states with such have a key that no row has.
+    """
+    root = len(rows.plan) - 1
+    for place in range(root):
+        shape = _shape_at(rows.plan, place)
+        for at in range(states):
+            hashes[at] = _SAME
+            if not _is_same(shape, words, numbers, at, source_words, source_numbers, sources[at]):
+                hashes[at] = _hash_of(shape, words, numbers, at)
+                prefetch(rows.index, home_slot(hashes[at], len(rows.index)))
+        for at in range(states):
+            number = np.int64(source_numbers[place, sources[at]])
+            if hashes[at] != _SAME:
+                number = np.int64(_look_up(rows, hashes[at], shape, words, numbers, at, enters))
+            numbers[place, at] = np.uint32(number)
+    for at in range(states):
+        keys[at] = _content(_shape_at(rows.plan, root), 0, words, numbers, at)
+
+
+@part
+def key_of(rows: Any, words: Any, numbers: Any, at: int) -> int:
+    """The numbers of the halves of `words[at]`, in a word that no row has if it has new parts; `numbers` is room."""
+    root = len(rows.plan) - 1
+    for place in range(root):
+        shape = _shape_at(rows.plan, place)
+        hashed = _hash_of(shape, words, numbers, at)
+        numbers[place, at] = np.uint32(_look_up(rows, hashed, shape, words, numbers, at, False))
+    return _content(_shape_at(rows.plan, root), 0, words, numbers, at)

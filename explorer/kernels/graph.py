@@ -16,9 +16,9 @@ from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.expand import ask_for_rows, ask_for_slots
-from explorer.kernels.folding import is_state, read_state
 from explorer.kernels.intrinsics import load
 from explorer.kernels.rows import hash_of, may_be, next_slot, row_at, row_bits
+from explorer.kernels.stored import fold_successors, holds, note_parts, read_state
 from explorer.kernels.trees import apply
 
 _CUT, _OUTSIDE, _FREE = np.uint32(CUT), np.uint32(OUTSIDE), np.uint32(0)
@@ -45,7 +45,9 @@ def _find_from(rows: Any, table: Any, number: int, work: Any, units: Any) -> int
     slot, hashed, bits = work.slots[number], work.hashes[number], row_bits(len(table))
     entry = load(table, slot)
     while entry != _FREE:
-        if may_be(entry, hashed, bits) and is_state(rows, row_at(entry, bits), work.made, number, units):
+        if may_be(entry, hashed, bits) and holds(
+            rows, row_at(entry, bits), work.made, number, work.keys[number], units
+        ):
             return row_at(entry, bits)
         slot = next_slot(slot, len(table))
         entry = load(table, slot)
@@ -91,6 +93,9 @@ def list_edges(
             make_representative(work.made, number, symmetry, units)
         for number in range(made):
             work.hashes[number] = hash_of(work.made, number, units)
+        for at in range(states):
+            note_parts(rows, work.orbits[at], work, at)
+        fold_successors(rows, made, False, work)
         ask_for_slots(made, table, work)
         ask_for_rows(made, rows, table, work, units)
         for number in range(made):

@@ -10,8 +10,8 @@ from explorer.kernels.arrays import MISSES
 from explorer.kernels.batches import list_hits
 from explorer.kernels.canonical import make_representative, representative
 from explorer.kernels.compiling import kernel, part
-from explorer.kernels.folding import find_row, read_state
 from explorer.kernels.steps import breaks
+from explorer.kernels.stored import find_row, read_state, read_states
 from explorer.kernels.trees import apply
 
 
@@ -20,7 +20,7 @@ def row_after(at: int, effect: int, rows: Any, table: Any, effects: Any, symmetr
     """The row that stands for a successor of a state of the batch, or -1."""
     apply(work.words, at, effect, effects, work.made, 0, units)
     representative(work.made, symmetry, units)
-    return find_row(rows, table, work.made, 0, units)
+    return find_row(rows, table, work.made, work.made_numbers, units)
 
 
 @kernel
@@ -44,8 +44,7 @@ def mark_predecessors(
     """
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
-        for at in range(last - first):
-            read_state(rows, first + at, work.words, at, units)
+        read_states(rows, first, last - first, work.words, units)
         hits, resolved = list_hits(first, last - first, True, trees, work, units)
         if not resolved:
             return work.counts[MISSES]
@@ -75,8 +74,7 @@ def note_parents(
     """
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
-        for at in range(last - first):
-            read_state(rows, first + at, work.words, at, units)
+        read_states(rows, first, last - first, work.words, units)
         hits, resolved = list_hits(first, last - first, True, trees, work, units)
         if not resolved:
             return work.counts[MISSES]
@@ -161,7 +159,7 @@ def mark_reaching(
             if not effects.cut[effect]:
                 apply(work.words, 0, effect, effects, work.made, 0, units)
                 make_representative(work.made, 0, symmetry, units)
-                if not marks[find_row(rows, table, work.made, 0, units)]:
+                if not marks[find_row(rows, table, work.made, work.made_numbers, units)]:
                     continue
             marks[row] = 1
             marked += 1

@@ -8,29 +8,37 @@ import numpy as np
 
 from explorer.kernels.arrays import NUMBER_BITS, ROW_BYTES
 from explorer.kernels.compiling import kernel
-from explorer.kernels.folding import ask_for_pieces, numbers_of, put_numbers, read_state, write_state
+from explorer.kernels.folding import fold_batch, hash_of_part, key_at, put_key
 from explorer.kernels.rows import entry_of, home_slot, next_slot, read_row, row_bits, write_row
+from explorer.kernels.stored import read_state
 
-_ZERO, _WIDTH = np.uint64(0), np.uint64(64)
-_HALF, _ALL = np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_FOLD = np.uint64(29)
 _FREE = np.uint32(0)
 
 
 @kernel
-def fold_rows(flat: Any, begin: int, end: int, rows: Any, first: int, shared: Any, words: Any, units: Any) -> None:
-    """Fold the flat rows begin..end into the rows from `first` on, while other threads may fold others. `words` is room
-    for a batch.
+def fold_rows(
+    flat: Any, begin: int, end: int, rows: Any, first: int, words: Any, numbers: Any, sources: Any, keys: Any,
+    hashes: Any, units: Any,
+) -> None:  # fmt: skip
+    """Fold the flat rows begin..end into the rows from `first` on, while other threads may fold others.
+
+    Args:
+        words, numbers: room for a batch, and behind it the last state of the batch before: all 0 before the first one.
+        sources: which state each one of a batch is like: the one before it.
+        keys, hashes: room for a batch.
     """
-    for done in range(0, end - begin, len(words)):
-        batch = min(end - begin - done, len(words))
-        for number in range(batch):
-            read_row(flat, begin + done + number, words, number, units)
-            ask_for_pieces(rows, words, number)
-        for number in range(batch):
-            row = first + done + number
-            write_state(rows, row, row - 1 if done + number else -1, words, number, shared, units)
+    size = len(keys)
+    for done in range(0, end - begin, size):
+        batch = min(end - begin - done, size)
+        for at in range(batch):
+            read_row(flat, begin + done + at, words, at, units)
+        fold_batch(rows, batch, words, numbers, keys, sources, words, numbers, hashes, True)
+        for at in range(batch):
+            put_key(rows, first + done + at, keys[at], rows.sizes[ROW_BYTES])
+        for word in range((len(units) + 1) // 2):
+            words[size, word] = words[batch - 1, word]
+        for place in range(len(rows.plan) - 1):
+            numbers[place, size] = numbers[place, batch - 1]
 
 
 @kernel
@@ -43,14 +51,10 @@ def copy_rows(rows: Any, numbers: Any, flat: Any, words: Any, units: Any) -> Non
 
 @kernel
 def enter_parts(parts: Any, begin: int, end: int, index: Any) -> None:
-    """Enter parts into a table that has none of them."""
+    """Enter parts into a table that has none behind them: of those whose words are all 0 the first is found."""
     bits = row_bits(len(index))
     for number in range(begin, end):
-        hashed = _ZERO
-        for column in range(parts.shape[1]):
-            hashed = (hashed ^ parts[number, column]) * _MULTIPLIER
-            hashed ^= hashed >> _FOLD
-        hashed *= _MULTIPLIER
+        hashed = hash_of_part(parts, number)
         slot = home_slot(hashed, len(index))
         while index[slot] != _FREE:
             slot = next_slot(slot, len(index))
@@ -62,9 +66,6 @@ def widen_rows(rows: Any, count: int, size: int) -> None:
     """Give each of so many folded rows more bytes than it has, in place: `size`, half of them for each number. Python
     may be interrupted right after this, so that it is noted here.
     """
-    bits = np.uint64(rows.sizes[NUMBER_BITS])
     for row in range(count - 1, -1, -1):
-        numbers = numbers_of(rows, row)
-        low, high = numbers & (_ALL >> (_WIDTH - bits)), numbers >> bits
-        put_numbers(rows.folded, row, size, low | high << np.uint64(4 * size))
+        put_key(rows, row, key_at(rows, row), size)
     rows.sizes[ROW_BYTES], rows.sizes[NUMBER_BITS] = size, 4 * size

@@ -13,14 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import ROWS_BEYOND_SLOTS
+from explorer.kernels.arrays import FOLD, MULTIPLIER, ROWS_BEYOND_SLOTS
 from explorer.kernels.compiling import part
 from explorer.kernels.intrinsics import load
 
 _LOW = np.uint64(0xFFFFFFFF)
 _HALF = np.uint64(32)
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-_FOLD = np.uint64(29)
+_MULTIPLIER, _FOLD = np.uint64(MULTIPLIER), np.uint64(FOLD)
 _FREE = np.uint32(0)
 
 
@@ -53,13 +52,25 @@ def is_row(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
 
 
 @part
+def mixed_with(mixed: int, word: int) -> int:
+    """What words give so far, with one more. Words that are 0 give 0 until another one comes."""
+    mixed = (mixed ^ word) * _MULTIPLIER
+    return mixed ^ mixed >> _FOLD
+
+
+@part
+def hash_of_mixed(mixed: int) -> int:
+    """A hash: its upper half says where to look for it, its lower half gives the tag."""
+    return mixed * _MULTIPLIER
+
+
+@part
 def hash_of(words: Any, at: int, units: Any) -> int:
-    """The hash of `words[at]`: its upper half says where to look for it, its lower half gives the tag."""
+    """The hash of `words[at]`."""
     mixed = np.uint64(0)
     for word in range((len(units) + 1) // 2):
-        mixed = (mixed ^ words[at, word]) * _MULTIPLIER
-        mixed ^= mixed >> _FOLD
-    return mixed * _MULTIPLIER
+        mixed = mixed_with(mixed, words[at, word])
+    return hash_of_mixed(mixed)
 
 
 @part

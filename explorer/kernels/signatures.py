@@ -6,9 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import Components, EffectArrays, Fairness, Graph, Stored, Symmetry, Trees, Work
+from explorer.kernels.arrays import (
+    Components,
+    EffectArrays,
+    Fairness,
+    FlatRows,
+    FoldedRows,
+    Graph,
+    Symmetry,
+    Trees,
+    Work,
+)
 from explorer.kernels.walk_arrays import Walker
 
+UNITS_OF_A_WORD = 2
 WIDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 24, 32)
 """The numbers of 32-bit units of a row that machine code is made for ahead of time: every state of up to 1,024 bits has
 one of them.
@@ -21,22 +32,24 @@ def _array(kind: Any, axes: int = 1) -> np.ndarray:
 
 FLAGS, BYTES, SHORTS, UNITS, WORDS = map(_array, (np.bool_, np.uint8, np.uint16, np.uint32, np.uint64))
 DISTANCES, NUMBERS, CHANCES = map(_array, (np.int32, np.int64, np.float64))
-BYTES_2, WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
+BYTES_2, UNITS_2, WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
     _array(np.uint8, 2),
+    _array(np.uint32, 2),
     _array(np.uint64, 2),
     _array(np.uint64, 3),
     _array(np.uint64, 4),
     _array(np.int64, 2),
 )
 
-STORED = Stored(UNITS, BYTES, WORDS_2, UNITS, WORDS_2, NUMBERS)
+FLAT, FOLDED = FlatRows(UNITS), FoldedRows(BYTES, WORDS_2, UNITS, WORDS_2, NUMBERS)
 TREES = Trees(WORDS, WORDS_2, UNITS, WORDS_2, WORDS_3)
 EFFECTS = EffectArrays(WORDS_2, WORDS, UNITS, WORDS_2)
 SYMMETRY = Symmetry(WORDS_2, WORDS_4, WORDS_2, WORDS_4, WORDS_2, WORDS_2, WORDS, NUMBERS, NUMBERS, NUMBERS, WORDS_2)
 WORK = Work(
     counts=NUMBERS, enabled=NUMBERS, steps=NUMBERS, words=WORDS_2, left=WORDS_2, hit_state=UNITS, hit_tree=UNITS,
     hit_effect=UNITS, position=WORDS, branch=UNITS, walking=UNITS, made=WORDS_2, hashes=WORDS, slots=WORDS,
-    recent=WORDS_2, orbits=NUMBERS, moves=BYTES, pair=WORDS_2, broken=BYTES, misses=NUMBERS_2,
+    numbers=UNITS_2, made_numbers=UNITS_2, keys=WORDS, recent=WORDS_2, orbits=NUMBERS,
+    moves=BYTES, pair=WORDS_2, broken=BYTES, misses=NUMBERS_2,
 )  # fmt: skip
 GRAPH = Graph(UNITS, UNITS, SHORTS)
 FAIRNESS = Fairness(NUMBERS, NUMBERS, NUMBERS, BYTES)
@@ -52,7 +65,7 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
     "components.mark_ways": (GRAPH, UNITS, 0, DISTANCES, BYTES),
     "components.measure": (GRAPH, NUMBERS, BYTES, BYTES, DISTANCES, UNITS),
     "refolding.enter_parts": (WORDS_2, 0, 0, UNITS),
-    "refolding.widen_rows": (STORED, 0, 0),
+    "refolding.widen_rows": (FOLDED, 0, 0),
     "owners.remove_after": (0, UNITS),
     "passes.drop_leading_nowhere": (GRAPH, 0, 0, BYTES, BYTES, UNITS),
     "passes.drop_unpreceded": (GRAPH, 0, 0, BYTES, BYTES, BYTES),
@@ -62,23 +75,22 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
 """The kernels that do not read rows, by module and name."""
 
 ONE_WIDTH: dict[str, tuple[Any, ...]] = {
-    "expand.expand": (STORED, UNITS, NUMBERS, 0, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
-    "check.check": (STORED, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, WORDS_2, NUMBERS_2),
-    "check.mark_violating": (STORED, 0, 0, WORDS, BYTES, TREES, WORDS_2),
-    "refolding.copy_rows": (STORED, NUMBERS, UNITS, WORDS_2),
-    "folding.enter_rows": (STORED, 0, 0, UNITS, WORDS_2, WORDS),
-    "folding.find": (STORED, UNITS, WORDS_2),
-    "refolding.fold_rows": (UNITS, 0, 0, STORED, 0, NUMBERS, WORDS_2),
-    "folding.move_row": (STORED, 0, 0, UNITS, WORDS_2),
-    "canonical.orbit_sizes": (STORED, 0, 0, SYMMETRY, WORDS_2),
+    "expand.expand": (FLAT, UNITS, NUMBERS, 0, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
+    "check.check": (FLAT, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, WORDS_2, NUMBERS_2),
+    "check.mark_violating": (FLAT, 0, 0, WORDS, BYTES, TREES, WORDS_2),
+    "refolding.copy_rows": (FLAT, NUMBERS, UNITS, WORDS_2),
+    "stored.enter_rows": (FLAT, 0, 0, UNITS, WORDS_2, WORDS),
+    "stored.find": (FLAT, UNITS, WORDS_2, UNITS_2),
+    "stored.move_row": (FLAT, 0, 0, UNITS, WORDS_2),
+    "canonical.orbit_sizes": (FLAT, 0, 0, SYMMETRY, WORDS_2),
     "canonical.representative": (WORDS_2, SYMMETRY),
-    "reach.mark_breaking": (STORED, 0, 0, FLAGS, BYTES, TREES, TREES, EFFECTS, WORK),
-    "reach.mark_predecessors": (STORED, UNITS, 0, 0, 0, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
-    "reach.mark_reaching": (STORED, UNITS, 0, BYTES, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "reach.mark_breaking": (FLAT, 0, 0, FLAGS, BYTES, TREES, TREES, EFFECTS, WORK),
+    "reach.mark_predecessors": (FLAT, UNITS, 0, 0, 0, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "reach.mark_reaching": (FLAT, UNITS, 0, BYTES, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
     "graph.list_edges": (
-        STORED, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,
+        FLAT, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,
     ),
-    "reach.mark_at_rest": (STORED, 0, 0, BYTES, TREES, WORK),
+    "reach.mark_at_rest": (FLAT, 0, 0, BYTES, TREES, WORK),
     "owners.admit": (UNITS, 0, UNITS, 0, UNITS, NUMBERS, DISTANCES, 0, WORDS_2, WORDS),
     "owners.enter": (UNITS, 0, 0, UNITS, WORDS_2, WORDS),
     "owners.find_records": (UNITS, UNITS, UNITS, NUMBERS, WORDS_2, WORDS),
@@ -97,10 +109,21 @@ ONE_WIDTH: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 """The kernels that read rows of one machine, but for their last argument, a tuple as long as a row."""
 
+FOLDED_ROWS: dict[str, tuple[Any, ...]] = {
+    name: (FOLDED, *arguments[1:]) for name, arguments in ONE_WIDTH.items() if arguments[0] is FLAT
+} | {"refolding.fold_rows": (UNITS, 0, 0, FOLDED, 0, WORDS_2, UNITS_2, UNITS, WORDS, WORDS)}
+"""Those that read folded rows, of more than one word."""
+
 
 def all_signatures(widths: tuple[int, ...] = WIDTHS) -> list[tuple[str, tuple[Any, ...]]]:
     """Kernels by module and name, each with arguments of types that it is called with. Those that take longest to
     compile come first.
     """
     rows = [(name, (*arguments, (0,) * width)) for name, arguments in ONE_WIDTH.items() for width in widths]
+    rows += [
+        (name, (*arguments, (0,) * width))
+        for name, arguments in FOLDED_ROWS.items()
+        for width in widths
+        if width > UNITS_OF_A_WORD
+    ]
     return sorted(rows, key=lambda each: -len(each[1][-1])) + list(ANY_WIDTH.items())

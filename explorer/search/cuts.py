@@ -8,43 +8,60 @@ them saves little.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from explorer.compiler.layout import WORD_BITS, Layout
-from explorer.kernels.arrays import BITS, COLUMNS, PAIR, SHIFT, STEPS, WAY, WORD
+from explorer.kernels.arrays import (
+    COLUMNS,
+    FIRST_WORD,
+    FOLD,
+    HIGHEST,
+    LEFT,
+    LOWEST,
+    MULTIPLIER,
+    RIGHT,
+    STEPS,
+    WAY,
+    WORDS,
+)
 
 MOST_WORDS = 4  # of a part
-MOST_WAITING = 8  # numbers of parts that `explorer.kernels.folding.write_state` can hold
-_MULTIPLIER, _FOLD = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)
+_MULTIPLIER, _FOLD = np.uint64(MULTIPLIER), np.uint64(FOLD)
+
+
+def most_parts(layout: Layout) -> int:
+    """How many parts a plan has at most: all cuts but the first are between words, and pairs are fewer than pieces."""
+    return 2 * (layout.words + 1)
 
 
 def plan_of(layout: Layout, sample: np.ndarray) -> np.ndarray | None:
-    """How to cut states, by some of them, a row of words each; None for states of a word or so many parts that they
-    cannot be folded.
-    """
+    """How to cut states, by some of them, a row of words each; None for states of a word, which cannot be folded."""
     bits = max((WORD_BITS * leaf.word + leaf.shift + leaf.width for leaf in layout.root.leaves()), default=0)
     if bits <= WORD_BITS:
         return None
-    cut = _cut(sample, 0, bits)
-    plan = [*_parts(sample, 0, cut, 0, 0), *_parts(sample, cut, bits, 1, 0)]
-    return np.array(plan, np.uint64) if _most_waiting(plan) <= MOST_WAITING else None
+    plan: list[list[int]] = []
+    _list(plan, sample, 0, bits, 0, 0)
+    return np.array(plan, np.uint64)
 
 
-def _parts(sample: np.ndarray, begin: int, end: int, way: int, steps: int) -> Iterator[list[int]]:
-    """The parts of some bits, those below a part before it."""
+def _list(plan: list[list[int]], sample: np.ndarray, begin: int, end: int, way: int, depth: int) -> int:
+    """List the parts of some bits, each behind those below it: the place of the last one. The state has depth 0."""
     part = [0] * COLUMNS
-    part[WAY], part[STEPS] = way, steps
-    if end - begin <= WORD_BITS * (MOST_WORDS if steps else 1):
-        part[WORD], part[SHIFT] = divmod(begin, WORD_BITS)
-        part[BITS] = end - begin
+    part[WAY], part[STEPS] = way, max(0, depth - 1)
+    if depth and end - begin <= WORD_BITS * (1 if depth == 1 else MOST_WORDS):
+        part[FIRST_WORD], last = begin // WORD_BITS, (end - 1) // WORD_BITS
+        part[WORDS] = last - part[FIRST_WORD] + 1
+        part[LOWEST] = (1 << WORD_BITS) - (1 << begin % WORD_BITS)
+        part[HIGHEST] = (1 << end - WORD_BITS * last) - 1
     else:
         _, firsts = np.unique(_hashes(sample, begin, end), return_index=True)
-        cut, part[PAIR] = _cut(sample[firsts], begin, end), 1
-        yield from _parts(sample[firsts], begin, cut, way, steps + 1)
-        yield from _parts(sample[firsts], cut, end, way | 2 << steps, steps + 1)
-    yield part
+        cut = _cut(sample[firsts], begin, end)
+        if depth:
+            cut = min(max(round(cut / WORD_BITS), begin // WORD_BITS + 1), (end - 1) // WORD_BITS) * WORD_BITS
+        part[LEFT] = _list(plan, sample[firsts], begin, cut, way, depth + 1)
+        part[RIGHT] = _list(plan, sample[firsts], cut, end, way | 1 << depth, depth + 1)
+    plan.append(part)
+    return len(plan) - 1
 
 
 def _cut(sample: np.ndarray, begin: int, end: int) -> int:
@@ -71,9 +88,3 @@ def _hashes(sample: np.ndarray, begin: int, end: int) -> np.ndarray:
         mixed = (mixed ^ sample[:, word] & np.uint64((1 << high) - (1 << low))) * _MULTIPLIER
         mixed ^= mixed >> _FOLD
     return mixed
-
-
-def _most_waiting(plan: list[list[int]]) -> int:
-    """The most numbers of parts that no pair has taken yet."""
-    waiting = np.cumsum([-1 if part[PAIR] else 1 for part in plan])
-    return int(waiting.max())

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import Graph, Stored, Symmetry, Work
+from explorer.kernels.arrays import FlatRows, Graph, Symmetry, Work
 from explorer.memory import reserve
 from explorer.search.engine import Engine
-from explorer.search.rows import ROWS_AT_ONCE, flat_rows
+from explorer.search.rows import ROWS_AT_ONCE
 from explorer.search.store import BATCH, MOST_HITS, Stopped
 
 MOST_EDGES = 2**32 - 1
@@ -30,9 +30,11 @@ class Rows:
         rows, table, symmetry, units: as the kernels take them.
     """
 
-    def __init__(self, rows: Stored, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int) -> None:
+    def __init__(
+        self, rows: FlatRows, table: np.ndarray, symmetry: Symmetry, units: tuple[int, ...], width: int
+    ) -> None:
         self.rows, self.table, self.symmetry, self.units = rows, table, symmetry, units
-        self._room = np.zeros((1, width), np.uint64)
+        self._room, self._no_parts = np.zeros((1, width), np.uint64), np.zeros((0, 1), np.uint32)
 
     @property
     def bytes_taken(self) -> int:
@@ -48,7 +50,7 @@ class Rows:
     def find(self, words: Sequence[int]) -> int:
         """The row that holds some words, or -1."""
         self._room[0] = words
-        return int(entry_points.find(self.rows, self.table, self._room, self.units))
+        return int(entry_points.find(self.rows, self.table, self._room, self._no_parts, self.units))
 
 
 class Steps:
@@ -188,7 +190,7 @@ def entered(engine: Engine, cells: np.ndarray, symmetry: Symmetry) -> Rows:
     count, units = cells.shape
     flat, table = reserve((count * units,), np.uint32), reserve((max(1 << 10, 2 * count),), np.uint32)
     flat.reshape(-1, units)[:] = cells
-    rows, room, hashes = flat_rows(flat), np.zeros((1, engine.layout.words), np.uint64), np.zeros(BATCH, np.uint64)
+    rows, room, hashes = FlatRows(flat), np.zeros((1, engine.layout.words), np.uint64), np.zeros(BATCH, np.uint64)
     entry_points.enter_rows(rows, 0, count, table, room, hashes, engine.store.units)
     return Rows(rows, table, symmetry, engine.store.units, engine.layout.words)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import BITS, MOST_PARTS, PARTS, ROW_BYTES, Stored
+from explorer.kernels.arrays import MOST_PARTS, NUMBER_BITS, PARTS, ROW_BYTES, SIZES, WORDS, FoldedRows
 from explorer.memory import address_space, reserve
 from explorer.search.cuts import MOST_WORDS, plan_of
 from explorer.search.rows import Rows
@@ -20,7 +20,7 @@ FEWEST_BYTES, MOST_BYTES = 5, 8  # of a row
 FIRST_INDEX = 1 << 14
 FEWEST_PARTS, PARTS_A_ROW = 1 << 22, 2  # that there is address space for
 MOST_SLOTS = 2**32 - 2**17
-SAMPLE = 1 << 15
+SAMPLE = 1 << 14
 MOST_OF_FLAT = 0.75  # of the bytes of flat rows; to save less is not worth it
 FOLDED_AT_ONCE = 1 << 15
 BATCH = 256
@@ -48,7 +48,6 @@ def folded(rows: Rows, layout: Layout, most: int, reserved: int, spread: Spread)
     except MemoryError:
         found = None
     if found is None or count * found.row_bytes + found.bytes_of_parts > MOST_OF_FLAT * 4 * count * len(rows.units):
-        rows.shared[PARTS] = 0
         return None
     return found
 
@@ -67,18 +66,20 @@ class Folded:
         Raises:
             MemoryError: there is not that much of it.
         """
-        self._plan, self._shared, self._units, self.most = plan, like.shared, like.units, most
+        self._plan, self._units, self.most = plan, like.units, most
         self._rows = reserve(((most + reserved) * MOST_BYTES + 8,), np.uint8)  # the last one is read as a word, too
-        words = -(-int(plan[:, BITS].max()) // 64)
+        words = max(1, int(plan[:, WORDS].max()))
         self._parts = reserve((min(MOST_SLOTS, FEWEST_PARTS + PARTS_A_ROW * most), words), np.uint64)
         self._index = reserve((FIRST_INDEX,), np.uint32)
-        self._sizes = np.array([FEWEST_BYTES, 4 * FEWEST_BYTES, 0], np.int64)
-        self._shared[PARTS] = 1  # part 0 is what is guessed where nothing is known
+        self._sizes = np.zeros(SIZES, np.int64)
+        self._sizes[ROW_BYTES], self._sizes[NUMBER_BITS] = FEWEST_BYTES, 4 * FEWEST_BYTES
+        self._sizes[PARTS] = 1
+        entry_points.enter_parts(self._parts, 0, 1, self._index)
         self._update()
 
     def _update(self) -> None:
         self._sizes[MOST_PARTS] = min(len(self._index) * 3 // 4, 1 << 4 * self.row_bytes, len(self._parts))
-        self.rows = Stored(np.zeros(0, np.uint32), self._rows, self._parts, self._index, self._plan, self._sizes)
+        self.rows = FoldedRows(self._rows, self._parts, self._index, self._plan, self._sizes)
 
     @property
     def row_bytes(self) -> int:
@@ -86,9 +87,14 @@ class Folded:
         return int(self._sizes[ROW_BYTES])
 
     @property
+    def parts(self) -> int:
+        """How many parts there are."""
+        return int(self._sizes[PARTS])
+
+    @property
     def bytes_of_parts(self) -> int:
         """Bytes that the parts take."""
-        return int(self._shared[PARTS]) * self._parts.strides[0] + self._index.nbytes
+        return self.parts * self._parts.strides[0] + self._index.nbytes
 
     def grow(self, count: int) -> None:
         """Make some more room for parts of rows, of which there are so many.
@@ -105,10 +111,10 @@ class Folded:
             entry_points.widen_rows(self.rows, count, self.row_bytes + 1)
         slots = len(self._index)
         while 4 * parts > 3 * slots:
-            slots = min(2 * slots, MOST_SLOTS)
+            slots = min(slots * 5 // 4, MOST_SLOTS)
         if slots > len(self._index):
             self._index = reserve((slots,), np.uint32)
-            entry_points.enter_parts(self._parts, 1, int(self._shared[PARTS]), self._index)
+            entry_points.enter_parts(self._parts, 0, self.parts, self._index)
         self._update()
 
     def fold(self, flat: np.ndarray, first: int, spread: Spread) -> None:
@@ -119,11 +125,16 @@ class Folded:
         """
 
         def fold(begin: int, end: int) -> None:
-            room = np.zeros((BATCH, (len(self._units) + 1) // 2), np.uint64)
-            entry_points.fold_rows(flat, begin, end, self.rows, first + begin, self._shared, room, self._units)
+            words = np.zeros((BATCH + 1, (len(self._units) + 1) // 2), np.uint64)
+            numbers = np.zeros((len(self._plan), BATCH + 1), np.uint32)
+            sources = np.roll(np.arange(BATCH + 1, dtype=np.uint32), 1)
+            entry_points.fold_rows(
+                flat, begin, end, self.rows, first + begin, words, numbers, sources, np.zeros(BATCH, np.uint64),
+                np.zeros(BATCH, np.uint64), self._units,
+            )  # fmt: skip
 
         count = len(flat) // len(self._units)
         for begin in range(0, count, FOLDED_AT_ONCE):
             end = min(count, begin + FOLDED_AT_ONCE)
-            self._make_room(int(self._shared[PARTS]) + (end - begin) * len(self._plan), first + begin)
+            self._make_room(self.parts + (end - begin) * len(self._plan), first + begin)
             spread(fold, begin, end)

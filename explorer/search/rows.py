@@ -11,7 +11,7 @@ import numpy as np
 
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import COLUMNS, CURSOR, ROWS, SHARED, SIZES, STOP, Stored
+from explorer.kernels.arrays import CURSOR, ROWS, SHARED, STOP, FlatRows, FoldedRows
 
 ROWS_AT_ONCE = 1 << 14
 
@@ -21,12 +21,6 @@ def spread(pool: Executor | None, function: Callable[[int, int], Any], begin: in
     parts = [(first, min(end, first + ROWS_AT_ONCE)) for first in range(begin, end, ROWS_AT_ONCE)]
     each = pool.map if pool and len(parts) > 1 else map
     return list(each(lambda part: function(*part), parts))
-
-
-def flat_rows(rows: np.ndarray) -> Stored:
-    """Flat rows as kernels read them."""
-    parts, plan = np.zeros((0, 1), np.uint64), np.zeros((0, COLUMNS), np.uint64)
-    return Stored(rows, np.zeros(0, np.uint8), parts, np.zeros(0, np.uint32), plan, np.zeros(SIZES, np.int64))
 
 
 class Rows:
@@ -43,11 +37,12 @@ class Rows:
         self.units = (0,) * layout.units
         self.shared = np.zeros(SHARED, np.int64)
         self.level_ends = [0]
+        self.rows: FlatRows | FoldedRows
         self.hold(np.zeros(0, np.uint32))
 
     def hold(self, rows: np.ndarray) -> None:
         """Make flat rows those of the store."""
-        self.rows, self._cells = flat_rows(rows), memoryview(rows)
+        self.rows, self._cells = FlatRows(rows), memoryview(rows)
 
     def use(self, rows: np.ndarray) -> None:
         """Make flat rows those of the store, all of them one level."""
@@ -67,11 +62,11 @@ class Rows:
 
     @property
     def is_folded(self) -> bool:
-        return len(self.rows.folded) > 0
+        return isinstance(self.rows, FoldedRows)
 
     def cells(self, begin: int, end: int) -> np.ndarray:
         """The units of the rows begin..end, a row of them each; not to be written."""
-        if self.is_folded:
+        if isinstance(self.rows, FoldedRows):
             return self.chosen(np.arange(begin, end))
         return self.rows.flat[begin * len(self.units) : end * len(self.units)].reshape(-1, len(self.units))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -13,6 +14,7 @@ from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import COUNTS, LAST_ROW, NEXT_ROW, ROWS, SPARE, Work
 from explorer.memory import address_space, machine_memory, process_memory, reserve
+from explorer.search.cuts import most_parts
 from explorer.search.folded import FEWEST_BYTES, MOST_SLOTS, Folded, folded
 from explorer.search.rows import Rows, spread
 from explorer.system import ModelError
@@ -26,7 +28,7 @@ FIRST_TABLE = 1 << 14
 SMALLEST_BUDGET = 1 << 20
 RESERVED_ROWS = 256
 RECENT = 1 << 12
-FOLD_FROM = 1 << 26  # bytes that folding saves at most; fewer are not worth its time
+FOLD_FROM = 1 << 25  # bytes that folding saves at most; fewer are not worth its time
 FEW_TAGS = 1 << 28  # slots
 BYTES_A_STATE = 13.5  # of a folded row with its parts and its share of the visited set just after that has grown
 
@@ -69,6 +71,7 @@ class Store(Rows):
         self.table = reserve((0,), np.uint32)
         self.capacity = 0
         self._room = np.zeros((1, layout.words), np.uint64)
+        self._numbers = np.zeros((most_parts(layout), 1), np.uint32)
 
     def _reserve(self, most: int) -> int:
         """Reserve address space for so many rows, or for as many as there is room for; how many these are.
@@ -169,16 +172,17 @@ class Store(Rows):
         self.shared[ROWS] = rows
         self.grow_table()
 
-    def _fold(self) -> None:
-        """Fold the rows if they are many, unless that saves little or there is no room for it."""
+    def _fold(self) -> bool:
+        """Fold the rows if they are many, unless that saves little or there is no room for it; whether they were."""
         flat, saved = self.count * self._row, self.count * (self._row - FEWEST_BYTES)
         if self._folded or saved < self._fold_from or 2 * flat + self.table.nbytes > self._memory:
-            return
+            return False
         self._fold_from = 4 * saved
         most = min(self._allowed, self._memory // FEWEST_BYTES)
         found = folded(self, self._layout, most, RESERVED_ROWS, partial(spread, self.pool))
         if found:  # an interrupt comes before all of this or after it
             self._folded, self.rows, self._most, self._cells = found, found.rows, found.most, memoryview(b"")
+        return found is not None
 
     def grow_parts(self) -> None:
         """Make room for more parts of folded rows.
@@ -199,7 +203,7 @@ class Store(Rows):
     def find(self, words: Sequence[int]) -> int:
         """The row of a representative, or -1."""
         self._room[0] = words
-        return int(entry_points.find(self.rows, self.table, self._room, self.units))
+        return int(entry_points.find(self.rows, self.table, self._room, self._numbers, self.units))
 
     def grow_table(self) -> None:
         """Make the visited set larger, from the rows: over flat ones twice as large.
@@ -207,15 +211,17 @@ class Store(Rows):
         Raises:
             Stopped: the budget does not allow it.
         """
-        self._fold()
-        slots = self._more_slots()
-        if slots <= len(self.table) or self._bytes_of_rows + 4 * slots > self._memory:
+        folded, before, slots = self._fold(), len(self.table), self._more_slots()
+        if slots > before and self._bytes_of_rows + 4 * slots <= self._memory:
+            with suppress(MemoryError):
+                self.table = reserve((slots,), np.uint32)  # gives the old one back before the new one takes memory
+        grown = len(self.table) > before
+        if not grown and folded:
+            self.table[:] = 0  # it went by flat rows
+        if grown or (folded and before):
+            spread(self.pool, self._enter, 0, self.count)
+        if not grown:
             raise Stopped("memory")
-        try:
-            self.table = reserve((slots,), np.uint32)  # gives the old one back before the new one takes memory
-        except MemoryError:
-            raise Stopped("memory") from None
-        spread(self.pool, self._enter, 0, self.count)
         self._set_capacity()
 
     def _more_slots(self) -> int:
@@ -287,6 +293,9 @@ def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
         made=np.zeros((hits + SPARE, layout.words), np.uint64),
         hashes=np.zeros(hits, np.uint64),
         slots=np.zeros(hits, np.uint64),
+        numbers=np.zeros((most_parts(layout), batch), np.uint32),
+        made_numbers=np.zeros((most_parts(layout), hits), np.uint32),
+        keys=np.zeros(hits, np.uint64),
         recent=np.zeros((RECENT, layout.words), np.uint64),
         orbits=np.ones(batch, np.int64),
         moves=np.zeros(batch, np.uint8),

@@ -24,12 +24,12 @@ NEEDED = (
     "check.mark_violating",
     "expand.expand",
     "reach.mark_predecessors",
-    "folding.enter_rows",
-    "folding.find",
+    "stored.enter_rows",
+    "stored.find",
 )
 ENTRY_POINTS = [each for each in vars(entry_points).values() if isinstance(each, entry_points.EntryPoint)]
 ROWS = [(name, arguments) for name, arguments in signatures.all_signatures((2,)) if name in NEEDED]
-SMALL = [(name, arguments) for name, arguments in ROWS if name == "folding.find"]
+SMALL = [(name, arguments) for name, arguments in ROWS if name == "stored.find"]
 
 
 def brought(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

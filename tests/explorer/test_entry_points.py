@@ -333,10 +333,10 @@ def test_processes_that_compile_at_once_do_not_disturb_each_other(folder: Path) 
     code = f"""
 import sys, pathlib, numpy as np
 from explorer.kernels import code_cache, entry_points
-from explorer.search.rows import flat_rows
+from explorer.kernels.arrays import FlatRows
 code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 rows, table, room = np.arange(6, dtype=np.uint32), np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
-entry_points.enter_rows(flat_rows(rows), 0, 6, table, room, np.zeros(4, np.uint64), (0,))
+entry_points.enter_rows(FlatRows(rows), 0, 6, table, room, np.zeros(4, np.uint64), (0,))
 print(sorted(table[table > 0] & 7), "numba" in sys.modules)
 """
 
@@ -347,7 +347,7 @@ print(sorted(table[table > 0] & 7), "numba" in sys.modules)
     shown = [process.communicate()[0] for process in at_once]
     assert {line.rpartition(" ")[0] for line in shown} == {str([np.uint32(row) for row in range(1, 7)])}
     (file,) = folder.glob("*/*")
-    assert file.name.startswith("folding.enter_rows-")
+    assert file.name.startswith("stored.enter_rows-")
     assert start().communicate()[0].endswith(" False\n")
 
 
@@ -418,14 +418,14 @@ def test_of_processes_that_need_the_same_kernel_one_compiles_it(folder: Path, tm
     code = f"""
 import sys, pathlib, numpy as np
 from explorer.kernels import code_cache, compiling, entry_points
-from explorer.search.rows import flat_rows
+from explorer.kernels.arrays import FlatRows
 code_cache.folders, code_cache.BROUGHT = lambda: [pathlib.Path({str(folder)!r})], pathlib.Path("/nowhere")
 compile_now = compiling.object_code
 compiling.object_code = lambda *asked: print("compiles", flush=True) or compile_now(*asked)
 print("ready", flush=True)
 sys.stdin.readline()
 entry_points.enter_rows(
-    flat_rows(np.arange(6, dtype=np.uint32)), 0, 6, np.zeros(16, np.uint32),
+    FlatRows(np.arange(6, dtype=np.uint32)), 0, 6, np.zeros(16, np.uint32),
     np.zeros((1, 1), np.uint64), np.zeros(4, np.uint64), (0,),
 )
 """

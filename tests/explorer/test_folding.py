@@ -5,6 +5,7 @@ flight, against plain Python and against searches whose rows stay flat.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,10 @@ from hypothesis import strategies as st
 
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import PARTS
 from explorer.search import breadth_first, expansion, folded, liveness, store
+from explorer.search.cuts import most_parts
 from explorer.search.rows import Rows
-from explorer.search.store import Store, spread
+from explorer.search.store import Stopped, Store, spread
 from explorer.verdict import Budget, Outcome
 from highwater.claims.spec import load_spec
 from model.language.domain import ArrayOf, Integers
@@ -97,14 +98,15 @@ def test_folded_rows_hold_what_flat_rows_hold(seed: int, count: int, values: int
     store = Rows(layout)
     store.rows, store.shared = found.rows, flat.shared
     assert (store.cells(0, len(words)) == cells).all()
-    numbers = random.permutation(len(words))
-    assert (store.chosen(numbers) == cells[numbers]).all()
+    shuffled = random.permutation(len(words))
+    assert (store.chosen(shuffled) == cells[shuffled]).all()
     table, room = np.zeros(len(words) + 3, np.uint32), np.zeros((1, layout.words), np.uint64)
+    numbers = np.zeros((most_parts(layout), 1), np.uint32)
     entry_points.enter_rows(found.rows, 0, len(words), table, room, np.zeros(7, np.uint64), store.units)
 
     def find(state: np.ndarray) -> int:
         room[0] = state
-        return int(entry_points.find(found.rows, table, room, store.units))
+        return int(entry_points.find(found.rows, table, room, numbers, store.units))
 
     assert [find(state) for state in words] == list(range(len(words)))
     other = words[0] ^ np.uint64(1 << int(random.integers(0, 60)))
@@ -128,7 +130,7 @@ def test_rows_stay_flat_if_folding_saves_little_or_has_no_room(monkeypatch: pyte
         monkeypatch.setattr(module, name, value)
     random_ones = Store(layout, Budget(), None)
     random_ones.add_initial(states)
-    assert (random_ones.is_folded, random_ones.shared[PARTS], random_ones.find(states[7])) == (False, 0, 7)
+    assert (random_ones.is_folded, random_ones.find(states[7])) == (False, 7)
     few = [layout.pack(Wide((n % 50,) * 8 + (n // 50,) * 8)) for n in range(2000)]
     alike = Store(layout, Budget(), None)
     alike.add_initial(few)
@@ -138,6 +140,46 @@ def test_rows_stay_flat_if_folding_saves_little_or_has_no_room(monkeypatch: pyte
     narrow = Store(layout, Budget(), None)
     narrow.add_initial(few)
     assert (narrow.is_folded, narrow.find(few[1999])) == (False, 1999)
+
+
+def test_parts_that_threads_enter_at_once_have_one_number() -> None:
+    """The visited set goes by numbers: two threads fold the same states at once, into rows that must be equal."""
+    layout, random = Layout(domain_of(Wide, None)), np.random.default_rng(0)
+    count, cells = 200_000, random.integers(0, 2**32, (200_000, layout.units), np.uint32)
+    flat = Rows(layout)
+    flat.use(np.concatenate([cells, cells]).reshape(-1))
+    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folded, "MOST_OF_FLAT", 1e9)
+        patch.setattr(folded, "FOLDED_AT_ONCE", 2 * count)
+
+        def both_halves(fold: Callable[[int, int], None], begin: int, end: int) -> None:
+            list(pool.map(fold, (begin, end // 2), (end // 2, end)))
+
+        found = folded.folded(flat, layout, 2 * count + 2, 2, both_halves)
+    assert found is not None
+    rows = found.rows.folded[: 2 * count * found.row_bytes].reshape(2, -1)
+    assert (rows[0] == rows[1]).all()
+    assert found.parts > 2 * count
+
+
+def test_states_are_found_if_the_visited_set_cannot_grow_after_rows_were_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layout = Layout(domain_of(Wide, None))
+    states = [layout.pack(Wide((n % 50,) * 8 + (n // 50,) * 8)) for n in range(2000)]
+    full = Store(layout, Budget(), None)
+    full.add_initial(states)
+    for module, name, value in ((folded, "FIRST_INDEX", 16), (folded, "FOLDED_AT_ONCE", 8), (store, "reserve", refuse)):
+        monkeypatch.setattr(module, name, value)
+    full._fold_from = 1
+    with pytest.raises(Stopped, match="memory"):
+        full.grow_table()
+    assert full.is_folded
+    assert [full.find(state) for state in states] == list(range(2000))
+
+
+def refuse(*asked: Any) -> np.ndarray:
+    raise MemoryError
 
 
 # --- Searches

@@ -14,8 +14,7 @@ from numba import njit
 from explorer.compiler.decision_trees import UNKNOWN
 from explorer.compiler.effects import COPY_FIELD, FIRST_EFFECT
 from explorer.kernels import entry_points, intrinsics, recent, rows, trees
-from explorer.kernels.arrays import EffectArrays
-from explorer.search.rows import flat_rows
+from explorer.kernels.arrays import EffectArrays, FlatRows
 
 WORD = st.integers(0, 2**64 - 1)
 
@@ -126,17 +125,17 @@ def test_the_visited_set_finds_what_was_entered_and_nothing_else(
     for row, (low, high) in enumerate(states):
         space[3 * row : 3 * row + 3] = [low & 2**32 - 1, low >> 32, high]
     table, room = np.zeros(len(states) + spare, np.uint32), np.zeros((1, 2), np.uint64)
-    entry_points.enter_rows(flat_rows(space), 0, len(states), table, room, np.zeros(7, np.uint64), units)
+    entry_points.enter_rows(FlatRows(space), 0, len(states), table, room, np.zeros(7, np.uint64), units)
 
     def find(words: tuple[int, int]) -> int:
         room[0] = words
-        return int(entry_points.find(flat_rows(space), table, room, units))
+        return int(entry_points.find(FlatRows(space), table, room, np.zeros((0, 1), np.uint32), units))
 
     positions = {state: row for row, state in enumerate(states)}
     assert {state: find(state) for state in states} == positions
     assert find((other, 5)) == positions.get((other, 5), -1)
     if states:
-        entry_points.move_row(flat_rows(space), 0, len(states), table, np.zeros((1, 2), np.uint64), units)
+        entry_points.move_row(FlatRows(space), 0, len(states), table, np.zeros((1, 2), np.uint64), units)
         assert find(states[0]) == len(states)
 
 

@@ -20,10 +20,9 @@ from explorer.compiler.permutations import Image, permuted
 from explorer.compiler.prefilter import GATHER_FIELD, Filter, filter_of
 from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import SPARE
+from explorer.kernels.arrays import SPARE, FlatRows
 from explorer.search import breadth_first, engine, expansion, plain_python, progress, store
 from explorer.search.compiled import Compiled
-from explorer.search.rows import flat_rows
 from explorer.search.symmetry import permutations_of, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
 from explorer.verdict import Budget, Outcome, Progress
@@ -180,7 +179,7 @@ class Representatives:
 
     def orbit_size(self, representative: tuple[int, ...]) -> int:
         rows = np.array(representative, np.uint64).view(np.uint32)
-        return int(entry_points.orbit_sizes(flat_rows(rows), 0, 1, self.tables, self._room(), self.units))
+        return int(entry_points.orbit_sizes(FlatRows(rows), 0, 1, self.tables, self._room(), self.units))
 
     def _room(self) -> np.ndarray:
         return np.zeros((1 + SPARE, self.layout.words), np.uint64)
