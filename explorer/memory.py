@@ -34,10 +34,16 @@ def reserve(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     return np.frombuffer(pages, dtype, math.prod(shape)).reshape(shape)
 
 
-def address_space() -> int | None:
-    """The bytes of address space that this process may still take, as with `ulimit -v`; None if nothing limits them."""
+def address_limit() -> int | None:
+    """The bytes of address space that any one process may take, as with `ulimit -v`; None if nothing limits them."""
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def address_space() -> int | None:
+    """The bytes of address space that this process may still take; None if nothing limits them."""
+    limit = address_limit()
+    if limit is None:
         return None
     try:
         taken = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * os.sysconf("SC_PAGE_SIZE")

@@ -18,6 +18,7 @@ import numpy as np
 
 from explorer import kept_files
 from explorer.kernels import targets
+from explorer.memory import address_space, in_bytes
 from explorer.sources import INSTALLED, digest, files_of, folder_of
 
 # Positions in a block, see `explorer.kernels.compiling`, behind what numba returns: what it says of exceptions, how
@@ -34,6 +35,7 @@ BROUGHT = folder_of("explorer.kernels") / "machine_code"
 """Where code is that came with Highwater, made by `explorer.kernels.ahead` when the distribution was built."""
 
 MADE_OF = "made_of"  # the file there that says of which sources
+LEAST_TO_LINK = 8 << 20  # of address space, beside what the code itself takes
 MOST_KEPT = 8  # of what code is kept for: sources, versions, processors
 
 
@@ -104,7 +106,11 @@ def linked(name: str, symbol: str, code: bytes) -> Function:
     Raises:
         RuntimeError: it needs a function that is not in it. It gets three, which LLVM makes of loops. Code of numba's
             that raises or allocates would need numba.
+        MemoryError: LLVM could run out of address space, at which it ends the process.
     """
+    left = address_space()
+    if left is not None and left < LEAST_TO_LINK + 4 * len(code):
+        raise MemoryError(f"{in_bytes(left)} of address space are left, too little to load machine code")
     builder = llvm.JITLibraryBuilder().add_object_img(code).export_symbol(symbol)
     for function in ("memcpy", "memmove", "memset"):
         builder.import_symbol(function, ctypes.cast(getattr(ctypes.pythonapi, function), ctypes.c_void_p).value)

@@ -25,10 +25,13 @@ from numpy import empty, ndarray
 from explorer.kernels import code_cache
 from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
 from explorer.kernels.compile_times import TIMES
-from explorer.memory import address_space, in_bytes
+from explorer.memory import address_limit, address_space, in_bytes
 
 _WORD = (1 << 64) - 1
 _loading = threading.Lock()
+
+LEAST_TO_COMPILE = 448 << 20
+"""Address space that a process needs to compile: numba takes 325 MiB before it begins, and 470 in the end."""
 
 
 class EntryPoint:
@@ -68,8 +71,10 @@ class EntryPoint:
             return entry_point
 
     def _compile(self, name: str, arguments: tuple[Any, ...]) -> Function | None:
-        left = address_space()  # where it is limited, LLVM ends the process in which it finds no memory
-        apart = elsewhere or left is not None
+        left, limit = address_space(), address_limit()
+        if limit is not None and limit < LEAST_TO_COMPILE:  # Python may go on for ever where it finds no memory
+            raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(limit)} of address space")
+        apart = elsewhere or left is not None  # where it is limited, LLVM ends the process in which it finds no memory
         made = _compiled_elsewhere(self._module, self._name, arguments) if apart else None
         if made is not None:
             with suppress(RuntimeError):
