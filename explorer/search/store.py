@@ -28,7 +28,7 @@ FIRST_TABLE = 1 << 14
 SMALLEST_BUDGET = 1 << 20
 RESERVED_ROWS = 256
 RECENT = 1 << 12
-FOLD_FROM = 1 << 25  # bytes that folding saves at most; fewer are not worth its time
+FOLD_FROM = 1 << 27  # bytes that folding has to save; fewer are not worth its time
 FEW_TAGS = 1 << 28  # slots
 BYTES_A_STATE = 13.5  # of a folded row with its parts and its share of the visited set just after that has grown
 
