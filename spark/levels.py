@@ -96,7 +96,7 @@ class Level:
 
 
 class Levels:
-    """The folder of one search. It travels to executors by its URI alone.
+    """The folder of one search. It travels to executors by its URI, not with its files.
 
     Attributes:
         temporary: whether the folder goes with the search, so that nothing in it need outlive a failure of power.

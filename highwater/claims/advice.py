@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from typing import Any
 
 import attrs
 
@@ -152,8 +151,7 @@ class _Probes:
             return None
         self.made += 1
         try:
-            bounds: Any = attrs.evolve(self.spec.bounds, **{bound: value})
-            system = attrs.evolve(self.spec, bounds=bounds, properties=()).system()
+            system = attrs.evolve(self.spec.within(**{bound: value}), properties=()).system()
             outcome = explore(
                 system, Budget(max_states=STATES_PER_PROBE), workers=self.workers, symmetry=self.symmetry, audit=0
             )

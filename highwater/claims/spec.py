@@ -134,6 +134,17 @@ class Spec:
         """The transition system of the spec. It is built once."""
         return self._system
 
+    def within(self, **bounds: int) -> Spec:
+        """The same claim with some bounds changed.
+
+        Raises:
+            SpecError: the model refuses them, such as more replicas than brokers.
+        """
+        try:
+            return attrs.evolve(self, bounds=attrs.evolve(self.bounds, **bounds))
+        except ValueError as error:
+            raise SpecError(f"{self.path}: bounds: {error}") from None
+
 
 def find_specs(paths: Iterable[Path]) -> list[Path]:
     """The spec files named, those in the folders named, and those of the gallery, each once and in order.

@@ -158,4 +158,4 @@ def change_voters(cluster: Cluster, protocol: KraftProtocol, bounds: KraftBounds
     after = cluster.spending("voter_changes")
     if bounds.uncommitted:
         return evolve(after, tail=(*cluster.tail, Batch(cluster.end, None, of_quorum=True)))
-    return with_new_end(after, protocol, of_quorum=True)
+    return passed(with_new_end(after, protocol, of_quorum=True), cluster.end, bounds)

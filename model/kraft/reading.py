@@ -25,25 +25,23 @@ def read_metadata(
     """A broker reads the metadata log as far as it is committed, or up to an earlier committed end.
 
     Actor: the broker.
-    Enabled: it runs. There is an end that many committed batches back, and the broker has not read so far. When it
-        starts, it reads at least as far as its registration.
+    Enabled: it runs. There is an end that many committed batches back, and the broker has not read so far. At
+        first it reads at least as far as the metadata log was committed when it started.
     Effect: it knows leader, ISR and epochs of each partition, unless it has learned of newer ones by an answer. A
         leader that waited for newer metadata may ask again. If the topic is another one, the log of the former is
         deleted.
         Before KAFKA-16234 a record of the partition made a broker create a new log in another directory, if that of its
         replica had failed.
     Abstracts: stops further back than the bound `stops`; a broker learns several records at once.
-    Source: kafka.server.BrokerServer#startup, kafka.server.metadata.BrokerMetadataPublisher#onMetadataUpdate,
-        kafka.server.ReplicaManager#applyDelta, kafka.cluster.Partition#makeLeader, #makeFollower (3.5.1 to 4.3.1),
-        kafka.server.ReplicaManager#getOrCreatePartition (3.7.0 to 4.3.1).
+    Source: org.apache.kafka.image.loader.MetadataLoader#handleCommit, #stillNeedToCatchUp,
+        kafka.server.metadata.BrokerMetadataPublisher#onMetadataUpdate, kafka.server.ReplicaManager#applyDelta,
+        kafka.cluster.Partition#makeLeader, #makeFollower (3.5.1 to 4.3.1), kafka.server.ReplicaManager
+        #getOrCreatePartition (3.7.0 to 4.3.1).
     """
     ours = cluster.brokers[broker]
     if not ours.running or back > len(cluster.earlier) or (back and back >= ours.unread):
         return None
     image = cluster.read_up_to(back)
-    registered = image.registrations[broker].broker_epoch == ours.broker_epoch
-    if back and not registered and not ours.knows_registration:
-        return None
     for other in cluster.ids:
         if broker in cluster.brokers[other].waits_for and _has_departed(cluster, other, back, protocol, bounds):
             cluster = cluster.with_broker(other, waits_for=cluster.brokers[other].waits_for - {broker})
@@ -51,6 +49,7 @@ def read_metadata(
         cluster = evolve(cluster, at_end=cluster.at_end | {broker})
     for partition in cluster.partition_ids:
         cluster = _with_news(cluster, broker, partition, image, protocol)
+    registered = image.registrations[broker].broker_epoch == ours.broker_epoch
     return cluster.with_broker(broker, knows_registration=registered, unread=back)
 
 

@@ -7,7 +7,7 @@ from model.kraft.image import Standing
 from model.kraft.protocol import KraftProtocol
 from model.kraft.registering import registered
 from model.kraft.requests import fate_of_next
-from model.kraft.state import Cluster, Proposal, furthest
+from model.kraft.state import Cluster, Proposal
 from model.language.declarations import action
 from model.language.records import evolve
 from model.log import brokers
@@ -63,8 +63,10 @@ def start(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: KraftB
     ours = cluster.brokers[broker]
     if ours.running or ours.broker_epoch >= bounds.restarts:
         return None
-    epoch, unread = ours.broker_epoch + 1, furthest(bounds)
-    cluster = cluster.with_broker(broker, running=True, broker_epoch=epoch, knows_registration=False, unread=unread)
+    epoch, present_end = ours.broker_epoch + 1, min(bounds.stops, 1)
+    cluster = cluster.with_broker(
+        broker, running=True, broker_epoch=epoch, knows_registration=False, unread=present_end
+    )
     return registered(cluster, broker, protocol, bounds).with_broker(broker, stopped_cleanly=False)
 
 
@@ -86,7 +88,7 @@ def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bo
     """Whether the leader that a follower knows runs and knows that it leads in the same epoch, and both know that the
     follower is a replica.
 
-    Source: kafka.cluster.Partition#fetchRecords, #updateFollowerFetchState (3.5.1 to 4.3.1).
+    Source: kafka.cluster.Partition#fetchRecords, #followerReplicaOrThrow (3.5.1 to 3.9).
     """
     ours = cluster.brokers[follower]
     replica = ours.replicas[partition]

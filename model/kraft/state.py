@@ -106,11 +106,6 @@ class Replica:
     missing: bool = within(flag_if("topic_deletions"))
 
 
-def furthest(bounds: Any) -> int:
-    """The most committed ends of the metadata log that are told apart ahead of a broker."""
-    return bounds.stops + 1 if bounds.stops else 0
-
-
 @attrs.frozen
 class Broker:
     """A broker.
@@ -124,8 +119,8 @@ class Broker:
         knows_registration: whether it has read the metadata log as far as its registration.
         waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
             Soft state of the active controller: the controlled shutdown offset.
-        unread: how many committed ends of the metadata log are ahead of it, the present one included; 0 while it is
-            down. This is its offset, from the end.
+        unread: how many committed ends of the metadata log are ahead of it, the present one included; more than
+            `stops` + 1 are not told apart; 0 while it is down. This is its offset, from the end.
         replicas: what it has of each partition.
     """
 
@@ -136,7 +131,7 @@ class Broker:
     broker_epoch: int = within(broker_epochs)
     knows_registration: bool = within(BOOLEAN)
     waits_for: frozenset[int] = within(broker_sets)
-    unread: int = within(lambda bounds: Integers(0, furthest(bounds)))
+    unread: int = within(lambda bounds: Integers(0, bounds.stops + 1 if bounds.stops else 0))
     replicas: tuple[Replica, ...] = within(per_partition(records(Replica)))
 
 

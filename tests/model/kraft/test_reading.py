@@ -58,11 +58,18 @@ ROWS = [
         stops=1,
     ),
     fact(
-        "BrokerServer#startup: a broker that starts reads as far as its registration",
+        "MetadataLoader#stillNeedToCatchUp: a broker that starts reads as far as was committed by then",
         "4.3",
-        "crash b1, start b1, not read_metadata b1 1, crash b2, fence b2, not read_metadata b1 2, read_metadata b1 1",
-        {"b1.knows_registration": True, "b1.view.isr": {0, 2}, "b1.unread": 1},
+        "crash b2, fence b2, crash b1, start b1, not read_metadata b1 2, read_metadata b1 1",
+        {"b1.knows_registration": False, "b1.view.isr": {0, 1}, "b1.unread": 1},
         stops=2,
+    ),
+    fact(
+        "MetadataLoader#stillNeedToCatchUp: it may have read its registration, and not what came then",
+        "4.3",
+        "crash b1, start b1, crash b2, fence b2, not read_metadata b1 3, read_metadata b1 1",
+        {"b1.knows_registration": True, "b1.view.isr": {0, 2}, "b1.unread": 1},
+        stops=3,
     ),
     fact(
         "updateControlledShutdownOffset: it is enough to have read that the broker leaves",
@@ -106,7 +113,7 @@ ROWS = [
         stops=1,
     ),
     fact(
-        "Partition#updateFollowerFetchState: nobody fetches before both know that it is a replica",
+        "Partition#followerReplicaOrThrow: nobody fetches before both know that it is a replica",
         "4.3",
         "reassign none b3, not catch_up b0 b3, read_metadata b3, not catch_up b0 b3, read_metadata b0, catch_up b0 b3",
         {"b3.complete": True, "b3.view.replicas": {0, 1, 2, 3}},
