@@ -11,8 +11,9 @@ class CompileTimes:
     """This process's.
 
     Attributes:
-        seconds: wall-clock time that compiling has taken so far. Kernels are compiled one after the other.
+        seconds: wall-clock time that compiling has taken so far.
         running: whether a kernel is being compiled.
+        processes: how many compile side by side.
         cut_short: whether an interrupt has ended the last one.
         about: what code is compiled for, such as "states of 3 words".
         listeners: each is called when a kernel begins to be compiled.
@@ -21,13 +22,13 @@ class CompileTimes:
     def __init__(self) -> None:
         self.seconds = 0.0
         self.running = self.cut_short = False
-        self.about = ""
+        self.about, self.processes = "", 1
         self.listeners: list[Callable[[], None]] = []
 
     @contextmanager
-    def compiling(self) -> Iterator[None]:
-        """While a kernel is compiled."""
-        started = time.perf_counter()
+    def compiling(self, processes: int = 1) -> Iterator[None]:
+        """While a kernel is compiled, or several are in so many processes."""
+        started, self.processes = time.perf_counter(), processes
         self.running, self.cut_short = True, False
         try:
             for each in list(self.listeners):

@@ -9,29 +9,29 @@ elements' type and the number of axes; of tuples, the length.
 from __future__ import annotations
 
 import importlib
-import pickle
-import subprocess
-import sys
 import threading
 import warnings
 from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
-from numpy import empty, ndarray
+from numpy import ndarray
 
 from explorer.kernels import code_cache
 from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
 from explorer.kernels.compile_times import TIMES
-from explorer.memory import address_limit, address_space, in_bytes
+from explorer.memory import address_limit, address_space, in_bytes, machine_memory
 
 _WORD = (1 << 64) - 1
 _loading = threading.Lock()
 
 LEAST_TO_COMPILE = 448 << 20
 """Address space that a process needs to compile: numba takes 325 MiB before it begins, and 470 in the end."""
+
+MOST_TO_COMPILE = 1 << 30
+"""Of the machine's memory that each of several such processes may take."""
 
 
 class EntryPoint:
@@ -64,8 +64,12 @@ class EntryPoint:
             name = _kept_as(self._module, self._name, kinds)
             entry_point = self._loaded.get(kinds) or code_cache.load(name)
             if entry_point is None:
-                with code_cache.in_turn(name), TIMES.compiling():
-                    entry_point = code_cache.load(name) or self._compile(name, arguments)
+                kernels = _together_with(name)
+                with TIMES.compiling(_processes() if kernels else 1):
+                    if kernels:
+                        _compile_together(kernels)
+                    with code_cache.in_turn(name):
+                        entry_point = code_cache.load(name) or self._compile(name, arguments)
             if entry_point is not None:
                 self._loaded[kinds] = entry_point
             return entry_point
@@ -75,7 +79,11 @@ class EntryPoint:
         if limit is not None and limit < LEAST_TO_COMPILE:  # Python may go on for ever where it finds no memory
             raise MemoryError(f"{self._name} cannot be compiled in {in_bytes(limit)} of address space")
         apart = elsewhere or left is not None  # where it is limited, LLVM ends the process in which it finds no memory
-        made = _compiled_elsewhere(self._module, self._name, arguments) if apart else None
+        made = _made.get(name)
+        if made is None and apart:
+            from explorer.kernels import compilers
+
+            made = compilers.compiled([(self._module, self._name, arguments)], 1).get(0)
         if made is not None:
             with suppress(RuntimeError):
                 entry_point = code_cache.linked(name, *made)
@@ -113,35 +121,54 @@ def _kept_as(module: str, name: str, kinds: Iterable[Any]) -> str:
 elsewhere = False
 """Whether to compile in processes of their own, because numba takes more memory than this process has to spare."""
 
-_ELSEWHERE = """
-import pickle, sys
-sys.path[:], module, name, arguments = pickle.load(sys.stdin.buffer)
-import importlib
-from explorer.kernels import compiling
-kernel = getattr(importlib.import_module(f"explorer.kernels.{module}"), name)
-made = compiling.object_code(kernel, pickle.loads(arguments))
-sys.stdout.buffer.write(pickle.dumps(made))
-"""
 
+class Together(NamedTuple):
+    """The kernels of a search, which are compiled together once one of them has to be.
 
-def _compiled_elsewhere(module: str, name: str, arguments: tuple[Any, ...]) -> tuple[str, bytes] | None:
-    """The object code of a kernel for arguments of such types, and the name of the entry point in it; None if that
-    process failed.
+    Attributes:
+        units: a tuple as long as a row.
+        liveness: whether it judges liveness.
+        processes: how many compile side by side.
     """
-    # the arguments are read once the path is known
-    asked = pickle.dumps(([*sys.path], module, name, pickle.dumps(_empty(arguments))))
-    ran = subprocess.run([sys.executable, "-I", "-c", _ELSEWHERE], input=asked, capture_output=True, check=False)
-    return pickle.loads(ran.stdout) if ran.returncode == 0 else None
+
+    units: tuple[int, ...]
+    liveness: bool
+    processes: int
 
 
-def _empty(argument: Any) -> Any:
-    """An argument of the same type with nothing in it."""
-    if isinstance(argument, ndarray):
-        return empty((0,) * argument.ndim, argument.dtype)
-    if isinstance(argument, tuple):
-        inside = map(_empty, argument)
-        return type(argument)(*inside) if hasattr(argument, "_fields") else tuple(inside)
-    return argument
+together: Together | None = None
+"""Those of the search that began last; None once they were compiled, or if each is compiled alone."""
+
+_made: dict[str, tuple[str, bytes]] = {}
+"""What was compiled together, by the name that it is kept as: nothing may be kept here."""
+
+
+def _together_with(name: str) -> dict[str, tuple[Any, ...]]:
+    """The kernels that an entry point is compiled together with, by the names that they are kept as."""
+    if together is None or elsewhere or address_space() is not None:
+        return {}
+    from explorer.kernels.signatures import of_a_search
+
+    found = of_a_search(together.units, together.liveness)
+    kernels = {name_of(*kernel.split("."), arguments): (*kernel.split("."), arguments) for kernel, arguments in found}
+    return kernels if name in kernels and _processes() > 1 else {}
+
+
+def _processes() -> int:
+    return min(together.processes, machine_memory() // MOST_TO_COMPILE) if together else 1
+
+
+def _compile_together(kernels: dict[str, tuple[Any, ...]]) -> None:
+    """Compile those that are not kept."""
+    from explorer.kernels import compilers
+
+    global together
+    processes, together = _processes(), None
+    with code_cache.in_turn(f"{next(iter(kernels))}-and-others"):
+        missing = [name for name in kernels if not code_cache.load(name)]
+        for position, made in compilers.compiled([kernels[name] for name in missing], processes).items():
+            _made[missing[position]] = made
+            code_cache.keep(missing[position], *made)
 
 
 def _list(arguments: tuple[Any, ...], cells: list[int], kinds: list[Any]) -> None:

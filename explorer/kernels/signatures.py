@@ -115,6 +115,25 @@ FOLDED_ROWS: dict[str, tuple[Any, ...]] = {
 """Those that read folded rows, of more than one word."""
 
 
+OF_A_SEARCH = (
+    "expand.expand", "reach.mark_predecessors", "canonical.representative", "check.check", "canonical.orbit_sizes",
+    "check.mark_violating", "stored.enter_rows", "stored.move_row", "stored.find",
+)  # fmt: skip
+"""Those that a search calls up to its first counterexample. Those that take longest to compile come first."""
+
+OF_LIVENESS = (
+    "graph.list_edges", "components.judge_components", "components.mark_ways", "components.mark_held_back",
+    "components.measure",
+)  # fmt: skip
+"""What it calls besides up to its first lasso."""
+
+
+def of_a_search(units: tuple[int, ...], liveness: bool) -> list[tuple[str, tuple[Any, ...]]]:
+    """Kernels that a search calls whose rows have so many units, as `all_signatures` does."""
+    names = (*OF_A_SEARCH[:1], *OF_LIVENESS[:1], *OF_A_SEARCH[1:], *OF_LIVENESS[1:]) if liveness else OF_A_SEARCH
+    return [(name, (*ONE_WIDTH[name], units) if name in ONE_WIDTH else ANY_WIDTH[name]) for name in names]
+
+
 def all_signatures(widths: tuple[int, ...] = WIDTHS) -> list[tuple[str, tuple[Any, ...]]]:
     """Kernels by module and name, each with arguments of types that it is called with. Those that take longest to
     compile come first.

@@ -54,6 +54,9 @@ class Engine(Compiled):
         )
         self.pool = ThreadPoolExecutor(workers) if workers > 1 else None
         self.store = Rows(layout) if budget is None else Store(layout, budget, self.pool)
+        entry_points.together = (
+            entry_points.Together(self.store.units, bool(system.liveness), workers) if workers > 1 else None
+        )
         self.works = [make_work(len(system.actions), len(system.step_properties), layout) for _ in range(workers)]
         self._filters = {program: filter_of(program) for program in self.programs}
         self._not_widened = not_widened(len(system.actions))

@@ -61,7 +61,8 @@ class Live:
         return self
 
     def _compiles(self) -> None:
-        self.show(f"compiling machine code for {TIMES.about or 'this search'}, once on this machine: some 10 s")
+        where = f" on {TIMES.processes} processors" if TIMES.processes > 1 else ""
+        self.show(f"compiling machine code for {TIMES.about or 'this search'}{where}, once on this machine: some 10 s")
 
     def __exit__(self, *exception: Any) -> None:
         TIMES.listeners.remove(self._compiles)

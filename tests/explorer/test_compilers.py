@@ -1,0 +1,212 @@
+"""Kernels that are compiled side by side, in processes of their own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+from explorer.kernels import code_cache, compilers, compiling, entry_points, signatures
+from explorer.kernels.compile_times import TIMES
+from explorer.kernels.entry_points import EntryPoint, Together, name_of
+from explorer.search import breadth_first
+from explorer.system import System
+from model.language.declarations import action
+from model.language.domain import BOOLEAN, Integers
+from model.language.graph_properties import eventually_always
+from model.language.records import evolve, within
+from tests.small_models import tiny_system
+
+TINY = ("stored.find", "stored.enter_rows")
+ENTRY_POINTS = [each for each in vars(entry_points).values() if isinstance(each, EntryPoint)]
+UNITS = (0, 0)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """No code is kept but in one folder, which is empty; a search has two quick kernels and two processors."""
+    monkeypatch.setattr(code_cache, "folders", lambda: [tmp_path / "kept"])
+    monkeypatch.setattr(code_cache, "BROUGHT", tmp_path / "nothing")
+    code_cache._brought_targets.cache_clear()
+    for each in ENTRY_POINTS:
+        monkeypatch.setattr(each, "_loaded", {})
+    monkeypatch.setattr(entry_points, "_made", {})
+    monkeypatch.setattr(entry_points, "elsewhere", False)
+    monkeypatch.setattr(signatures, "OF_A_SEARCH", TINY)
+    monkeypatch.setattr(entry_points, "together", Together(UNITS, False, 2))
+    yield tmp_path / "kept"
+    code_cache._brought_targets.cache_clear()
+
+
+@pytest.fixture
+def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of what this process compiled."""
+    names: list[str] = []
+    compile_now = compiling.object_code
+
+    def note(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
+        names.append(of.py_func.__name__)
+        return compile_now(of, arguments)
+
+    monkeypatch.setattr(compiling, "object_code", note)
+    return names
+
+
+def find(units: tuple[int, ...] = UNITS) -> int:
+    """What a kernel gives that finds nothing."""
+    table, room = np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
+    return int(entry_points.find(signatures.FLAT, table, room, np.zeros((0, 1), np.uint32), units))
+
+
+def kept(folder: Path) -> list[str]:
+    return sorted(file.name.partition("-")[0] for file in folder.glob("*/*"))
+
+
+def test_the_kernels_of_a_search_are_compiled_together_once_one_is_called(
+    nothing_kept: Path, here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[int] = []
+    monkeypatch.setattr(TIMES, "listeners", [lambda: told.append(TIMES.processes)])
+    assert find() == -1
+    assert (here, kept(nothing_kept), told) == ([], sorted(TINY), [2])
+    assert entry_points.together is None
+
+
+def test_nothing_that_is_kept_is_compiled_again(nothing_kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    find()
+    asked: list[Any] = []
+    monkeypatch.setattr(compilers, "compiled", lambda kernels, processes: asked.extend(kernels) or {})
+    monkeypatch.setattr(entry_points.find, "_loaded", {})
+    monkeypatch.setattr(entry_points, "together", Together(UNITS, False, 2))
+    monkeypatch.setattr(entry_points, "_made", {})
+    assert find() == -1
+    assert not asked
+    (file,) = nothing_kept.glob("*/stored.find-*")
+    file.unlink()
+    monkeypatch.setattr(entry_points.find, "_loaded", {})
+    assert find() == -1, "it is made here, as the processes give nothing"
+    assert [name for _, name, _ in asked] == ["find"]
+
+
+def test_where_nothing_can_be_kept_each_is_compiled_once(
+    tmp_path: Path, here: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(code_cache, "folders", lambda: [tmp_path / "file"])
+    assert find() == -1
+    monkeypatch.setattr(compilers, "compiled", None)
+    rows = signatures.FLAT._replace(flat=np.array([7, 7], np.uint32))
+    table = np.zeros(16, np.uint32)
+    entry_points.enter_rows(rows, 0, 1, table, np.zeros((1, 1), np.uint64), np.zeros(1, np.uint64), UNITS)
+    assert np.count_nonzero(table) == 1
+    assert not here
+
+
+@pytest.mark.parametrize(
+    ("together", "elsewhere"),
+    [
+        pytest.param(None, False, id="no search"),
+        pytest.param(Together(UNITS, False, 1), False, id="one processor"),
+        pytest.param(Together((0,), False, 2), False, id="rows of another width"),
+        pytest.param(Together(UNITS, False, 2), True, id="a budget of memory"),
+    ],
+)
+def test_a_kernel_is_compiled_alone(
+    nothing_kept: Path, monkeypatch: pytest.MonkeyPatch, together: Together | None, elsewhere: bool
+) -> None:
+    monkeypatch.setattr(entry_points, "together", together)
+    monkeypatch.setattr(entry_points, "elsewhere", elsewhere)
+    assert find() == -1
+    assert kept(nothing_kept) == ["stored.find"]
+
+
+def test_no_more_compile_at_once_than_the_machine_has_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    ((_, arguments), _) = signatures.of_a_search(UNITS, False)
+    name = name_of("stored", "find", arguments)
+    monkeypatch.setattr(entry_points, "together", Together(UNITS, False, 64))
+    monkeypatch.setattr(entry_points, "machine_memory", lambda: 5 * entry_points.MOST_TO_COMPILE)
+    assert (len(entry_points._together_with(name)), entry_points._processes()) == (2, 5)
+    monkeypatch.setattr(entry_points, "machine_memory", lambda: 2 * entry_points.MOST_TO_COMPILE - 1)
+    assert entry_points._together_with(name) == {}
+
+
+def test_what_a_process_cannot_make_is_made_here(nothing_kept: Path, here: list[str]) -> None:
+    one, other = ((*name.split("."), arguments) for name, arguments in signatures.of_a_search(UNITS, False))
+    assert compilers.compiled([("stored", "no_such_kernel", ()), one], 1) == {}, "it has ended"
+    assert set(compilers.compiled([("stored", "no_such_kernel", ()), one, other], 2)) == {1, 2}
+    assert compilers.compiled([], 2) == {}
+    assert not here
+
+
+def test_an_interrupt_ends_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[Any] = []
+
+    class Noted(compilers._Compiler):
+        def made(self, kernel: compilers.Kernel) -> compilers.Made:
+            begun.append(self._process)
+            if len(begun) == 2:
+                os.kill(os.getpid(), signal.SIGINT)
+            return super().made(kernel)
+
+    monkeypatch.setattr(compilers, "_Compiler", Noted)
+    kernels = [
+        (*name.split("."), (*signatures.ONE_WIDTH[name], UNITS)) for name in ("expand.expand", "graph.list_edges")
+    ]
+    with pytest.raises(KeyboardInterrupt):
+        compilers.compiled(kernels, 2)
+    assert all(process.returncode is not None for process in begun)
+
+
+# --- which these are
+
+
+@pytest.fixture
+def called(monkeypatch: pytest.MonkeyPatch) -> Iterator[set[str]]:
+    """The kernels that a search calls, whose code is kept as ever."""
+    monkeypatch.undo()
+    names: set[str] = set()
+    call = EntryPoint.__call__
+
+    def noted(entry_point: EntryPoint, *arguments: Any) -> Any:
+        names.add(f"{entry_point._module}.{entry_point._name}")
+        return call(entry_point, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(EntryPoint, "__call__", noted)
+        yield names
+
+
+def test_a_search_up_to_a_counterexample_calls_these(called: set[str]) -> None:
+    outcome = breadth_first.explore(tiny_system("reference", "kip-101"), workers=2, keep_going=True)
+    assert outcome.violations
+    assert called <= set(signatures.OF_A_SEARCH)
+    assert set(signatures.OF_A_SEARCH) - called <= {"stored.move_row"}, "which closes holes, if threads leave any"
+
+
+@attrs.frozen
+class Lamp:
+    on: bool = within(BOOLEAN)
+    turned: int = within(Integers(0, 3))
+
+
+@action(actor="hand")
+def turn(lamp: Lamp) -> Lamp:
+    return evolve(lamp, on=not lamp.on, turned=(lamp.turned + 1) % 4)
+
+
+@eventually_always(fair=[turn])
+def stays_on(lamp: Lamp) -> bool:
+    return lamp.on
+
+
+def test_one_that_judges_liveness_calls_these_too(called: set[str], system_of: Callable[..., System]) -> None:
+    outcome = breadth_first.explore(system_of([Lamp(False, 0)], [turn], [stays_on]), workers=2)
+    assert outcome.violations
+    assert set(signatures.OF_LIVENESS) <= called
+    assert called - set(signatures.OF_LIVENESS) <= set(signatures.OF_A_SEARCH)
