@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +23,7 @@ from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
 from spark.driver.explore import explore
 from spark.driver.session import ClusterError
+from spark.worker.tasks import admit_task, expand_task
 
 KIP_101 = functools.partial(
     toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2
@@ -83,21 +86,43 @@ def test_what_any_machine_has_learned_is_kept_and_shipped(
 
 
 def test_what_runs_is_told_by_level_and_phase(
-    spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch
+    spark: Any, all_on_the_cluster: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """To whoever waits at a terminal, and in Spark's web pages, which cut descriptions after some seventy letters."""
+    expected = {
+        "expand": r"level 1 runs for \d+ s, expand 0 of 1 tasks",
+        "admit": r"level 2 runs for \d+ s, admit 0 of 2 tasks; level 1 took ",
+    }
+    told: set[str] = set()
+
+    def tell(progress: Progress) -> None:
+        for phase, words in expected.items():
+            if re.match(words, progress.more):
+                told.add(phase)
+                (tmp_path / phase).touch()
+
+    def held(phase: str, make: Callable[..., Any], level: int) -> Callable[..., Any]:
+        """Tasks of this level do nothing before their phase was told, for a minute at most."""
+        levels = itertools.count(1)
+
+        def make_held(*arguments: Any) -> Any:
+            task, is_told = make(*arguments), tmp_path / phase
+
+            def run(partition: int, records: Any) -> Any:
+                end = time.monotonic() + 60
+                while not is_told.exists() and time.monotonic() < end:
+                    time.sleep(0.01)
+                return task(partition, records)
+
+            return run if next(levels) == level else task
+
+        return make_held
+
     monkeypatch.setattr("spark.driver.cluster.SECONDS_BETWEEN_REPORTS", 0.02)
-    seen: list[str] = []
-    explore(
-        toys.grid,
-        Budget(max_depth=2),
-        spark=spark,
-        partitions=2,
-        name="a_claim",
-        on_progress=lambda each: seen.append(each.more),
-    )
-    assert any(re.match(r"level 1 runs for \d+ s, expand [01] of 1 tasks", more) for more in seen)
-    assert any(re.match(r"level 2 runs for \d+ s, admit [012] of 2 tasks; level 1 took ", more) for more in seen)
+    monkeypatch.setattr("spark.driver.cluster.expand_task", held("expand", expand_task, 1))
+    monkeypatch.setattr("spark.driver.cluster.admit_task", held("admit", admit_task, 2))
+    explore(toys.grid, Budget(max_depth=2), spark=spark, partitions=2, name="a_claim", on_progress=tell)
+    assert told == set(expected)
     context = spark.sparkContext
     with urllib.request.urlopen(f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/jobs") as answer:
         found = [job["description"] for job in json.load(answer) if "(a_claim)" in job.get("description", "")]
