@@ -8,7 +8,7 @@ import sys
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 from numpy import empty, ndarray
@@ -45,15 +45,16 @@ class _Compiler:
             [sys.executable, "-I", "-c", _PROGRAM],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        self._path: list[str] | None = [*sys.path]
+        assert self._process.stdin
+        pickle.dump([*sys.path], self._process.stdin)
 
     def __enter__(self) -> _Compiler:
         return self
 
     def __exit__(self, *exception: Any) -> None:
         self._process.kill()
-        with self._process:  # waits for it, and closes its pipes
-            self._process.stdin = None
+        with suppress(OSError), self._process:  # waits for it, and closes its pipes
+            pass
 
     def made(self, kernel: Kernel) -> Made:
         """What is made of a kernel.
@@ -64,17 +65,15 @@ class _Compiler:
         assert self._process.stdin
         assert self._process.stdout
         module, name, arguments = kernel
-        for asked in filter(None, (self._path, (module, name, _empty(arguments)))):
-            pickle.dump(asked, self._process.stdin)
-        self._path = None
+        pickle.dump((module, name, _empty(arguments)), self._process.stdin)
         self._process.stdin.flush()
         found: Made = pickle.load(self._process.stdout)
         return found
 
 
 def compiled(kernels: Sequence[Kernel], processes: int) -> dict[int, Made]:
-    """What is made of some kernels, by position, in up to so many processes. Those that are first begin first. What a
-    process could not make is left out.
+    """What is made of some kernels, by position, in up to so many processes. Those that are first begin first. What no
+    process could make is left out, also where none can be started.
     """
     waiting = deque(range(len(kernels)))
 
@@ -88,11 +87,12 @@ def compiled(kernels: Sequence[Kernel], processes: int) -> dict[int, Made]:
             pass
         return made
 
-    with ExitStack() as stack:
+    found: list[dict[int, Made]] = []
+    with suppress(OSError), ExitStack() as stack:
         pool = stack.enter_context(ThreadPoolExecutor(processes))
         # ended before the pool waits for its threads, also if this thread is interrupted
         compilers = [stack.enter_context(_Compiler()) for _ in range(min(processes, len(kernels)))]
-        found = list(pool.map(work, compilers))
+        found += pool.map(work, compilers)
     return {position: made for each in found for position, made in each.items()}
 
 

@@ -15,7 +15,7 @@ from array import array
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from numpy import ndarray
 
@@ -23,6 +23,9 @@ from explorer.kernels import code_cache
 from explorer.kernels.code_cache import EXCEPTION, FIRST_ARGUMENT, RESULTS, Function
 from explorer.kernels.compile_times import TIMES
 from explorer.memory import address_limit, address_space, in_bytes, machine_memory
+
+if TYPE_CHECKING:  # importing it takes time, and most processes compile nothing
+    from explorer.kernels import compilers
 
 _WORD = (1 << 64) - 1
 _loading = threading.Lock()
@@ -65,7 +68,7 @@ class EntryPoint:
             entry_point = self._loaded.get(kinds) or code_cache.load(name)
             if entry_point is None:
                 kernels = _together_with(name)
-                with TIMES.compiling(_processes() if kernels else 1):
+                with TIMES.compiling(_processes(kernels) if kernels else 1):
                     if kernels:
                         _compile_together(kernels)
                     with code_cache.in_turn(name):
@@ -139,33 +142,36 @@ class Together(NamedTuple):
 together: Together | None = None
 """Those of the search that began last; None once they were compiled, or if each is compiled alone."""
 
-_made: dict[str, tuple[str, bytes]] = {}
+_made: dict[str, compilers.Made] = {}
 """What was compiled together, by the name that it is kept as: nothing may be kept here."""
 
 
-def _together_with(name: str) -> dict[str, tuple[Any, ...]]:
-    """The kernels that an entry point is compiled together with, by the names that they are kept as."""
+def _together_with(name: str) -> dict[str, compilers.Kernel]:
+    """What an entry point is compiled together with, itself included, by the names that they are kept as: the kernels
+    of the search that are not kept. Empty if it is compiled alone.
+    """
     if together is None or elsewhere or address_space() is not None:
         return {}
     from explorer.kernels.signatures import of_a_search
 
-    found = of_a_search(together.units, together.liveness)
-    kernels = {name_of(*kernel.split("."), arguments): (*kernel.split("."), arguments) for kernel, arguments in found}
-    return kernels if name in kernels and _processes() > 1 else {}
+    kernels = of_a_search(together.units, together.liveness)
+    found: dict[str, compilers.Kernel] = {name_of(*kernel): kernel for kernel in kernels}
+    missing = {each: kernel for each, kernel in found.items() if not code_cache.load(each)} if name in found else {}
+    return missing if _processes(missing) > 1 else {}
 
 
-def _processes() -> int:
-    return min(together.processes, machine_memory() // MOST_TO_COMPILE) if together else 1
+def _processes(kernels: dict[str, compilers.Kernel]) -> int:
+    """How many processes to compile some kernels in."""
+    return min(together.processes, len(kernels), machine_memory() // MOST_TO_COMPILE) if together else 1
 
 
-def _compile_together(kernels: dict[str, tuple[Any, ...]]) -> None:
-    """Compile those that are not kept."""
+def _compile_together(kernels: dict[str, compilers.Kernel]) -> None:
     from explorer.kernels import compilers
 
     global together
-    processes, together = _processes(), None
+    processes, together = _processes(kernels), None
     with code_cache.in_turn(f"{next(iter(kernels))}-and-others"):
-        missing = [name for name in kernels if not code_cache.load(name)]
+        missing = [name for name in kernels if not code_cache.load(name)]  # unless another process had its turn
         for position, made in compilers.compiled([kernels[name] for name in missing], processes).items():
             _made[missing[position]] = made
             code_cache.keep(missing[position], *made)

@@ -128,10 +128,11 @@ OF_LIVENESS = (
 """What it calls besides up to its first lasso."""
 
 
-def of_a_search(units: tuple[int, ...], liveness: bool) -> list[tuple[str, tuple[Any, ...]]]:
-    """Kernels that a search calls whose rows have so many units, as `all_signatures` does."""
+def of_a_search(units: tuple[int, ...], liveness: bool) -> list[tuple[str, str, tuple[Any, ...]]]:
+    """Kernels that a search calls whose rows have so many units: the module, the name, and arguments."""
     names = (*OF_A_SEARCH[:1], *OF_LIVENESS[:1], *OF_A_SEARCH[1:], *OF_LIVENESS[1:]) if liveness else OF_A_SEARCH
-    return [(name, (*ONE_WIDTH[name], units) if name in ONE_WIDTH else ANY_WIDTH[name]) for name in names]
+    arguments = [(*ONE_WIDTH[name], units) if name in ONE_WIDTH else ANY_WIDTH[name] for name in names]
+    return [(*name.split("."), each) for name, each in zip(names, arguments, strict=True)]
 
 
 def all_signatures(widths: tuple[int, ...] = WIDTHS) -> list[tuple[str, tuple[Any, ...]]]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from explorer.kernels import compiling
 from explorer.search import breadth_first, plain_python
 from explorer.system import System
 from explorer.verdict import Outcome
@@ -44,3 +45,17 @@ def system_of() -> Callable[..., System]:
         )
 
     return build
+
+
+@pytest.fixture
+def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of the kernels that this process has compiled."""
+    names: list[str] = []
+    compile_now = compiling.object_code
+
+    def note(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
+        names.append(of.py_func.__name__)
+        return compile_now(of, arguments)
+
+    monkeypatch.setattr(compiling, "object_code", note)
+    return names

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer.kernels import code_cache, compilers, compiling, entry_points, signatures
+from explorer.kernels import code_cache, compilers, entry_points, signatures
 from explorer.kernels.compile_times import TIMES
 from explorer.kernels.entry_points import EntryPoint, Together, name_of
 from explorer.search import breadth_first
@@ -44,20 +45,6 @@ def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     code_cache._brought_targets.cache_clear()
 
 
-@pytest.fixture
-def here(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of what this process compiled."""
-    names: list[str] = []
-    compile_now = compiling.object_code
-
-    def note(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
-        names.append(of.py_func.__name__)
-        return compile_now(of, arguments)
-
-    monkeypatch.setattr(compiling, "object_code", note)
-    return names
-
-
 def find(units: tuple[int, ...] = UNITS) -> int:
     """What a kernel gives that finds nothing."""
     table, room = np.zeros(16, np.uint32), np.zeros((1, 1), np.uint64)
@@ -69,33 +56,45 @@ def kept(folder: Path) -> list[str]:
 
 
 def test_the_kernels_of_a_search_are_compiled_together_once_one_is_called(
-    nothing_kept: Path, here: list[str], monkeypatch: pytest.MonkeyPatch
+    nothing_kept: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[int] = []
     monkeypatch.setattr(TIMES, "listeners", [lambda: told.append(TIMES.processes)])
     assert find() == -1
-    assert (here, kept(nothing_kept), told) == ([], sorted(TINY), [2])
+    assert (compiled, kept(nothing_kept), told) == ([], sorted(TINY), [2])
     assert entry_points.together is None
 
 
-def test_nothing_that_is_kept_is_compiled_again(nothing_kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_kept_is_not_compiled_again_and_one_kernel_is_compiled_alone(
+    nothing_kept: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     find()
-    asked: list[Any] = []
-    monkeypatch.setattr(compilers, "compiled", lambda kernels, processes: asked.extend(kernels) or {})
-    monkeypatch.setattr(entry_points.find, "_loaded", {})
-    monkeypatch.setattr(entry_points, "together", Together(UNITS, False, 2))
-    monkeypatch.setattr(entry_points, "_made", {})
-    assert find() == -1
-    assert not asked
     (file,) = nothing_kept.glob("*/stored.find-*")
-    file.unlink()
-    monkeypatch.setattr(entry_points.find, "_loaded", {})
-    assert find() == -1, "it is made here, as the processes give nothing"
-    assert [name for _, name, _ in asked] == ["find"]
+    monkeypatch.setattr(compilers, "compiled", None)
+    for kept_still, here in ((True, []), (False, ["find"])):
+        for name, value in (("together", Together(UNITS, False, 2)), ("_made", {})):
+            monkeypatch.setattr(entry_points, name, value)
+        monkeypatch.setattr(entry_points.find, "_loaded", {})
+        if not kept_still:
+            file.unlink()
+        assert find() == -1
+        assert compiled == here
+
+
+@pytest.mark.parametrize("harm", ["no process can be started", "every process fails"])
+def test_what_no_process_makes_is_made_here(
+    nothing_kept: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch, harm: str
+) -> None:
+    if harm == "every process fails":
+        monkeypatch.setattr(compilers, "_PROGRAM", "raise SystemExit(1)")
+    else:
+        monkeypatch.setattr(sys, "executable", str(nothing_kept / "python"))
+    assert find() == -1
+    assert (compiled, kept(nothing_kept)) == (["find"], ["stored.find"])
 
 
 def test_where_nothing_can_be_kept_each_is_compiled_once(
-    tmp_path: Path, here: list[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, compiled: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr(code_cache, "folders", lambda: [tmp_path / "file"])
@@ -105,7 +104,7 @@ def test_where_nothing_can_be_kept_each_is_compiled_once(
     table = np.zeros(16, np.uint32)
     entry_points.enter_rows(rows, 0, 1, table, np.zeros((1, 1), np.uint64), np.zeros(1, np.uint64), UNITS)
     assert np.count_nonzero(table) == 1
-    assert not here
+    assert not compiled
 
 
 @pytest.mark.parametrize(
@@ -127,40 +126,41 @@ def test_a_kernel_is_compiled_alone(
 
 
 def test_no_more_compile_at_once_than_the_machine_has_memory_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    ((_, arguments), _) = signatures.of_a_search(UNITS, False)
-    name = name_of("stored", "find", arguments)
+    kernels = {name_of(*kernel): kernel for kernel in signatures.of_a_search(UNITS, False)}
+    name, *_ = kernels
     monkeypatch.setattr(entry_points, "together", Together(UNITS, False, 64))
     monkeypatch.setattr(entry_points, "machine_memory", lambda: 5 * entry_points.MOST_TO_COMPILE)
-    assert (len(entry_points._together_with(name)), entry_points._processes()) == (2, 5)
+    assert entry_points._together_with(name) == kernels
+    assert entry_points._processes({str(number): kernels[name] for number in range(9)}) == 5
     monkeypatch.setattr(entry_points, "machine_memory", lambda: 2 * entry_points.MOST_TO_COMPILE - 1)
     assert entry_points._together_with(name) == {}
 
 
-def test_what_a_process_cannot_make_is_made_here(nothing_kept: Path, here: list[str]) -> None:
-    one, other = ((*name.split("."), arguments) for name, arguments in signatures.of_a_search(UNITS, False))
+def test_a_process_that_fails_leaves_the_rest_to_others() -> None:
+    one, other = signatures.of_a_search(UNITS, False)
     assert compilers.compiled([("stored", "no_such_kernel", ()), one], 1) == {}, "it has ended"
     assert set(compilers.compiled([("stored", "no_such_kernel", ()), one, other], 2)) == {1, 2}
     assert compilers.compiled([], 2) == {}
-    assert not here
 
 
-def test_an_interrupt_ends_the_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_ends_the_processes_while_they_compile(monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[Any] = []
+    made: list[Any] = []
 
     class Noted(compilers._Compiler):
         def made(self, kernel: compilers.Kernel) -> compilers.Made:
             begun.append(self._process)
             if len(begun) == 2:
                 os.kill(os.getpid(), signal.SIGINT)
-            return super().made(kernel)
+            made.append(super().made(kernel))
+            return made[-1]
 
     monkeypatch.setattr(compilers, "_Compiler", Noted)
-    kernels = [
-        (*name.split("."), (*signatures.ONE_WIDTH[name], UNITS)) for name in ("expand.expand", "graph.list_edges")
-    ]
+    slow = ("expand.expand", "graph.list_edges")
     with pytest.raises(KeyboardInterrupt):
-        compilers.compiled(kernels, 2)
-    assert all(process.returncode is not None for process in begun)
+        compilers.compiled([(*name.split("."), (*signatures.ONE_WIDTH[name], UNITS)) for name in slow], 2)
+    assert [process.returncode for process in begun] == [-signal.SIGKILL] * len(begun) != []
+    assert not made
 
 
 # --- which these are

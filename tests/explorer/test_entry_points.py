@@ -92,20 +92,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "kept"
 
 
-@pytest.fixture
-def compiled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of what was compiled."""
-    names: list[str] = []
-    compile_now = compiling.object_code
-
-    def note(of: Any, arguments: tuple[Any, ...]) -> tuple[str, bytes]:
-        names.append(of.py_func.__name__)
-        return compile_now(of, arguments)
-
-    monkeypatch.setattr(compiling, "object_code", note)
-    return names
-
-
 def numbers(low: int, high: int, most: int = 5) -> st.SearchStrategy[list[int]]:
     return st.lists(st.integers(low, high), max_size=most)
 
