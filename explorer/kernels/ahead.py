@@ -82,13 +82,20 @@ def _code(kernel: str, arguments: tuple[Any, ...], target: Target) -> bytes:
     return symbol.encode("ascii") + b"\n" + code
 
 
+def _target(name: str) -> Target:
+    named = {target.name: target for target in possible()}
+    if name not in named:
+        raise argparse.ArgumentTypeError(f"{name!r} is none of {', '.join(named)}")
+    return named[name]
+
+
 def main() -> None:
     """Make code for the given targets, or for all that it can be made for here."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("target", nargs="*", choices=[target.name for target in possible()])
+    parser.add_argument("target", nargs="*", type=_target)  # some versions refuse none if `choices` are told
     given = parser.parse_args()
-    targets = [each for each in possible() if not given.target or each.name in given.target]
+    targets = given.target or possible()
     made = make(given.folder, targets, all_signatures())
     print(f"{made} entry points made for {', '.join(target.name for target in targets)}")
 

@@ -169,3 +169,25 @@ def test_a_signature_of_other_types_has_another_name() -> None:
 def test_each_kernel_is_made_ahead_but_the_one_of_conformance() -> None:
     known = {f"{each._module}.{each._name}" for each in ENTRY_POINTS}
     assert known - {name for name, _ in signatures.all_signatures()} == {"reach.note_parents"}
+
+
+@pytest.mark.parametrize("asked", [[], ["x86-64-v2"], ["x86-64-v3", "aarch64"]])
+def test_the_command_makes_all_targets_or_those_it_is_asked_for(
+    asked: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(ahead, "possible", lambda: list(targets.TARGETS))
+    monkeypatch.setattr(ahead, "make", lambda folder, wanted, signatures: len(wanted))
+    monkeypatch.setattr(sys, "argv", ["ahead", str(tmp_path), *asked])
+    ahead.main()
+    expected = [target.name for target in targets.TARGETS if target.name in asked or not asked]
+    assert capsys.readouterr().out == f"{len(expected)} entry points made for {', '.join(expected)}\n"
+
+
+def test_the_command_says_which_targets_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["ahead", str(tmp_path), "pdp-11"])
+    with pytest.raises(SystemExit) as ended:
+        ahead.main()
+    assert ended.value.code == 2
+    assert f"'pdp-11' is none of {', '.join(each.name for each in ahead.possible())}" in capsys.readouterr().err
