@@ -14,9 +14,9 @@ from explorer.kernels import entry_points
 from explorer.kernels.arrays import MOST_PARTS, NUMBER_BITS, PARTS, ROW_BYTES, SIZES, WORDS, FoldedRows
 from explorer.memory import address_space, reserve
 from explorer.search.cuts import MOST_WORDS, plan_of
-from explorer.search.rows import Rows
 
 FEWEST_BYTES, MOST_BYTES = 5, 8  # of a row
+READ_BEYOND = 8  # bytes: the last row is read as a word, too
 FIRST_INDEX = 1 << 14
 FEWEST_PARTS, PARTS_A_ROW = 1 << 22, 2  # that there is address space for
 MOST_SLOTS = 2**32 - 2**17
@@ -28,26 +28,59 @@ BATCH = 256
 Spread = Callable[[Callable[[int, int], None], int, int], Any]
 """Calls a function for the parts of a range."""
 
+Arrays = Callable[[str, tuple[int, ...], Any], np.ndarray]
+"""Gives an array by its name, with at least this shape, which holds what the last one of that name did; the index has
+exactly this shape, and may hold anything.
 
-def folded(rows: Rows, layout: Layout, most: int, reserved: int, spread: Spread) -> Folded | None:
-    """Flat rows folded, with room for `most` of them and for what threads have reserved; None if that saves little, or
-    if there is too little room.
+Raises:
+    MemoryError: there is no room for it.
+"""
+
+
+class Reserved:
+    """Arrays for so many folded rows that never move: address space for them is reserved at once.
+
+    Attributes:
+        most: how many rows there may be; fewer than asked for if there is little address space.
     """
-    count = rows.count
-    sample = np.zeros((min(count, SAMPLE), 2 * layout.words), np.uint32)
-    sample[:, : len(rows.units)] = rows.chosen(np.linspace(0, count - 1, len(sample)).astype(np.int64))
-    plan, left = plan_of(layout, sample.view(np.uint64)), address_space()
-    if left is not None:
-        left = left // 2 - 8 * MOST_WORDS * FEWEST_PARTS
-        most = min(most, left // (MOST_BYTES + 8 * MOST_WORDS * PARTS_A_ROW))
-    if plan is None or most < count + reserved:
+
+    def __init__(self, most: int, beyond: int) -> None:
+        """For so many rows, and for some beyond these that threads have reserved."""
+        left = address_space()
+        if left is not None:
+            left = left // 2 - 8 * MOST_WORDS * FEWEST_PARTS
+            most = min(most, left // (MOST_BYTES + 8 * MOST_WORDS * PARTS_A_ROW))
+        self.most = most
+        self._most = {
+            "folded": (most + beyond) * MOST_BYTES + READ_BEYOND,
+            "parts": min(MOST_SLOTS, FEWEST_PARTS + PARTS_A_ROW * most),
+        }
+        self._arrays: dict[str, np.ndarray] = {}
+
+    def __call__(self, name: str, shape: tuple[int, ...], kind: Any) -> np.ndarray:
+        if name not in self._most:
+            return reserve(shape, kind)
+        if shape[0] > self._most[name]:
+            raise MemoryError(f"there is no address space for so many {name}")
+        if name not in self._arrays:
+            self._arrays[name] = reserve((self._most[name], *shape[1:]), kind)
+        return self._arrays[name]
+
+
+def folded(flat: np.ndarray, layout: Layout, arrays: Arrays, spread: Spread) -> Folded | None:
+    """Flat rows folded; None if that saves little, or if there is too little room."""
+    cells = flat.reshape(-1, layout.units)
+    sample = np.zeros((min(len(cells), SAMPLE), 2 * layout.words), np.uint32)
+    sample[:, : layout.units] = cells[np.linspace(0, len(cells) - 1, len(sample)).astype(np.int64)]
+    plan = plan_of(layout, sample.view(np.uint64))
+    if plan is None:
         return None
     try:
-        found = Folded(plan, most, reserved, rows)
-        found.fold(rows.rows.flat[: count * len(rows.units)], 0, spread)
+        found = Folded(plan, layout.units, arrays)
+        found.fold(flat, 0, spread)
     except MemoryError:
-        found = None
-    if found is None or count * found.row_bytes + found.bytes_of_parts > MOST_OF_FLAT * 4 * count * len(rows.units):
+        return None
+    if len(cells) * found.row_bytes + found.bytes_of_parts > MOST_OF_FLAT * flat.nbytes:
         return None
     return found
 
@@ -57,25 +90,21 @@ class Folded:
 
     Attributes:
         rows: the rows as kernels read them.
-        most: how many there may be.
     """
 
-    def __init__(self, plan: np.ndarray, most: int, reserved: int, like: Rows) -> None:
-        """Reserve address space.
+    def __init__(self, plan: np.ndarray, units: int, arrays: Arrays) -> None:
+        """Begin without rows.
 
         Raises:
-            MemoryError: there is not that much of it.
+            MemoryError: there is no room for that.
         """
-        self._plan, self._units, self.most = plan, like.units, most
-        self._rows = reserve(((most + reserved) * MOST_BYTES + 8,), np.uint8)  # the last one is read as a word, too
-        words = max(1, int(plan[:, WORDS].max()))
-        self._parts = reserve((min(MOST_SLOTS, FEWEST_PARTS + PARTS_A_ROW * most), words), np.uint64)
-        self._index = reserve((FIRST_INDEX,), np.uint32)
+        self._plan, self._units, self._arrays = plan, (0,) * units, arrays
+        self._columns = max(1, int(plan[:, WORDS].max()))
         self._sizes = np.zeros(SIZES, np.int64)
         self._sizes[ROW_BYTES], self._sizes[NUMBER_BITS] = FEWEST_BYTES, 4 * FEWEST_BYTES
         self._sizes[PARTS] = 1
-        entry_points.enter_parts(self._parts, 0, 1, self._index)
-        self._update()
+        self._index = np.zeros(0, np.uint32)
+        self._make_room(1, 0, 0)
 
     def _update(self) -> None:
         self._sizes[MOST_PARTS] = min(len(self._index) * 3 // 4, 1 << 4 * self.row_bytes, len(self._parts))
@@ -100,20 +129,27 @@ class Folded:
         """Make some more room for parts of rows, of which there are so many.
 
         Raises:
-            MemoryError: there is not that much address space.
+            MemoryError: there is no room for them.
         """
-        self._make_room(int(self.rows.sizes[MOST_PARTS]) + 1, count)
+        self._make_room(int(self.rows.sizes[MOST_PARTS]) + 1, count, count)
 
-    def _make_room(self, parts: int, count: int) -> None:
-        if parts > len(self._parts):
-            raise MemoryError("there is no address space for so many parts")
-        while parts > 1 << 4 * self.row_bytes:
-            entry_points.widen_rows(self.rows, count, self.row_bytes + 1)
-        slots = len(self._index)
+    def _make_room(self, parts: int, count: int, rows: int) -> None:
+        """Make room for so many parts, and for so many rows, of which `count` are there."""
+        if 4 * parts > 3 * MOST_SLOTS:
+            raise MemoryError("so many parts have no numbers")
+        self._parts = self._arrays("parts", (parts, self._columns), np.uint64)
+        size, slots = self.row_bytes, max(FIRST_INDEX, len(self._index))
+        while parts > 1 << 4 * size:
+            size += 1
+        self._rows = self._arrays("folded", (rows * size + READ_BEYOND,), np.uint8)
+        if size > self.row_bytes:
+            self._update()
+            entry_points.widen_rows(self.rows, count, size)
         while 4 * parts > 3 * slots:
             slots = min(slots * 5 // 4, MOST_SLOTS)
         if slots > len(self._index):
-            self._index = reserve((slots,), np.uint32)
+            self._index = self._arrays("index", (slots,), np.uint32)
+            self._index[:] = 0
             entry_points.enter_parts(self._parts, 0, self.parts, self._index)
         self._update()
 
@@ -121,7 +157,7 @@ class Folded:
         """Fold flat rows into those from `first` on.
 
         Raises:
-            MemoryError: there is not that much address space.
+            MemoryError: there is no room for them.
         """
 
         def fold(begin: int, end: int) -> None:
@@ -136,5 +172,5 @@ class Folded:
         count = len(flat) // len(self._units)
         for begin in range(0, count, FOLDED_AT_ONCE):
             end = min(count, begin + FOLDED_AT_ONCE)
-            self._make_room(self.parts + (end - begin) * len(self._plan), first + begin)
+            self._make_room(self.parts + (end - begin) * len(self._plan), first + begin, first + end)
             spread(fold, begin, end)

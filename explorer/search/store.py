@@ -15,7 +15,7 @@ from explorer.kernels import entry_points
 from explorer.kernels.arrays import COUNTS, LAST_ROW, NEXT_ROW, ROWS, SPARE, Work
 from explorer.memory import address_space, machine_memory, process_memory, reserve
 from explorer.search.cuts import most_parts
-from explorer.search.folded import FEWEST_BYTES, MOST_SLOTS, Folded, folded
+from explorer.search.folded import FEWEST_BYTES, MOST_SLOTS, Folded, Reserved, folded
 from explorer.search.rows import Rows, spread
 from explorer.system import ModelError
 from explorer.verdict import Budget
@@ -178,10 +178,13 @@ class Store(Rows):
         if self._folded or saved < self._fold_from or 2 * flat + self.table.nbytes > self._memory:
             return False
         self._fold_from = 4 * saved
-        most = min(self._allowed, self._memory // FEWEST_BYTES)
-        found = folded(self, self._layout, most, RESERVED_ROWS, partial(spread, self.pool))
+        arrays = Reserved(min(self._allowed, self._memory // FEWEST_BYTES), RESERVED_ROWS)
+        if arrays.most < self.count + RESERVED_ROWS:
+            return False
+        flat = self.rows.flat[: self.count * len(self.units)]
+        found = folded(flat, self._layout, arrays, partial(spread, self.pool))
         if found:  # an interrupt comes before all of this or after it
-            self._folded, self.rows, self._most, self._cells = found, found.rows, found.most, memoryview(b"")
+            self._folded, self.rows, self._most, self._cells = found, found.rows, arrays.most, memoryview(b"")
         return found is not None
 
     def grow_parts(self) -> None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
+from explorer.kernels.arrays import ROWS
 from explorer.search import breadth_first, expansion, folded, liveness, store
 from explorer.search.cuts import most_parts
 from explorer.search.rows import Rows
@@ -87,16 +88,15 @@ def test_folded_rows_hold_what_flat_rows_hold(seed: int, count: int, values: int
     words = np.array(sorted(packed), np.uint64)
     random.shuffle(words)
     cells = words.view(np.uint32)[:, : layout.units]
-    flat = Rows(layout)
-    flat.use(np.ascontiguousarray(cells).reshape(-1))
+    flat = np.ascontiguousarray(cells).reshape(-1)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("FEWEST_BYTES", first_bytes), ("FIRST_INDEX", 16), ("MOST_OF_FLAT", 1e9)):
             patch.setattr(folded, name, value)
         patch.setattr(folded, "FOLDED_AT_ONCE", int(random.integers(1, 50)))
-        found = folded.folded(flat, layout, len(words) + 2, 2, lambda *of: spread(None, *of))
+        found = folded.folded(flat, layout, folded.Reserved(len(words), 1), lambda *of: spread(None, *of))
     assert found is not None
     store = Rows(layout)
-    store.rows, store.shared = found.rows, flat.shared
+    store.rows, store.shared[ROWS] = found.rows, len(words)
     assert (store.cells(0, len(words)) == cells).all()
     shuffled = random.permutation(len(words))
     assert (store.chosen(shuffled) == cells[shuffled]).all()
@@ -146,8 +146,7 @@ def test_parts_that_threads_enter_at_once_have_one_number() -> None:
     """The visited set goes by numbers: two threads fold the same states at once, into rows that must be equal."""
     layout, random = Layout(domain_of(Wide, None)), np.random.default_rng(0)
     count, cells = 200_000, random.integers(0, 2**32, (200_000, layout.units), np.uint32)
-    flat = Rows(layout)
-    flat.use(np.concatenate([cells, cells]).reshape(-1))
+    flat = np.concatenate([cells, cells]).reshape(-1)
     with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
         patch.setattr(folded, "MOST_OF_FLAT", 1e9)
         patch.setattr(folded, "FOLDED_AT_ONCE", 2 * count)
@@ -155,7 +154,7 @@ def test_parts_that_threads_enter_at_once_have_one_number() -> None:
         def both_halves(fold: Callable[[int, int], None], begin: int, end: int) -> None:
             list(pool.map(fold, (begin, end // 2), (end // 2, end)))
 
-        found = folded.folded(flat, layout, 2 * count + 2, 2, both_halves)
+        found = folded.folded(flat, layout, folded.Reserved(2 * count, 0), both_halves)
     assert found is not None
     rows = found.rows.folded[: 2 * count * found.row_bytes].reshape(2, -1)
     assert (rows[0] == rows[1]).all()
