@@ -76,6 +76,20 @@ class FoldedRows(NamedTuple):
     sizes: Any
 
 
+class OwnedRows(NamedTuple):
+    """The rows of an owner in a distributed search, see `explorer.kernels.owners`.
+
+    Attributes:
+        older: the first rows, which are folded.
+        folded: how many these are.
+        newer: the units of those behind them, which are flat.
+    """
+
+    older: Any
+    folded: Any
+    newer: Any
+
+
 class Trees(NamedTuple):
     """The trees of a program, wide nodes over them, and a filter in front of them.
 

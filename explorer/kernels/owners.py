@@ -1,4 +1,5 @@
-"""What the owner of a part of all states has admitted: rows, and a table of them by their hash.
+"""What the owner of a part of all states has admitted: rows, and a table of them by their hash. The first rows may be
+folded: those of levels that are over.
 
 A state's hash says who owns it, and where its owner looks for it. An entry of the table is as that of the local
 search's visited set (`explorer.kernels.rows`): a row number plus one, and a tag.
@@ -10,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels.arrays import RECORD_EXTRA
-from explorer.kernels.compiling import kernel, part
+from explorer.kernels import folding
+from explorer.kernels.arrays import RECORD_EXTRA, ROW_BYTES, FlatRows
+from explorer.kernels.compiling import kernel, part, part_by_type
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import entry_of, is_row, may_be, next_slot, read_row, row_at, row_bits, write_row
 
@@ -49,6 +51,54 @@ def tag_of(hashed: int) -> int:
     return hashed << _TAGS
 
 
+# Rows
+
+
+@part
+def _read(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
+    """Unpack an owner's row into `words[at]`."""
+    if row < rows.folded:
+        folding.unfold(rows.older, row, words, at, units)
+    else:
+        read_row(rows.newer, row - rows.folded, words, at, units)
+
+
+@part_by_type
+def _prefetch_row(rows: Any, row: int, units: Any) -> Any:
+    """Ask for the memory of a row."""
+    if rows.instance_class is FlatRows:
+        return lambda rows, row, units: prefetch(rows.flat, np.uint64(row * len(units)))
+
+    def ask(rows: Any, row: int, units: Any) -> None:
+        if row < rows.folded:
+            prefetch(rows.older.folded, np.uint64(row * rows.older.sizes[ROW_BYTES]))
+        else:
+            prefetch(rows.newer, np.uint64((row - rows.folded) * len(units)))
+
+    return ask
+
+
+@part_by_type
+def _is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
+    """Whether a row holds `words[at]`. The last of `words` is room for an owner's row."""
+    if rows.instance_class is FlatRows:
+        return lambda rows, row, words, at, units: is_row(rows.flat, row, words, at, units)
+
+    def is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
+        if row >= rows.folded:
+            return is_row(rows.newer, row - rows.folded, words, at, units)
+        room, same = len(words) - 1, True
+        folding.unfold(rows.older, row, words, room, units)
+        for word in range((len(units) + 1) // 2):
+            same &= words[room, word] == words[at, word]
+        return same
+
+    return is_state
+
+
+# The table
+
+
 @part
 def ask_for_row(rows: Any, table: Any, hashed: int, units: Any) -> None:
     """Ask for the memory of the first row that a state of this hash may be."""
@@ -58,7 +108,7 @@ def ask_for_row(rows: Any, table: Any, hashed: int, units: Any) -> None:
         slot = next_slot(slot, len(table))
         entry = table[slot]
     if entry != _FREE:
-        prefetch(rows, np.uint64(row_at(entry, bits) * len(units)))
+        _prefetch_row(rows, row_at(entry, bits), units)
 
 
 @part
@@ -66,7 +116,7 @@ def find_slot(rows: Any, table: Any, words: Any, at: int, hashed: int, units: An
     """The slot that holds `words[at]`, which has this hash, or else the free one where it would be."""
     slot, bits, tag = slot_of(hashed, len(table)), row_bits(len(table)), tag_of(hashed)
     entry = table[slot]
-    while entry != _FREE and not (may_be(entry, tag, bits) and is_row(rows, row_at(entry, bits), words, at, units)):
+    while entry != _FREE and not (may_be(entry, tag, bits) and _is_state(rows, row_at(entry, bits), words, at, units)):
         slot = next_slot(slot, len(table))
         entry = table[slot]
     return slot
@@ -89,7 +139,9 @@ def read_batch(records: Any, first: int, batch: int, table: Any, words: Any, has
 
 @kernel
 def find_records(records: Any, rows: Any, table: Any, found: Any, words: Any, hashes: Any, units: Any) -> int:
-    """Find the row of each record; how many have none, for which `found` gets -1."""
+    """Find the row of each record; how many have none, for which `found` gets -1. `words` is room for a batch and one
+    more, `hashes` for a batch.
+    """
     bits, missing = row_bits(len(table)), 0
     for first in range(0, len(found), len(hashes)):
         batch = min(len(found) - first, len(hashes))
@@ -121,7 +173,7 @@ def admit(
     Args:
         source: which part the records' parents are in.
         parents, actions: room for what is said of new rows, of which `admitted` are there.
-        words, hashes: room for a batch.
+        words, hashes: room for a batch, and in `words` for one more.
 
     Returns:
         How many are there then.
@@ -136,7 +188,7 @@ def admit(
         for number in range(batch):
             slot = find_slot(rows, table, words, number, hashes[number], units)
             if table[slot] == _FREE:
-                write_row(rows, end, words, number, units)
+                write_row(rows.newer, end - rows.folded, words, number, units)
                 table[slot] = entry_for(end, hashes[number], table)
                 end += 1
                 at = (first + number) * width + len(units)
@@ -152,7 +204,7 @@ def enter(rows: Any, begin: int, end: int, table: Any, words: Any, hashes: Any, 
     for first in range(begin, end, len(hashes)):
         batch = min(end - first, len(hashes))
         for number in range(batch):
-            read_row(rows, first + number, words, 0, units)
+            _read(rows, first + number, words, 0, units)
             hashes[number] = owner_hash(words, 0, units)
             prefetch(table, slot_of(hashes[number], len(table)))
         for number in range(batch):

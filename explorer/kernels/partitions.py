@@ -24,6 +24,7 @@ from explorer.kernels.recent import drop_recent_steps
 from explorer.kernels.rows import read_row, write_row
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
 from explorer.kernels.steps import breaks, check_steps
+from explorer.kernels.stored import read_state
 
 _FREE = np.uint32(0)
 
@@ -70,7 +71,7 @@ def successors(
         for number in range(count):
             slot = find_slot(made, table, work.made, number, work.hashes[number], units)
             if table[slot] == _FREE:
-                write_row(made, taken, work.made, number, units)
+                write_row(made.flat, taken, work.made, number, units)
                 parents[taken] = first + work.hit_state[number]
                 actions[taken] = work.hit_tree[number]
                 table[slot] = entry_for(taken, work.hashes[number], table)
@@ -105,7 +106,7 @@ def list_steps(
         states = 0
         for row in range(first, min(end, first + len(work.moves))):
             if sources[row]:
-                read_row(rows, row, work.words, states, units)
+                read_state(rows, row, work.words, states, units)
                 work.orbits[states] = row
                 states += 1
         hits, resolved = list_hits(0, states, True, trees, work, units)

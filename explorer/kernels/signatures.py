@@ -13,6 +13,7 @@ from explorer.kernels.arrays import (
     FlatRows,
     FoldedRows,
     Graph,
+    OwnedRows,
     Symmetry,
     Trees,
     Work,
@@ -42,6 +43,7 @@ BYTES_2, UNITS_2, WORDS_2, WORDS_3, WORDS_4, NUMBERS_2 = (
 )
 
 FLAT, FOLDED = FlatRows(UNITS), FoldedRows(BYTES, WORDS_2, UNITS, WORDS_2, NUMBERS)
+OWNED = OwnedRows(FOLDED, 0, UNITS)
 TREES = Trees(WORDS, WORDS_2, UNITS, WORDS_2, WORDS_3)
 EFFECTS = EffectArrays(WORDS_2, WORDS, UNITS, WORDS_2)
 SYMMETRY = Symmetry(WORDS_2, WORDS_4, WORDS_2, WORDS_4, WORDS_2, WORDS_2, WORDS, NUMBERS, NUMBERS, NUMBERS, WORDS_2)
@@ -91,19 +93,19 @@ ONE_WIDTH: dict[str, tuple[Any, ...]] = {
         FLAT, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,
     ),
     "reach.mark_at_rest": (FLAT, 0, 0, BYTES, TREES, WORK),
-    "owners.admit": (UNITS, 0, UNITS, 0, UNITS, NUMBERS, DISTANCES, 0, WORDS_2, WORDS),
-    "owners.enter": (UNITS, 0, 0, UNITS, WORDS_2, WORDS),
-    "owners.find_records": (UNITS, UNITS, UNITS, NUMBERS, WORDS_2, WORDS),
+    "owners.admit": (UNITS, 0, OWNED, 0, UNITS, NUMBERS, DISTANCES, 0, WORDS_2, WORDS),
+    "owners.enter": (OWNED, 0, 0, UNITS, WORDS_2, WORDS),
+    "owners.find_records": (UNITS, OWNED, UNITS, NUMBERS, WORDS_2, WORDS),
     "partitions.first_breaking": (UNITS, 0, FLAGS, TREES, TREES, EFFECTS, WORK),
     "partitions.first_violating": (UNITS, 0, WORDS, TREES, WORDS_2),
     "owners.keep_owned": (UNITS, 0, 0, 0, WORDS_2),
     "partitions.list_steps": (
-        UNITS, 0, 0, BYTES, UNITS, NUMBERS, NUMBERS, 0, BYTES_2, BYTES_2, TREES, EFFECTS, SYMMETRY, WORK,
+        FLAT, 0, 0, BYTES, UNITS, NUMBERS, NUMBERS, 0, BYTES_2, BYTES_2, TREES, EFFECTS, SYMMETRY, WORK,
     ),
     "partitions.orbits_of": (UNITS, 0, SYMMETRY, NUMBERS, WORDS_2, WORDS_2),
     "partitions.route": (UNITS, NUMBERS, NUMBERS, 0, DISTANCES, NUMBERS, UNITS, WORDS_2),
     "partitions.successors": (
-        UNITS, 0, 0, UNITS, NUMBERS, NUMBERS, 0, UNITS, NUMBERS, TREES, TREES, EFFECTS, SYMMETRY, WORK,
+        UNITS, 0, 0, FLAT, NUMBERS, NUMBERS, 0, UNITS, NUMBERS, TREES, TREES, EFFECTS, SYMMETRY, WORK,
     ),
     "walks.walk_on": (0, 0, 0, WORDS_2, CHANCES, 0, 0, 0, TREES, TREES, TREES, EFFECTS, WALKER),
 }  # fmt: skip

@@ -2,52 +2,100 @@
 
 from __future__ import annotations
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
+from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import RECORD_EXTRA
+from explorer.kernels.arrays import COLUMNS, RECORD_EXTRA, SIZES, FlatRows, FoldedRows, OwnedRows
 from explorer.memory import reserve
-from explorer.search.store import BATCH
+from explorer.search.folded import FEWEST_BYTES, Folded, folded
+from explorer.search.rows import spread
+from explorer.search.store import BATCH, FOLD_FROM
+
+NONE_FOLDED = FoldedRows(
+    np.zeros(0, np.uint8), np.zeros((0, 1), np.uint64), np.zeros(0, np.uint32), np.zeros((0, COLUMNS), np.uint64),
+    np.zeros(SIZES, np.int64),
+)  # fmt: skip
 
 
 class Visited:
     """The rows that one owner has admitted, in the order in which it did, and the visited set over them, in this
-    process's memory.
+    process's memory. Rows are flat until `fold` finds that folding them saves much.
 
     Attributes:
         end: how many rows there are.
-        rows, table: the arrays; they have room for more, see `make_room`.
+        folded: how many of them are folded, the first ones.
+        table: the visited set; it has room for more, see `make_room`.
     """
 
     FEWEST = 1 << 12
 
-    def __init__(self, units: tuple[int, ...]) -> None:
-        self.units = units
-        self.end = 0
-        self._words = np.zeros((BATCH, (len(units) + 1) // 2), np.uint64)
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self.units = (0,) * layout.units
+        self.end = self.folded = 0
+        self._older: Folded | None = None
+        self._fold_from = FOLD_FROM
+        self._words = np.zeros((BATCH + 1, layout.words), np.uint64)
         self._hashes = np.zeros(BATCH, np.uint64)
-        self.rows = self._rows_for(self.FEWEST)
+        self._arrays: dict[str, np.ndarray] = {}
+        self._newer = self._few_rows()
         self.table = self._table_for(4 * self.FEWEST)
 
-    def _rows_for(self, count: int) -> np.ndarray:
-        """An array for so many rows, with those that there are."""
-        rows = np.zeros(count * len(self.units), np.uint32)
-        rows[: self.end * len(self.units)] = self.rows[: self.end * len(self.units)] if self.end else 0
-        return rows
+    def _few_rows(self) -> np.ndarray:
+        return self._array("rows", (self.FEWEST * len(self.units),), np.uint32)
+
+    def _array(self, name: str, shape: tuple[int, ...], kind: Any) -> np.ndarray:
+        """An array, see `explorer.search.folded.Arrays`."""
+        before = self._arrays.get(name, np.zeros((0, *shape[1:]), kind))
+        if name == "index" or len(before) < shape[0]:
+            length = shape[0] if name == "index" else max(shape[0], len(before) * 3 // 2)
+            self._arrays[name] = np.zeros((length, *shape[1:]), kind)
+            self._arrays[name][: len(before)] = before[:length]
+        return self._arrays[name]
+
+    def _drop(self, *names: str) -> None:
+        """Give back what some arrays take."""
+        for name in names:
+            self._arrays.pop(name, None)
 
     def _table_for(self, slots: int) -> np.ndarray:
         """An empty table."""
         return np.zeros(slots, np.uint32)
 
+    @property
+    def rows(self) -> OwnedRows:
+        """The rows as the owner's kernels read them."""
+        return OwnedRows(self._older.rows if self._older else NONE_FOLDED, self.folded, self._newer)
+
+    @property
+    def whole(self) -> FlatRows | FoldedRows:
+        """The rows as passes over them read them. They are of one kind, but while a level is added."""
+        assert self.folded in (0, self.end)
+        return self._older.rows if self._older and self.folded else FlatRows(self._newer)
+
+    def since(self, begin: int) -> np.ndarray:
+        """A copy of the rows from one on that is not folded."""
+        width = len(self.units)
+        return self._newer[(begin - self.folded) * width : (self.end - self.folded) * width].copy()
+
+    @property
+    def bytes_taken(self) -> int:
+        """Bytes that rows and visited set take."""
+        older = self.folded * self._older.row_bytes + self._older.bytes_of_parts if self._older else 0
+        return older + 4 * (self.end - self.folded) * len(self.units) + self.table.nbytes
+
     def make_room(self, count: int) -> None:
         """Make room for so many more rows."""
-        most = self.end + count
+        most, slots = self.end + count, len(self.table)
         if most >= 1 << 31:
             raise OverflowError("a partition has more than 2^31 states; explore with more --partitions")
-        if most * len(self.units) > len(self.rows):
-            self.rows = self._rows_for(max(most, len(self.rows) // len(self.units) * 3 // 2))
-        if 4 * most > 3 * len(self.table):
-            self.table = self._table_for(max(2 * most, 2 * len(self.table)))
+        self._newer = self._array("rows", ((most - self.folded) * len(self.units),), np.uint32)
+        if 4 * most > 3 * slots:  # a larger table is made anew less often, but may take more than folded rows do
+            self.table = self._table_for(max(most, slots) * 3 // 2 if self.folded else 2 * max(most, slots))
             self._enter(0)
 
     def _enter(self, begin: int) -> None:
@@ -57,14 +105,41 @@ class Visited:
         """Add rows that are known to be new."""
         self.make_room(len(rows) // len(self.units))
         begin = self.end
-        self.rows[begin * len(self.units) : begin * len(self.units) + len(rows)] = rows
+        self._newer[(begin - self.folded) * len(self.units) :][: len(rows)] = rows
         self.end += len(rows) // len(self.units)
         self._enter(begin)
+
+    @property
+    def _saved(self) -> int:
+        """Bytes that folding what is flat saves at most."""
+        return (self.end - self.folded) * (4 * len(self.units) - FEWEST_BYTES)
+
+    @property
+    def folds(self) -> bool:
+        """Whether `fold` has anything to do."""
+        return self.folded < self.end and (self._older is not None or self._saved >= self._fold_from)
+
+    def fold(self) -> None:
+        """Fold the rows that are flat: the first ones once that saves much, and from then on all."""
+        if not self.folds:
+            return
+        flat = self._newer[: (self.end - self.folded) * len(self.units)]
+        if self._older:
+            self._older.fold(flat, self.folded, partial(spread, None))
+        else:
+            self._older = folded(flat, self._layout, self._array, partial(spread, None))
+        if self._older:
+            self.folded = self.end
+            self._drop("rows")
+            self._newer = self._few_rows()
+        else:
+            self._fold_from = 4 * self._saved
+            self._drop("folded", "parts", "index")
 
     def forget_after(self, end: int) -> None:
         """Take back what was added after the first rows."""
         entry_points.remove_after(end, self.table)
-        self.end = end
+        self.end, self.folded = end, min(end, self.folded)
 
     def find(self, records: np.ndarray) -> np.ndarray:
         """The row of each record, all of which were admitted."""

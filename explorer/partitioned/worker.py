@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from explorer.kernels import arrays, entry_points
-from explorer.kernels.arrays import SPARE
+from explorer.kernels.arrays import SPARE, FlatRows, FoldedRows
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS
 from explorer.memory import reserve
 from explorer.search.counts import Counts
@@ -160,7 +160,7 @@ class PartitionWorker:
         `take_counts`.
         """
         engine, work = self.engine, self._work
-        self.use(rows)
+        self.use(FlatRows(rows), self._count(rows))
         if len(rows):
             engine.remember_first()
         self._make_room()
@@ -168,7 +168,7 @@ class PartitionWorker:
         first = taken = 0
         while True:
             status, taken = entry_points.successors(
-                rows, first, self._count(rows), self._made, self._parents, self._actions, taken, self._table,
+                rows, first, self._count(rows), FlatRows(self._made), self._parents, self._actions, taken, self._table,
                 self._at_rest, engine.trees(engine.actions), engine.trees(engine.steps), engine.effect_arrays(),
                 engine.symmetry, work, self.units,
             )  # fmt: skip
@@ -185,10 +185,10 @@ class PartitionWorker:
                 self._table[:] = 0
 
     def steps(
-        self, rows: np.ndarray, sources: np.ndarray, relied_on: np.ndarray, notes: np.ndarray, owners: int
+        self, sources: np.ndarray, relied_on: np.ndarray, notes: np.ndarray, owners: int
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """The steps of rows that change something, as records by the owner of where they lead; without owners, they are
-        noted only.
+        """The steps of the rows in use that change something, as records by the owner of where they lead; without
+        owners, they are noted only.
 
         Args:
             sources: by row, whether to list its steps.
@@ -200,9 +200,9 @@ class PartitionWorker:
         room = len(self._parents) if owners else 0
         while True:
             status, taken = entry_points.list_steps(
-                rows, first, self._count(rows), sources, self._made, self._parents[:room], self._actions[:room], taken,
-                relied_on, notes, engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry, work,
-                self.units,
+                engine.store.rows, first, engine.store.count, sources, self._made, self._parents[:room],
+                self._actions[:room], taken, relied_on, notes, engine.trees(engine.actions), engine.effect_arrays(),
+                engine.symmetry, work, self.units,
             )  # fmt: skip
             first = int(work.counts[arrays.FIRST])
             if status == MISSED:
@@ -224,11 +224,17 @@ class PartitionWorker:
             if starts[owner] < starts[owner + 1]:
                 yield owner, records[starts[owner] * width : starts[owner + 1] * width]
 
-    def use(self, rows: np.ndarray, level_ends: Sequence[int] | None = None) -> None:
-        """Make rows those of the engine, for misses and filters; all of one level, or of those that end there."""
-        self.engine.store.use(rows)
+    def use(self, rows: FlatRows | FoldedRows, count: int, level_ends: Sequence[int] | None = None) -> None:
+        """Make so many rows those of the engine, for misses and filters; all of one level, or of those that end
+        there.
+        """
+        self.engine.store.use(rows, count)
         self.engine.store.level_ends = list(level_ends or self.engine.store.level_ends)
         self.engine.renew_filters()
+
+    def chosen(self, numbers: np.ndarray) -> np.ndarray:
+        """Those of the rows in use that have some numbers."""
+        return self.engine.store.chosen(numbers).reshape(-1)
 
     def _make_room(self) -> None:
         """Room for some successors per row, which is kept for the next part."""
@@ -280,7 +286,7 @@ class PartitionWorker:
         invariants = self.engine.system.invariants
         if all(instance.of.name in known for instance in invariants) or not len(rows):
             return {}
-        self.use(rows)
+        self.use(FlatRows(rows), self._count(rows))
         found = self.engine.count_violations(
             self.engine.invariants,
             mask_of(instance.of.name not in known for instance in invariants),

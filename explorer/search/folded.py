@@ -4,7 +4,7 @@ the parts.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -92,8 +92,8 @@ class Folded:
         rows: the rows as kernels read them.
     """
 
-    def __init__(self, plan: np.ndarray, units: int, arrays: Arrays) -> None:
-        """Begin without rows.
+    def __init__(self, plan: np.ndarray, units: int, arrays: Arrays, sizes: Sequence[int] = (), slots: int = 0) -> None:
+        """Begin without rows, or with those in the arrays, which had these sizes and so many slots.
 
         Raises:
             MemoryError: there is no room for that.
@@ -103,8 +103,13 @@ class Folded:
         self._sizes = np.zeros(SIZES, np.int64)
         self._sizes[ROW_BYTES], self._sizes[NUMBER_BITS] = FEWEST_BYTES, 4 * FEWEST_BYTES
         self._sizes[PARTS] = 1
-        self._index = np.zeros(0, np.uint32)
-        self._make_room(1, 0, 0)
+        self._sizes[: len(sizes)] = sizes
+        self._index = arrays("index", (slots,), np.uint32) if slots else np.zeros(0, np.uint32)
+        self._make_room(self.parts, 0, 0)
+
+    def note(self) -> dict[str, Any]:
+        """What is to be known to go on with the arrays, as data for JSON."""
+        return {"plan": self._plan.tolist(), "sizes": self._sizes.tolist(), "slots": len(self._index)}
 
     def _update(self) -> None:
         self._sizes[MOST_PARTS] = min(len(self._index) * 3 // 4, 1 << 4 * self.row_bytes, len(self._parts))

@@ -44,11 +44,11 @@ class Rows:
         """Make flat rows those of the store."""
         self.rows, self._cells = FlatRows(rows), memoryview(rows)
 
-    def use(self, rows: np.ndarray) -> None:
-        """Make flat rows those of the store, all of them one level."""
-        self.hold(rows)
-        self.shared[ROWS] = len(rows) // len(self.units)
-        self.level_ends = [0, 0, self.count]
+    def use(self, rows: FlatRows | FoldedRows, count: int) -> None:
+        """Make so many rows those of the store, all of them one level."""
+        self.rows, self._cells = rows, memoryview(rows.flat if isinstance(rows, FlatRows) else b"")
+        self.shared[ROWS] = count
+        self.level_ends = [0, 0, count]
 
     @property
     def count(self) -> int:

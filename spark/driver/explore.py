@@ -157,7 +157,7 @@ class _Search:
         self.counts, self.paths_known = last.counts, max(last.paths, self.engine.paths)
         self.violations.restore(last.found, self.levels)
         if last.rows < ROWS_WORTH_A_JOB and sum(level.rows for level in self.levels) < ROWS_IN_THE_DRIVER:
-            self.visited = Visited(self.engine.units)
+            self.visited = Visited(self.engine.layout)
             for level in self.levels:
                 for part in filter(None, level.parts):
                     self.visited.add(self.engine.rows_of(self.store.words_of(part, self.engine.layout.words)))
@@ -216,7 +216,7 @@ class _Search:
 
     def _begin(self) -> None:
         """Commit the level of the initial states."""
-        self.visited = Visited(self.engine.units)
+        self.visited = Visited(self.engine.layout)
         rows = self.engine.representative_rows(self.system.initial)
         self.visited.add(rows)
         none = np.full(self.visited.end, -1, np.int64)

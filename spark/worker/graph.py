@@ -89,13 +89,13 @@ def _states(
     engine: PartitionWorker, shard: Shard, partition: int, wanted: Wanted, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     part = _Part(engine, shard, wanted)
-    for _ in engine.steps(part.rows, part.sources, part.relied_on, part.notes, owners=0):
+    for _ in engine.steps(part.sources, part.relied_on, part.notes, owners=0):
         pass
     chosen = np.flatnonzero(part.sources)
     levels = np.searchsorted(shard.level_ends, chosen, side="right") - 1
     for begin in range(0, len(chosen), ROWS_AT_ONCE):
         some = chosen[begin : begin + ROWS_AT_ONCE]
-        rows = part.rows.reshape(-1, len(engine.units))[some].reshape(-1)
+        rows = engine.chosen(some)
         columns = [some + (partition << 32), levels[begin : begin + len(some)], engine.orbits(rows)]
         columns += [column.view(np.int64) for column in engine.columns_of(rows)]
         columns += [flags[some] for flags in part.flags()] + [[None] * len(some)]
@@ -105,11 +105,10 @@ def _states(
 
 
 class _Part:
-    """The chosen rows of one shard, and what properties say of them."""
+    """The chosen rows of one shard, which the engine uses, and what properties say of them."""
 
     def __init__(self, engine: PartitionWorker, shard: Shard, wanted: Wanted) -> None:
-        self.rows = shard.rows[: shard.end * len(shard.units)]
-        engine.use(self.rows, shard.level_ends)
+        engine.use(shard.whole, shard.end, shard.level_ends)
         properties = [engine.system.liveness[number] for number in wanted.properties]
         self._marks = [Marks(engine.engine, each) for each in properties]
         self.sources = np.zeros(shard.end, np.uint8)
@@ -141,9 +140,7 @@ def steps_task(shared: Any, shards: Shards, wanted: Wanted) -> Task:
         with _opened(shared.value, shards, partition) as (engine, shard):
             part, width = _Part(engine, shard, wanted), engine.record_width
             most = LARGEST_BLOCK // (4 * width) * width
-            for owner, records in engine.steps(
-                part.rows, part.sources, part.relied_on, part.notes, owners=len(shards.digests)
-            ):
+            for owner, records in engine.steps(part.sources, part.relied_on, part.notes, len(shards.digests)):
                 for first in range(0, len(records), most):
                     yield from sent(owner, partition, 0, memoryview(records[first : first + most]).cast("B"))
 

@@ -101,12 +101,11 @@ def admit_blocks(
     started, begin = time.perf_counter(), visited.end
     ordered = sorted(blocks, key=lambda block: (block.source, block.number))
     parents, actions = visited.admit([(block.source, block.records) for block in ordered])
-    rows = visited.rows[begin * len(visited.units) : visited.end * len(visited.units)].copy()
-    admitted = write_rows(engine, rows, parents, actions, levels, depth, partition, known)
+    admitted = write_rows(engine, visited.since(begin), parents, actions, levels, depth, partition, known)
     return attrs.evolve(
         admitted,
         learned=engine.new_examples(),
-        visited=4 * visited.end * len(visited.units) + visited.table.nbytes,
+        visited=visited.bytes_taken,
         seconds=time.perf_counter() - started,
     )
 

@@ -6,6 +6,9 @@ committed levels, or have parts that were not committed, after a failed attempt 
 then goes back to the last level on which both agree, and reads the rest from storage. If a process is killed while it
 changes a shard, the shard drops what it has not noted. So the loss of a shard only costs time.
 
+Once that saves much, the rows of each level are folded when the level is over. A shard that is killed meanwhile drops
+all that it has.
+
 The files are in a folder of the executor that Spark removes. They are memory-mapped, because consecutive tasks of a
 partition run in different processes. Their names have the machine's boot id, because a crash of the machine leaves
 their contents unknown.
@@ -16,15 +19,19 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import mmap
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from explorer.compiler.layout import Layout
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
+from explorer.search.folded import Folded
 from spark.levels import Levels, Part
 
 
@@ -51,7 +58,7 @@ def digests_of(parts_of: Sequence[Sequence[Part | None]], partition: int, partit
 class Shard(Visited):
     """The visited set of one partition, held by one process at a time."""
 
-    def __init__(self, folder: Path, units: tuple[int, ...]) -> None:
+    def __init__(self, folder: Path, layout: Layout) -> None:
         folder = (
             folder / Path("/proc/sys/kernel/random/boot_id").read_text().strip()
             if os.path.exists("/proc/sys/kernel")
@@ -62,12 +69,13 @@ class Shard(Visited):
         self._lock = open(folder / "lock", "w")  # noqa: SIM115 - held until `close`
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._noted: list[tuple[str, int]] = []
-        super().__init__(units)
+        super().__init__(layout)
         self._restore()
 
     def close(self) -> None:
         """Let other processes use the files."""
-        self.rows = self.table = np.zeros(0, np.uint32)
+        self._newer = self.table = np.zeros(0, np.uint32)
+        self._older = None
         self._lock.close()
 
     def catch_up(
@@ -94,6 +102,7 @@ class Shard(Visited):
             for part in names_for(parts_of[level], partition, partitions):
                 rows = engine.rows_of(levels.words_of(part, engine.layout.words))
                 self.add(rows if len(parts_of[level]) == partitions else engine.owned(rows, partition, partitions))
+            self.fold()
             self._noted.append((digests[level], self.end))
         return self.end - end
 
@@ -108,12 +117,28 @@ class Shard(Visited):
 
     def note(self, before: str, part: Part | None) -> None:
         """Note that the shard has one more level as a whole. If its part is not committed, the digests differ."""
+        self.fold()
         self._noted.append((next_digest(before, [part], 0, 1), self.end))
         self._write_note(clean=True)
 
-    def _write_note(self, clean: bool) -> None:
+    def fold(self) -> None:
+        """Fold the rows that are flat. Until that is over the shard is worth nothing, and says so."""
+        if self.folds:
+            self._write_note(clean=False, whole=False)
+            super().fold()
+            self._write_note(clean=False)
+
+    def _write_note(self, clean: bool, whole: bool = True) -> None:
+        note = {
+            "noted": self._noted if whole else [],
+            "clean": clean,
+            "slots": len(self.table),
+            "fold_from": self._fold_from,
+            "folded": self.folded if whole else 0,
+            "older": self._older.note() if self._older and whole else None,
+        }
         temporary = self._folder / "note.tmp"
-        temporary.write_text(json.dumps({"noted": self._noted, "clean": clean, "slots": len(self.table)}))
+        temporary.write_text(json.dumps(note))
         os.replace(temporary, self._folder / "note.json")
 
     def _restore(self) -> None:
@@ -123,20 +148,35 @@ class Shard(Visited):
             return
         self._noted = [(digest, end) for digest, end in note["noted"]]
         self.end = self._noted[-1][1] if self._noted else 0
+        self.folded, self._fold_from = min(self.end, note["folded"]), note["fold_from"]
+        if older := note["older"]:
+            plan = np.array(older["plan"], np.uint64)
+            self._older = Folded(plan, len(self.units), self._array, older["sizes"], older["slots"])
+        elif not note["clean"]:  # perhaps killed while rows were folded
+            self._drop("folded", "parts", "index")
         if len(self.table) != note["slots"] and not note["clean"]:  # killed while the table was made anew
             self.table[:] = 0
             self._enter(0)
         elif not note["clean"]:
             self.forget_after(self.end)
 
-    def _rows_for(self, count: int) -> np.ndarray:
-        return self._map("rows", max(count, self._size("rows") // (4 * len(self.units))) * len(self.units))
+    def _array(self, name: str, shape: tuple[int, ...], kind: Any) -> np.ndarray:
+        row, wanted = math.prod(shape[1:]) * np.dtype(kind).itemsize, shape[0]
+        if name != "index":
+            there = self._size(name) // row
+            wanted = there if there >= wanted else max(wanted, there * 3 // 2)
+        return self._map(name, wanted * row).view(kind).reshape(-1, *shape[1:])
+
+    def _drop(self, *names: str) -> None:
+        for name in names:
+            (self._folder / name).unlink(missing_ok=True)
+            _mapped.pop((self._folder, name), None)
 
     def _table_for(self, slots: int) -> np.ndarray:
         if self._size("table") >= 4 * slots and not hasattr(self, "table"):  # as another process left it
-            return self._map("table", self._size("table") // 4)
+            return self._map("table", self._size("table")).view(np.uint32)
         (self._folder / "table.new").unlink(missing_ok=True)
-        table = self._map("table.new", slots)
+        table = self._map("table.new", 4 * slots).view(np.uint32)
         os.replace(self._folder / "table.new", self._folder / "table")
         return table
 
@@ -144,13 +184,14 @@ class Shard(Visited):
         path = self._folder / name
         return path.stat().st_size if path.exists() else 0
 
-    def _map(self, name: str, count: int) -> np.ndarray:
+    def _map(self, name: str, size: int) -> np.ndarray:
+        """The first bytes of a file."""
         with open(self._folder / name, "a+b") as file:
-            if os.fstat(file.fileno()).st_size < 4 * count:
-                _allocate(file.fileno(), 4 * count)
+            if os.fstat(file.fileno()).st_size < size:
+                _allocate(file.fileno(), size)
             key, inode = (self._folder, name.removesuffix(".new")), os.fstat(file.fileno()).st_ino
-            if key not in _mapped or (_mapped[key][0], len(_mapped[key][1])) != (inode, count):
-                _mapped[key] = inode, np.frombuffer(mmap.mmap(file.fileno(), 4 * count), np.uint32)
+            if key not in _mapped or (_mapped[key][0], len(_mapped[key][1])) != (inode, size):
+                _mapped[key] = inode, np.frombuffer(mmap.mmap(file.fileno(), size), np.uint8)
             return _mapped[key][1]
 
 

@@ -197,7 +197,7 @@ def settle() -> None:
 def shard_of(search: Search, partition: int) -> Shard:
     """A partition's shard, in the folder of this executor's shuffle files, which Spark removes."""
     shards = Path(os.environ["SPARK_LOCAL_DIRS"].partition(",")[0]) / "highwater-shards"
-    return Shard(shards / search.name / f"{partition:05d}", engine_of(search).units)
+    return Shard(shards / search.name / f"{partition:05d}", engine_of(search).layout)
 
 
 def _as_json(report: Expanded | Admitted | Exception) -> str:

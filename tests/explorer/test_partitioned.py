@@ -22,7 +22,7 @@ def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[li
     violated.
     """
     engines = [PartitionWorker(system, symmetry) for _ in range(owners)]
-    visited = [Visited(engine.units) for engine in engines]
+    visited = [Visited(engine.layout) for engine in engines]
     first = engines[0].representative_rows(system.initial)
     level = [engines[0].owned(first, owner, owners) for owner in range(owners)]
     for known, rows in zip(visited, level, strict=True):
@@ -48,7 +48,7 @@ def explore(system: System, symmetry: bool, owners: int, warm: bool) -> tuple[li
         for known, records in zip(visited, inbox, strict=True):
             begin = known.end
             known.admit(records)
-            level.append(known.rows[begin * len(known.units) : known.end * len(known.units)].copy())
+            level.append(known.since(begin))
     return levels, counts, violated
 
 

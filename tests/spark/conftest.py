@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,3 +26,16 @@ def told() -> Callable[..., dict[str, Any]]:
         return found | {"violations": {violation.property: violation.trace_length for violation in outcome.violations}}
 
     return told
+
+
+@pytest.fixture
+def shards_fold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """All shards on executors fold their rows from the start, as some do."""
+    import toys
+
+    from spark.driver import cluster
+
+    for name in ("admit_task", "states_task", "steps_task", "targets_task"):
+        monkeypatch.setattr(cluster, name, toys.folding(getattr(cluster, name), tmp_path / "folded"))
+    yield
+    assert (tmp_path / "folded").exists()

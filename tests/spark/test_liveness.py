@@ -94,6 +94,13 @@ def test_what_trimming_leaves_is_judged_as_the_local_search_does(
     assert judged(found) == locally(make, symmetry)
 
 
+@pytest.mark.slow
+def test_the_same_is_judged_where_shards_fold_their_rows(spark: Any, trimming: None, shards_fold: None) -> None:
+    make = promises.of_gallery(PAIRS[0])
+    found = explore(make, spark=spark, partitions=2, keep_going=True)
+    assert judged(found) == locally(make, symmetry=True)
+
+
 def test_a_property_that_raises_on_an_executor_is_reported_as_on_one_machine(spark: Any, trimming: None) -> None:
     with pytest.raises(ModelError) as expected:
         breadth_first.explore(promises.lock_that_raises())

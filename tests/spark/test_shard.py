@@ -14,9 +14,14 @@ import toys
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from explorer.compiler.layout import Layout
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
+from explorer.search import folded
 from explorer.search.counts import Counts
+from explorer.search.rows import Rows
+from model.language.domain import ArrayOf, Integers
+from model.language.records import domain_of, within
 from spark.levels import Level, Levels
 from spark.worker.level import Block, Expanded, admit_blocks, expand_part
 from spark.worker.shard import Shard, digests_of
@@ -24,9 +29,12 @@ from spark.worker.shard import Shard, digests_of
 PARTITIONS = 3
 
 
-@pytest.fixture(scope="module")
-def engine() -> PartitionWorker:
-    return PartitionWorker(toys.grid(), symmetry=False)
+@pytest.fixture(params=[False, True], ids=["flat", "folded"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> PartitionWorker:
+    """With rows that are flat, or such that are folded from the first one on."""
+    if request.param:
+        toys.fold_from_the_start(monkeypatch)
+    return PartitionWorker(toys.grid(wide=request.param), symmetry=False)
 
 
 def admit_level(
@@ -35,7 +43,7 @@ def admit_level(
     """What a task does: catch up, admit, note."""
     parts_of = [level.parts for level in committed]
     last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
-    shard = Shard(shards / str(partition), engine.units)
+    shard = Shard(shards / str(partition), engine.layout)
     try:
         behind = shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
         found = admit_blocks(engine, shard, blocks, levels, len(committed), partition, ())
@@ -67,7 +75,7 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(
     levels, executors = Levels(str(folder / "levels")), [folder / "a", folder / "b"]
     committed: list[Level] = []
     blocks = initial_blocks(engine)
-    seen: set[tuple[int, ...]] = set()
+    seen: set[Any] = set()
     while True:
         parts = []
         for partition in range(PARTITIONS):
@@ -88,9 +96,7 @@ def test_attempts_that_fail_repeat_or_move_change_nothing(
             engine.rows_of(levels.words_of(part, engine.layout.words)) if part else np.zeros(0, np.uint32)
             for part in parts
         ]
-        states = [
-            attrs.astuple(engine.state(some, row)) for some in rows for row in range(len(some) // len(engine.units))
-        ]
+        states = [engine.state(some, row) for some in rows for row in range(len(some) // len(engine.units))]
         assert not seen.intersection(states)
         assert len(set(states)) == len(states)
         seen.update(states)
@@ -122,7 +128,7 @@ def attempt(
         case "killed":
             parts_of = [level.parts for level in committed]
             last = digests_of(parts_of, partition, PARTITIONS)[-1] if committed else ""
-            shard = Shard(shards / str(partition), engine.units)
+            shard = Shard(shards / str(partition), engine.layout)
             shard.catch_up(engine, levels, len(committed), last, partition, PARTITIONS)
             half = [
                 block.records[: len(block.records) // 2 // engine.record_width * engine.record_width] for block in own
@@ -142,26 +148,100 @@ def test_a_shard_that_is_up_to_date_reads_nothing(engine: PartitionWorker, tmp_p
     assert behind == (found.part.rows if found.part else 0)
 
 
+@attrs.frozen
+class ThreeUnits:
+    """A state of 96 bits."""
+
+    numbers: tuple[int, ...] = within(ArrayOf(Integers(0, 2**16 - 1), 6))
+
+
+@pytest.mark.parametrize("folds", [False, True], ids=["flat", "folded"])
 @pytest.mark.parametrize("kind", ["memory", "files"])
-def test_many_rows_are_admitted_once_and_found_again_after_being_forgotten(tmp_path: Path, kind: str) -> None:
-    """Tables and rows grow on the way."""
-    units = (0, 0, 0)
+def test_many_rows_are_admitted_once_and_found_again_after_being_forgotten(
+    tmp_path: Path, kind: str, folds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables and rows grow on the way, and so do the parts of folded rows, whose numbers take more bytes then."""
+    if folds:
+        toys.fold_from_the_start(monkeypatch)
     make = functools.partial(Shard, tmp_path) if kind == "files" else Visited
-    visited = make(units)
+    visited = make(Layout(domain_of(ThreeUnits, None)))
     rows = np.random.default_rng(1).integers(0, 1 << 32, (30_000, 3), np.uint32)
     rows = np.concatenate([rows, rows[::3]])
     records = np.concatenate([rows, np.zeros((len(rows), 2), np.uint32)], axis=1)
 
     def admit(some: np.ndarray) -> int:
-        return len(visited.admit([(0, np.ascontiguousarray(some).reshape(-1))])[0])
+        begin, found = visited.end, len(visited.admit([(0, np.ascontiguousarray(some).reshape(-1))])[0])
+        assert len(visited.since(begin)) == 3 * found
+        visited.fold()
+        assert visited.folded == (visited.end if folds else 0)
+        return found
 
     assert admit(records[:20_000]) == 20_000
     assert admit(records) == 10_000
     assert admit(records) == 0
+    assert visited.find(np.ascontiguousarray(records[29_999:30_002]).reshape(-1)).tolist() == [29_999, 0, 3]
     visited.forget_after(5_000)
     assert admit(records[:5_000]) == 0
     assert admit(records) == 25_000
-    assert np.array_equal(visited.rows[: 3 * 30_000].reshape(-1, 3), rows[:30_000])
+    held = Rows(Layout(domain_of(ThreeUnits, None)))
+    held.use(visited.whole, visited.end)
+    assert held.is_folded == folds
+    assert np.array_equal(held.cells(0, held.count), rows[:30_000])
+
+
+def test_rows_are_folded_where_that_saves_much(monkeypatch: pytest.MonkeyPatch) -> None:
+    """States that share halves are; random ones are tried again once there are four times as many."""
+    layout = Layout(domain_of(ThreeUnits, None))
+    monkeypatch.setattr("explorer.partitioned.visited.FOLD_FROM", 7 * 10_000)
+    monkeypatch.setattr(folded, "FIRST_INDEX", 16)
+    monkeypatch.setattr(folded, "FOLDED_AT_ONCE", 100)
+    numbers = np.arange(20_000, dtype=np.uint32)
+    alike = np.stack([numbers % 100, numbers * 0, numbers // 100], axis=1)
+    random_ones = np.random.default_rng(1).integers(0, 1 << 32, (50_000, 3), np.uint32)
+    few, many, others = Visited(layout), Visited(layout), Visited(layout)
+    few.add(np.ascontiguousarray(alike[:9_999]).reshape(-1))
+    many.add(np.ascontiguousarray(alike).reshape(-1))
+    before = many.bytes_taken
+    others.add(random_ones[:39_999].reshape(-1))
+    for visited in (few, many, others):
+        visited.fold()
+    assert [visited.folded for visited in (few, many, others)] == [0, 20_000, 0]
+    assert before - many.bytes_taken > 20_000 * 6
+    assert not others.folds
+    others.add(random_ones[39_999:].reshape(-1))
+    assert not others.folds
+    others._fold_from = 7 * 50_000
+    assert others.folds
+
+
+def test_a_shard_that_is_killed_while_it_folds_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    toys.fold_from_the_start(monkeypatch)
+    engine = PartitionWorker(toys.grid(wide=True), symmetry=False)
+    levels, blocks = Levels(str(tmp_path / "levels")), initial_blocks(engine)
+    own = max(range(PARTITIONS), key=lambda partition: len(blocks[partition].records))
+    count = len(blocks[own].records) // engine.record_width
+    found, _ = admit_level(engine, levels, tmp_path / "a", [], own, [blocks[own]])
+    level = Level(0, tuple(found.part if each == own else None for each in range(PARTITIONS)), 0, Counts.none(2))
+    levels.commit(level)
+
+    def killed(shard: Shard) -> None:
+        assert shard._older
+        shard._older.rows.parts.fill(7)
+        raise KeyboardInterrupt
+
+    shard = Shard(tmp_path / "a" / str(own), engine.layout)
+    assert (shard.end, shard.folded) == (count, count)
+    shard.add(np.full(len(engine.units), 5, np.uint32))
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Visited, "fold", killed)
+        shard.fold()
+    shard.close()
+    _, behind = admit_level(engine, levels, tmp_path / "a", [level], own, [blocks[own]])
+    assert behind == count
+    shard = Shard(tmp_path / "a" / str(own), engine.layout)
+    assert (shard.end, shard.folded) == (count, count)
+    assert shard.find(blocks[own].records).tolist() == list(range(count))
+    shard.close()
 
 
 def test_owners_share_the_states_evenly_and_wherever_the_owner_looks() -> None:

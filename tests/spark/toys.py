@@ -7,17 +7,20 @@ from __future__ import annotations
 import functools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pytest
 
+from explorer.partitioned import visited
+from explorer.search import folded
 from explorer.system import System
 from highwater.claims.resolving import build_system
 from model.catalogue import MODELS
 from model.language.declarations import action, invariant, step_property
-from model.language.domain import Integers
+from model.language.domain import ArrayOf, Integers
 from model.language.records import domain_of, evolve, within
 from model.reference.state import ReferenceProtocol, Variant
 
@@ -62,15 +65,23 @@ def nobody_goes_up_in_the_last_but_one_column(before: Grid, after: Grid) -> bool
     return before.x != 4 or after.y == before.y
 
 
-def grid(properties: tuple[str, ...] = ()) -> System:
+@attrs.frozen
+class WideGrid(Grid):
+    """A walk that takes 106 bits."""
+
+    unused: tuple[int, ...] = within(ArrayOf(Integers(0, 2**20 - 1), 5))
+
+
+def grid(properties: tuple[str, ...] = (), wide: bool = False) -> System:
     """The walk, with some of its properties checked."""
+    state = functools.partial(WideGrid, unused=(0,) * 5) if wide else Grid
     instances = [
         i for p in (the_middle_is_not_reached, nobody_goes_up_in_the_last_but_one_column) for i in p.instances(None)
     ]
     chosen = [instance for instance in instances if instance.of.name in properties]
     return System(
-        domain_of(Grid, None),
-        (Grid(0, 0), Grid(1, 1)),
+        domain_of(WideGrid if wide else Grid, None),
+        (state(0, 0), state(1, 1)),
         tuple(i for a in (right, up) for i in a.instances(None)),
         tuple(i for i in chosen if i.of is the_middle_is_not_reached),
         step_properties=tuple(i for i in chosen if i.of is nobody_goes_up_in_the_last_but_one_column),
@@ -126,3 +137,34 @@ def _wait_and_apply(apply: Callable, folder: Path, gates_at: int, state):
         while (folder / "closed").exists():
             time.sleep(0.05)
     return apply(state)
+
+
+def fold_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Owners fold all rows of more than a word, however little that saves, into such that begin with two bytes each."""
+    monkeypatch.setattr(visited, "FOLD_FROM", 0)
+    for name, value in (("MOST_OF_FLAT", 1e9), ("FEWEST_BYTES", 2), ("FIRST_INDEX", 16), ("FOLDED_AT_ONCE", 8)):
+        monkeypatch.setattr(folded, name, value)
+
+
+def folding(make_task: Callable[..., Any], noted: Path) -> Callable[..., Any]:
+    """Makes the same tasks, whose shards fold from the start. A file is there once one has."""
+
+    def make_folding(*arguments: Any) -> Any:
+        task = make_task(*arguments)
+
+        def run(*given: Any) -> Iterator[Any]:
+            fold = visited.Visited.fold
+
+            def note(owner: visited.Visited) -> None:
+                fold(owner)
+                if owner.folded:
+                    noted.touch()
+
+            with pytest.MonkeyPatch.context() as patch:
+                fold_from_the_start(patch)
+                patch.setattr(visited.Visited, "fold", note)
+                yield from task(*given)
+
+        return run
+
+    return make_folding
