@@ -20,7 +20,7 @@ from explorer.analysis.simulate import simulate
 from explorer.compiler.effects import Effects
 from explorer.compiler.storing import effects_as_arrays, restore_effects
 from explorer.kernels import expand, rows, stored
-from explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT
+from explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT, FlatRows
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first, engine, expansion, kept_trees, plain_python, store
@@ -355,25 +355,35 @@ def test_parts_of_levels_find_the_same(long: bool, symmetry: bool) -> None:
     assert broken == {"nobody_jumps_the_queue"}
 
 
+@pytest.mark.parametrize("folds", [False, True], ids=["flat", "folded"])
 @pytest.mark.parametrize("symmetry", [False, True], ids=["every state", "symmetry"])
-def test_parts_list_the_steps_that_plain_python_takes(symmetry: bool) -> None:
+def test_parts_list_the_steps_that_plain_python_takes(
+    symmetry: bool, folds: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """But for those of a state that is no source; and what properties see of the steps that they rely on."""
-    system, owners = club_of(False), 3
+    if folds:
+        monkeypatch.setattr("explorer.partitioned.visited.FOLD_FROM", 0)
+        monkeypatch.setattr("explorer.search.folded.MOST_OF_FLAT", 1e9)
+    system, owners = club_of(folds), 3
     worker = PartitionWorker(system, symmetry)
     chosen = dict.fromkeys(worker.representative(each) for each in every_state(system))
     moves = {words: moves_of(system, worker.layout.unpack(words)) for words in chosen}
     rows = worker.rows_of([np.array(column, np.uint64) for column in zip(*moves, strict=True)])
-    worker.use(rows)
+    worker.use(*entered(worker, rows, folds))
     sources, notes = np.ones(len(moves), np.uint8), np.zeros((2, len(moves)), np.uint8)
     sources[1] = 0
     relied_on = np.array([[number % 2 == which for number in range(len(system.actions))] for which in (0, 1)], np.uint8)
 
-    visited = {owner: Visited(worker.units) for owner in range(owners)}
+    visited = {owner: Visited(worker.layout) for owner in range(owners)}
     for owner, each in visited.items():
         each.add(worker.owned(rows, owner, owners))
-    found, at, all_words = set(), len(worker.units), list(moves)
-    for owner, sent in worker.steps(rows, sources, relied_on, notes, owners):
-        targets = worker.columns_of(visited[owner].rows.reshape(-1, at)[visited[owner].find(sent)].reshape(-1))
+    at = len(worker.units)
+    owned = {owner: each.since(0).reshape(-1, at) for owner, each in visited.items()}
+    for each in visited.values():
+        each.fold()
+    found, all_words = set(), list(moves)
+    for owner, sent in worker.steps(sources, relied_on, notes, owners):
+        targets = worker.columns_of(owned[owner][visited[owner].find(sent)].reshape(-1))
         parents = sent.reshape(-1, worker.record_width)[:, at]
         found |= {
             (all_words[parent], tuple(map(int, target)))
@@ -393,6 +403,15 @@ def test_parts_list_the_steps_that_plain_python_takes(symmetry: bool) -> None:
             cut, free = any(seen), not all(seen)
             assert said[number] == sources[number] * (cut * ONLY_CUT | free * MAY_HAPPEN)
     assert {0, ONLY_CUT, MAY_HAPPEN, ONLY_CUT | MAY_HAPPEN} == set(np.unique(notes).tolist())
+
+
+def entered(worker: PartitionWorker, rows: np.ndarray, folds: bool) -> tuple[Any, int]:
+    """Some rows as an owner holds them, and how many they are."""
+    visited = Visited(worker.layout)
+    visited.add(rows)
+    visited.fold()
+    assert visited.folded == (visited.end if folds else 0)
+    return visited.whole, visited.end
 
 
 def every_state(system: System) -> list[Any]:
@@ -416,7 +435,7 @@ def test_violations_are_counted_row_by_row() -> None:
             : 200 - len(states)
         ]
     worker = PartitionWorker(system, symmetry=False)
-    worker.use(worker.representative_rows(states))
+    worker.use(FlatRows(worker.representative_rows(states)), len(states))
     wanted = engine.mask_of(True for _ in system.invariants)
     counts = worker.engine.count_violations(worker.engine.invariants, wanted, 0, len(states))
     assert counts.tolist() == [sum(not each.apply(state) for state in states) for each in system.invariants]
