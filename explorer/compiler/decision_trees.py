@@ -10,6 +10,7 @@ Trees are caches of pure functions: they may be grown in any order, anywhere, an
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -47,7 +48,11 @@ class DecisionTrees:
         self.layout = layout
         self.branches = Column(np.uint64, most=MOST_BRANCHES)
         self.branches.extend(len(instances))
-        self._tests = {leaf: list(_tests_of(leaf)) for leaf in layout.root.leaves() if leaf.width}
+
+    @functools.cached_property
+    def _tests(self) -> dict[Leaf, list[tuple[int, int, int]]]:
+        """By leaf, the nodes that test it."""
+        return {leaf: list(_tests_of(leaf)) for leaf in self.layout.root.leaves() if leaf.width}
 
     @staticmethod
     def node(branch: int) -> tuple[tuple[int, int, int], int]:

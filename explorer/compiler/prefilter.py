@@ -9,6 +9,7 @@ states.
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -74,7 +75,6 @@ class _Choice:
     def __init__(self, program: DecisionTrees, sample: Sequence[Sequence[int]]) -> None:
         self._program = program
         self._cells = program.branches.cells
-        self._sizes = tested_sizes(program.layout)
         chunks = self._choose(sample)
         groups = max(1, -(-len(program.instances) // 64))
         self.chunks = np.array([gathering(chunk) for chunk in chunks], np.uint64).reshape(len(chunks), 3)
@@ -84,6 +84,10 @@ class _Choice:
         for tree in range(64 * groups):
             if tree >= len(program.instances) or self._cells[tree] == NOTHING:
                 self.candidates[-1, 0, tree // 64] &= ~(np.uint64(1) << np.uint64(tree % 64))
+
+    @functools.cached_property
+    def _sizes(self) -> dict[Field, int]:
+        return tested_sizes(self._program.layout)
 
     def _choose(self, sample: Sequence[Sequence[int]]) -> list[set[Field]]:
         """Pack the sets of fields that rule most trees out into few chunks."""

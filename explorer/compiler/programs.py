@@ -291,16 +291,20 @@ class Program(DecisionTrees):
             )
         return state
 
+    @functools.cached_property
+    def _scalars(self) -> list[tuple[int, int, int]]:
+        """Of each leaf of some bits, its word, its lowest bit and how many values it has."""
+        return [(leaf.word, leaf.shift, leaf.size) for leaf in self.layout.root.leaves() if leaf.width]
+
     def _twin(self, words: Any, path: Sequence[tuple[Leaf, int]]) -> tuple[Any, Any]:
         """A state, packed and plain, of random values in place of all that the path did not read; the state itself
         where packing the random one again would change it.
         """
-        read = {leaf for leaf, _ in path}
-        twin = list(words)
-        for leaf in self._tests:
-            if leaf not in read:
-                twin[leaf.word] &= ~(leaf.mask << leaf.shift)
-                twin[leaf.word] |= int(self._random.random() * leaf.size) << leaf.shift
+        twin, draw = [0] * len(words), self._random.random
+        for word, shift, size in self._scalars:
+            twin[word] |= int(draw() * size) << shift
+        for leaf, raw in path:
+            twin[leaf.word] = twin[leaf.word] & ~(leaf.mask << leaf.shift) | raw << leaf.shift
         try:
             state = self.layout.unpack(twin)
             packed = self.layout.pack(state)

@@ -206,7 +206,10 @@ class _Writer:
         if isinstance(value, Fields):
             value = self._recorder.view(value)
         cls = slot.domain.cls
-        if isinstance(value, RecordView) and value.__slot__.domain.cls is cls:
+        if isinstance(value, RecordView) and value.__slot__ is slot:
+            for name, changed in value.__changes__.items():
+                self.assign(slot.slots[name], changed)
+        elif isinstance(value, RecordView) and value.__slot__.domain.cls is cls:
             for name, target in slot.slots.items():
                 self.assign(
                     target, value.__changes__[name] if name in value.__changes__ else value.__slot__.slots[name]

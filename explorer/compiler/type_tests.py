@@ -118,6 +118,7 @@ def _named(function: FunctionType) -> list[Any]:
     ]
 
 
+@functools.cache
 def _names(code: CodeType) -> set[str]:
     """The global names and attributes that code uses, and what is defined inside it."""
     return set(code.co_names).union(*(_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))

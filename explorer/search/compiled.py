@@ -55,10 +55,16 @@ class Compiled:
         self.prospects = InvariantProgram(layout, system.prospects, self.effects, audit, self.images)
         self.liveness = InvariantProgram(layout, system.liveness, self.effects, audit, self.images)
         self.premises = InvariantProgram(layout, system.premises, self.effects, audit, self.images)
-        both = layout.doubled(Struct(Transition, {"before": layout.domain, "after": layout.domain}))
+        both = self._of_steps(layout)
         of_steps = [Image.under(permutation, both) for permutation in permutations if system.step_properties]
         self.steps = InvariantProgram(both, system.step_properties, self.effects, audit, of_steps)
         self.growing = threading.Lock()
+
+    def _of_steps(self, layout: Layout) -> Layout:
+        """The layout of steps, if any property is of steps."""
+        if not self.system.step_properties:
+            return layout
+        return layout.doubled(Struct(Transition, {"before": layout.domain, "after": layout.domain}))
 
     def try_renamings(self) -> None:
         """From now on, try each path on states that differ by numbers of which only the order matters.
@@ -68,7 +74,7 @@ class Compiled:
         """
         system = self.system
         layout = Layout(system.domain)
-        both, effects = layout.doubled(system.transitions), Effects(layout.words)
+        both, effects = self._of_steps(layout), Effects(layout.words)
         of_states, of_steps = (
             [Image.under(image.permutation, each) for image in self.images] for each in (layout, both)
         )

@@ -71,12 +71,18 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
         "options": symmetry | ranks | names | {name: _text(value) for name, value in options.items()},
         "properties": instances_by_name(properties),
         **code_of(system, (*system.actions, *properties, *system.premises)),
-        "engine": {"the code": digest(file.read_bytes() for file in files_of(*ENGINE))},
+        "engine": {"the code": engine_code()},
         "actions": instances_by_name(system.actions),
         "order": {"actions": _hash([str(action) for action in system.actions])},
         "initial": {"states": _hash([layout.pack(system.class_of(state)) for state in system.initial])},
         "layout": leaves,
     }
+
+
+@functools.cache
+def engine_code() -> str:
+    """A hash of the files that this process's engine is of. What becomes of them later makes no other engine of it."""
+    return digest(file.read_bytes() for file in files_of(*ENGINE))
 
 
 def code_of(system: System, instances: Iterable[Instance]) -> Fingerprint:

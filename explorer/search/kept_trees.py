@@ -30,8 +30,8 @@ from explorer import kept_files
 from explorer.compiler.programs import Program
 from explorer.compiler.storing import effects_as_arrays, program_as_arrays, restore_effects, restore_program
 from explorer.search.engine import Engine
-from explorer.search.fingerprint import ENGINE, code_of, described, fingerprint, instances_by_name, properties_of
-from explorer.sources import digest, files_of
+from explorer.search.fingerprint import code_of, described, engine_code, fingerprint, instances_by_name, properties_of
+from explorer.sources import digest
 from explorer.system import ModelError
 
 SAMPLE = 8  # paths of each program
@@ -174,7 +174,7 @@ def _digest(data: Any) -> str:
 @cache
 def _made_by() -> str:
     """A name for the version of Highwater that keeps trees."""
-    return "trees-" + digest([np.__version__.encode(), *(file.read_bytes() for file in files_of(*ENGINE))])[:16]
+    return "trees-" + digest([np.__version__.encode(), engine_code().encode()])[:16]
 
 
 def _folder() -> Path | None:

@@ -145,7 +145,10 @@ def evolve(instance: Any, /, **changes: Any) -> Any:
     The other fields are not read, so that a tracing run does not record a read of them.
     """
     traced = getattr(type(instance), "__traced_evolve__", None)
-    return traced(instance, changes) if traced else attrs.evolve(instance, **changes)
+    if traced:
+        return traced(instance, changes)
+    same = {alias: getattr(instance, name) for name, alias in aliases_of(type(instance)).items()}
+    return type(instance)(**{**same, **changes})
 
 
 def replaced(elements: tuple, index: int, value: Any) -> tuple:
