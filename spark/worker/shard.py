@@ -165,7 +165,12 @@ class Shard(Visited):
         if name != "index":
             there = self._size(name) // row
             wanted = there if there >= wanted else max(wanted, there * 3 // 2)
-        return self._map(name, wanted * row).view(kind).reshape(-1, *shape[1:])
+        try:
+            return self._map(name, wanted * row).view(kind).reshape(-1, *shape[1:])
+        except OSError as error:
+            if name == "rows":
+                raise
+            raise MemoryError(f"no room for folded rows: {error}") from None  # those that are flat stay so
 
     def _drop(self, *names: str) -> None:
         for name in names:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import functools
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -24,7 +26,7 @@ from model.language.domain import ArrayOf, Integers
 from model.language.records import domain_of, within
 from spark.levels import Level, Levels
 from spark.worker.level import Block, Expanded, admit_blocks, expand_part
-from spark.worker.shard import Shard, digests_of
+from spark.worker.shard import Shard, _allocate, digests_of
 
 PARTITIONS = 3
 
@@ -212,6 +214,26 @@ def test_rows_are_folded_where_that_saves_much(monkeypatch: pytest.MonkeyPatch) 
     assert not others.folds
     others._fold_from = 7 * 50_000
     assert others.folds
+
+
+def test_rows_stay_flat_where_the_disk_has_no_room_to_fold_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    toys.fold_from_the_start(monkeypatch)
+
+    def full(file: int, size: int) -> None:
+        if os.readlink(f"/proc/self/fd/{file}").endswith("/parts"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        _allocate(file, size)
+
+    monkeypatch.setattr("spark.worker.shard._allocate", full)
+    visited = Shard(tmp_path, Layout(domain_of(ThreeUnits, None)))
+    visited.add(np.arange(30, dtype=np.uint32))
+    visited.fold()
+    assert (visited.end, visited.folded, visited.folds) == (10, 0, False)
+    records = np.concatenate([visited.since(0).reshape(-1, 3), np.zeros((10, 2), np.uint32)], axis=1)
+    assert visited.find(np.ascontiguousarray(records).reshape(-1)).tolist() == list(range(10))
+    visited.close()
 
 
 def test_a_shard_that_is_killed_while_it_folds_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
