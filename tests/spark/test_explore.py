@@ -48,19 +48,11 @@ def test_everything_that_is_told_is_that_of_the_local_engine(
     assert told(outcome) == told(breadth_first.explore(make(), symmetry=symmetry, keep_going=True, check_deadlock=True))
 
 
-@pytest.mark.parametrize(
-    "make",
-    [
-        functools.partial(toys.grid, ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column"), True),
-        pytest.param(
-            functools.partial(toys.reference, "kip-101", log_length_max=3, records_max=2), marks=pytest.mark.slow
-        ),
-    ],
-)
 def test_the_same_is_told_where_shards_fold_their_rows(
-    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, shards_fold: None, make: Callable[[], Any]
+    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, shards_fold: None
 ) -> None:
-    assert PartitionWorker(make(), symmetry=False).layout.bits > 64
+    properties = ("the_middle_is_not_reached", "nobody_goes_up_in_the_last_but_one_column")
+    make = functools.partial(toys.grid, properties, wide=True)
     outcome = explore(make, spark=spark, partitions=2, keep_going=True, check_deadlock=True)
     assert told(outcome) == told(breadth_first.explore(make(), keep_going=True, check_deadlock=True))
 
