@@ -82,7 +82,7 @@ class OwnedRows(NamedTuple):
     Attributes:
         older: the first rows, which are folded.
         folded: how many these are.
-        newer: the units of those behind them, which are flat.
+        newer: those behind them, which are flat.
     """
 
     older: Any

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from explorer.kernels import folding
-from explorer.kernels.arrays import RECORD_EXTRA, ROW_BYTES, FlatRows
+from explorer.kernels import stored
+from explorer.kernels.arrays import RECORD_EXTRA, FlatRows
 from explorer.kernels.compiling import kernel, part, part_by_type
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.rows import entry_of, is_row, may_be, next_slot, read_row, row_at, row_bits, write_row
@@ -58,22 +58,22 @@ def tag_of(hashed: int) -> int:
 def _read(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
     """Unpack an owner's row into `words[at]`."""
     if row < rows.folded:
-        folding.unfold(rows.older, row, words, at, units)
+        stored.read_state(rows.older, row, words, at, units)
     else:
-        read_row(rows.newer, row - rows.folded, words, at, units)
+        stored.read_state(rows.newer, row - rows.folded, words, at, units)
 
 
 @part_by_type
 def _prefetch_row(rows: Any, row: int, units: Any) -> Any:
     """Ask for the memory of a row."""
     if rows.instance_class is FlatRows:
-        return lambda rows, row, units: prefetch(rows.flat, np.uint64(row * len(units)))
+        return lambda rows, row, units: stored.ask_for_row(rows, row, units)
 
     def ask(rows: Any, row: int, units: Any) -> None:
         if row < rows.folded:
-            prefetch(rows.older.folded, np.uint64(row * rows.older.sizes[ROW_BYTES]))
+            stored.ask_for_row(rows.older, row, units)
         else:
-            prefetch(rows.newer, np.uint64((row - rows.folded) * len(units)))
+            stored.ask_for_row(rows.newer, row - rows.folded, units)
 
     return ask
 
@@ -86,9 +86,9 @@ def _is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
 
     def is_state(rows: Any, row: int, words: Any, at: int, units: Any) -> bool:
         if row >= rows.folded:
-            return is_row(rows.newer, row - rows.folded, words, at, units)
+            return is_row(rows.newer.flat, row - rows.folded, words, at, units)
         room, same = len(words) - 1, True
-        folding.unfold(rows.older, row, words, room, units)
+        stored.read_state(rows.older, row, words, room, units)
         for word in range((len(units) + 1) // 2):
             same &= words[room, word] == words[at, word]
         return same
@@ -188,7 +188,7 @@ def admit(
         for number in range(batch):
             slot = find_slot(rows, table, words, number, hashes[number], units)
             if table[slot] == _FREE:
-                write_row(rows.newer, end - rows.folded, words, number, units)
+                write_row(rows.newer.flat, end - rows.folded, words, number, units)
                 table[slot] = entry_for(end, hashes[number], table)
                 end += 1
                 at = (first + number) * width + len(units)

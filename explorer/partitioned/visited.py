@@ -69,7 +69,7 @@ class Visited:
     @property
     def rows(self) -> OwnedRows:
         """The rows as the owner's kernels read them."""
-        return OwnedRows(self._older.rows if self._older else NONE_FOLDED, self.folded, self._newer)
+        return OwnedRows(self._older.rows if self._older else NONE_FOLDED, self.folded, FlatRows(self._newer))
 
     @property
     def whole(self) -> FlatRows | FoldedRows:

@@ -81,7 +81,9 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
 
 @functools.cache
 def engine_code() -> str:
-    """A hash of the files that this process's engine is of. What becomes of them later makes no other engine of it."""
+    """A hash of the engine's files, as they are when this is first asked for: a process keeps its engine, whatever
+    becomes of them later.
+    """
     return digest(file.read_bytes() for file in files_of(*ENGINE))
 
 

@@ -145,10 +145,7 @@ def evolve(instance: Any, /, **changes: Any) -> Any:
     The other fields are not read, so that a tracing run does not record a read of them.
     """
     traced = getattr(type(instance), "__traced_evolve__", None)
-    if traced:
-        return traced(instance, changes)
-    same = {alias: getattr(instance, name) for name, alias in aliases_of(type(instance)).items()}
-    return type(instance)(**{**same, **changes})
+    return traced(instance, changes) if traced else attrs.evolve(instance, **changes)
 
 
 def replaced(elements: tuple, index: int, value: Any) -> tuple:

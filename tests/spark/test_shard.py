@@ -199,7 +199,7 @@ def test_rows_are_folded_where_that_saves_much(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(folded, "FOLDED_AT_ONCE", 100)
     numbers = np.arange(20_000, dtype=np.uint32)
     alike = np.stack([numbers % 100, numbers * 0, numbers // 100], axis=1)
-    random_ones = np.random.default_rng(1).integers(0, 1 << 32, (50_000, 3), np.uint32)
+    random_ones = np.random.default_rng(1).integers(0, 1 << 32, (4 * 39_999, 3), np.uint32)
     few, many, others = Visited(layout), Visited(layout), Visited(layout)
     few.add(np.ascontiguousarray(alike[:9_999]).reshape(-1))
     many.add(np.ascontiguousarray(alike).reshape(-1))
@@ -209,10 +209,9 @@ def test_rows_are_folded_where_that_saves_much(monkeypatch: pytest.MonkeyPatch) 
         visited.fold()
     assert [visited.folded for visited in (few, many, others)] == [0, 20_000, 0]
     assert before - many.bytes_taken > 20_000 * 6
+    others.add(random_ones[39_999:-1].reshape(-1))
     assert not others.folds
-    others.add(random_ones[39_999:].reshape(-1))
-    assert not others.folds
-    others._fold_from = 7 * 50_000
+    others.add(random_ones[-1])
     assert others.folds
 
 
