@@ -33,10 +33,26 @@ _INSIDE = {**_OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class _PartLibrary(JITCodeLibrary):
-    """Code that is optimized once it has become part of an entry point, and never runs by itself."""
+    """Code that never runs by itself: it is optimized and made into machine code once it has become part of an entry
+    point.
+    """
+
+    class codegen:
+        """What numba tells where a function finds its globals, for which code that never runs has no place."""
+
+        @staticmethod
+        def set_env(name: str, environment: Any) -> None:
+            pass
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
 
     def _optimize_final_module(self) -> None:
         pass
+
+    def _finalize_final_module(self) -> None:
+        self._finalized = True
 
 
 class _PartCompiler(Compiler):
