@@ -212,9 +212,11 @@ class Layout:
 
     def _leaf(self, domain: Any, path: str) -> Leaf:
         """Place a scalar in the first word that still has room for it."""
-        self._refuse_unless(domain.size >= 1, path, "a domain without values")
-        width = (domain.size - 1).bit_length()
-        self._refuse_unless(width <= 20, path, f"a scalar with {domain.size} values")
+        size = domain.size
+        self._refuse_unless(size >= 1, path, "a domain without values")
+        width = (size - 1).bit_length()
+        if width > 20:
+            self._refuse_unless(False, path, f"a scalar with {size} values")
         word = next((word for word, free in enumerate(self._free) if free >= width), len(self._free))
         if word == len(self._free):
             self._refuse_unless(word - self._skipped < MOST_WORDS, path, "one more word")

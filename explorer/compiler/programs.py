@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from explorer.compiler.comparison import PlainStates
 from explorer.compiler.containers import NeededWhole
-from explorer.compiler.decision_trees import NODE, PENDING, UNKNOWN, DecisionTrees
+from explorer.compiler.decision_trees import NODE, NOTHING, PENDING, UNKNOWN, DecisionTrees
 from explorer.compiler.effects import Effects
 from explorer.compiler.equivariance import Equivariance
 from explorer.compiler.layout import Layout, Leaf
@@ -96,6 +96,10 @@ class Program(DecisionTrees):
         if self.audits[name] > 0:
             self.audits[name] -= 1
             self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
+
+    def is_idle(self, number: int, words: Any) -> bool:
+        """Whether one instance is known not to be enabled, or not to be violated, in a packed state."""
+        return self._end(number, words) == NOTHING
 
     def verify(self, sample: Iterable[tuple[int, Any]]) -> None:
         """Hold paths that were learned elsewhere against plain Python.

@@ -86,7 +86,8 @@ def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
     ahead = list(begin)
     while ahead:
         found = ahead.pop()
-        found = found.function if isinstance(found, Quantified) else inspect.unwrap(found) if callable(found) else found
+        found = found.function if isinstance(found, Quantified) else found
+        found = inspect.unwrap(found) if hasattr(found, "__wrapped__") else found
         if id(found) in seen:
             continue
         seen.add(id(found))
@@ -98,11 +99,13 @@ def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
                 yield found
                 ahead += _named(found)
         elif isinstance(found, type) and found.__module__ != "builtins":
-            ahead += map(_function_of, vars(found).values())
+            ahead += filter(_leads_on, map(_function_of, vars(found).values()))
 
 
 def _function_of(member: Any) -> Any:
     """The function behind a property, a cached one, or a class or static method."""
+    if isinstance(member, FunctionType):
+        return member
     return next((getattr(member, name) for name in ("fget", "func", "__func__") if hasattr(member, name)), member)
 
 
@@ -113,9 +116,12 @@ def _named(function: FunctionType) -> list[Any]:
     found += [
         getattr(each, name) for each in found if isinstance(each, ModuleType) for name in names if hasattr(each, name)
     ]
-    return [
-        each for each in found if isinstance(each, FunctionType | Quantified | type) or hasattr(each, "__wrapped__")
-    ]
+    return list(filter(_leads_on, found))
+
+
+def _leads_on(found: Any) -> bool:
+    """Whether there is, or may be, a function behind what was found."""
+    return isinstance(found, (FunctionType, Quantified, type)) or hasattr(found, "__wrapped__")
 
 
 @functools.cache

@@ -7,7 +7,7 @@ for any number of threads.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from explorer.search.engine import Engine, mask_of
 from explorer.system import Contradiction, successor
 from explorer.trace import broken_step, order_of, violation_at
 from explorer.verdict import Step, Violation
+from model.language.declarations import Instance
 
 
 def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Violation]:
@@ -114,7 +115,8 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
     if not trace:
         raise not_replayed("no initial state is its beginning", trace)
     for level in range(1, depth + 1):
-        after = ((action, successor(action, trace[-1].state, system.domain)) for action in system.actions)
+        possible = _possible(engine, trace[-1].state)
+        after = ((action, successor(action, trace[-1].state, system.domain)) for action in possible)
         step = next(
             (
                 Step(each, state)
@@ -127,6 +129,14 @@ def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ..
             raise not_replayed(f"no action leads on after step {level - 1}", trace)
         trace.append(step)
     return tuple(trace)
+
+
+def _possible(engine: Engine, state: Any) -> Iterator[Instance]:
+    """The actions that may be enabled in a plain state, in their order: those that the trees do not rule out."""
+    words = engine.words_of(state)
+    for number, action in enumerate(engine.system.actions):
+        if words is None or not engine.actions.is_idle(number, words):
+            yield action
 
 
 def not_replayed(why: str, trace: Sequence[Step]) -> Contradiction:

@@ -20,12 +20,16 @@ from typing import Any
 
 import attrs
 
+from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
 from explorer.system import is_machinery
 from explorer.verdict import Unreached
 from model.language.declarations import Action, Instance, Witness
 
 RUNS_BETWEEN_LOOKS = 64
+
+Run = tuple[Instance, Any]
+"""An instance, and the packed state to run it on."""
 
 
 @attrs.define
@@ -45,7 +49,7 @@ def unreached(program: Program) -> list[Unreached]:
     Of actions, what ran in none of them; of properties, what did not run in each, as what one leaves untested no other
     makes up for.
     """
-    runs: dict[Any, list[tuple[Instance, Any]]] = {}
+    runs: dict[Any, list[Run]] = {}
     for instance in program.instances:
         runs.setdefault(_together(instance), [])
     for number, words in program.examples:
@@ -55,7 +59,7 @@ def unreached(program: Program) -> list[Unreached]:
     found = []
     for group, examples in runs.items():
         seen = {of.function.__code__: Seen(of, of.function.__globals__, set()) for of in ofs if group in (Action, of)}
-        found += _unreached_in(seen, [(instance, program.layout.unpack(words)) for instance, words in examples])
+        found += _unreached_in(seen, examples, program.layout)
     return found
 
 
@@ -68,7 +72,7 @@ def lines_run(programs: Iterable[Program]) -> dict[str, dict[int, int]]:
     for program in programs:
         for number, words in program.examples:
             seen: dict[CodeType, Seen] = {}
-            _note_lines([(program.instances[number], program.layout.unpack(words))], seen)
+            _note_lines([(program.instances[number], words)], program.layout, seen)
             for code, function in seen.items():
                 lines = found.setdefault(code.co_filename, {})
                 for line in _lines_of(code):
@@ -85,18 +89,19 @@ def _together(instance: Instance) -> Any:
     return Action if isinstance(instance.of, Action) else instance.of
 
 
-def _unreached_in(seen: dict[CodeType, Seen], runs: Sequence[tuple[Instance, Any]]) -> list[Unreached]:
+def _unreached_in(seen: dict[CodeType, Seen], runs: Sequence[Run], layout: Layout) -> list[Unreached]:
     left: list[Unreached] = []
     for first in range(0, max(1, len(runs)), RUNS_BETWEEN_LOOKS):
-        _note_lines(runs[first : first + RUNS_BETWEEN_LOOKS], seen)
+        _note_lines(runs[first : first + RUNS_BETWEEN_LOOKS], layout, seen)
         left = [missed for code, function in seen.items() for missed in _missed(code, function)]
         if not left:
             break
     return left
 
 
-def _note_lines(runs: Iterable[tuple[Instance, Any]], seen: dict[CodeType, Seen]) -> None:
+def _note_lines(runs: Iterable[Run], layout: Layout, seen: dict[CodeType, Seen]) -> None:
     """Run instances on plain states, and note which lines of the model's functions run."""
+    on_plain_states = [(instance, layout.unpack(words)) for instance, words in runs]
     of: Any = None
 
     def in_function(frame: FrameType, event: str, argument: Any) -> Any:
@@ -115,7 +120,7 @@ def _note_lines(runs: Iterable[tuple[Instance, Any]], seen: dict[CodeType, Seen]
     gc.disable()  # it may call any function of the process, which would pass for one of the model's
     sys.settrace(at_call)
     try:
-        for instance, state in runs:
+        for instance, state in on_plain_states:
             of = instance.of
             instance.apply(state)
     finally:

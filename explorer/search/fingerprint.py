@@ -155,10 +155,12 @@ def instances_by_name(instances: Iterable[Instance]) -> dict[str, str]:
     """By name of what is declared, a hash of all its instances."""
     found: dict[str, list[Any]] = {}
     known: Known = {}
+    domains: dict[int, str] = {}  # by identity: those of all instances of an action are the same
     for each in instances:
-        domains, apply = described(each.domains, known), described(each.apply, known)
-        said = [type(each.of).__name__, str(each), domains, apply, _relied_on(each)]
-        found.setdefault(each.of.name, []).append(said)
+        if id(each.domains) not in domains:
+            domains[id(each.domains)] = _hash(described(each.domains, known))
+        said = [str(each), domains[id(each.domains)], described(each.apply, known), _relied_on(each)]
+        found.setdefault(each.of.name, [type(each.of).__name__]).append(said)
     return {name: _hash(said) for name, said in found.items()}
 
 
@@ -185,7 +187,7 @@ def _relied_on(of: Instance) -> list[Any]:
 
 
 Known = dict[int, tuple[Any, str]]
-"""By the identity of a record, the record, which lives as long, and a hash of what it is."""
+"""By the identity of a record or a function, this itself, so that it lives as long, and a hash of what it is."""
 
 
 def described(value: Any, known: Known | None = None, inside: tuple[int, ...] = ()) -> Any:
@@ -195,11 +197,11 @@ def described(value: Any, known: Known | None = None, inside: tuple[int, ...] = 
     Of an object of an unknown kind only its class and its attributes are known.
 
     Args:
-        known: records that many values share, each described once, by a hash.
+        known: what many values share, each described once, by a hash.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value.name if isinstance(value, Enum) else value
-    if known is None or not attrs.has(type(value)):
+    if known is None or not (isinstance(value, FunctionType) or attrs.has(type(value))):
         return _described(value, known, inside)
     if id(value) not in known:
         known[id(value)] = value, _hash(_described(value, known, inside))
@@ -219,6 +221,8 @@ def _described(value: Any, known: Known | None, inside: tuple[int, ...]) -> Any:
             return [below(each) for each in value]
         case set() | frozenset():
             return sorted((below(each) for each in value), key=json.dumps)
+        case Mapping() if all(isinstance(key, str) for key in value):
+            return [[below(key), below(value[key])] for key in sorted(value)]
         case Mapping():
             return sorted(([below(key), below(each)] for key, each in value.items()), key=json.dumps)
         case ModuleType():

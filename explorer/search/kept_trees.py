@@ -16,7 +16,7 @@ import os
 import random
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -132,22 +132,18 @@ def _names(engine: Engine, audit: int) -> dict[str, str]:
         return {}
     bare = attrs.evolve(system, invariants=(), step_properties=(), prospects=(), liveness=())
     actions = fingerprint(bare, engine.layout, len(engine.permutations), {"audit": audit})
-    actions["loaded"] = _loaded(actions["modules"])
     code = code_of(system, (*properties, *system.premises))
-    of_actions = _digest(actions)
-    of_properties = [of_actions, code, _loaded(code["modules"]), instances_by_name(properties)]
+    loaded = {name: _loaded(name) for name in {*actions["modules"], *code["modules"]}}
+    of_actions = _digest([actions, [loaded[name] for name in actions["modules"]]])
+    of_properties = [of_actions, code, [loaded[name] for name in code["modules"]], instances_by_name(properties)]
     return {ACTIONS: f"{ACTIONS}-{of_actions}", PROPERTIES: f"{PROPERTIES}-{_digest(of_properties)}"}
 
 
-def _loaded(modules: Iterable[str]) -> dict[str, str]:
-    """The code of the modules' functions as it is loaded. It is other than that of their files where a function was
-    replaced, as tests do, or a file was changed after it had been loaded.
+def _loaded(module: str) -> list[str]:
+    """The code of a module's functions as it is loaded. It is other than that of its file where a function was
+    replaced, as tests do, or the file was changed after it had been loaded.
     """
-    return {
-        f"{name}.{key}": _of_code(found.__code__)
-        for name in modules
-        for key, found in _functions_in(sys.modules.get(name))
-    }
+    return [f"{name} {_of_code(found.__code__)}" for name, found in _functions_in(sys.modules.get(module))]
 
 
 @cache

@@ -128,7 +128,7 @@ class Integers(Domain):
 
     @property
     def size(self) -> int:
-        return max(0, self.high - self.low + 1)
+        return max(0, int(self.high) - int(self.low) + 1)
 
     def values(self) -> Iterator[int]:
         return iter(range(self.low, self.high + 1))
