@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from explorer.kernels import entry_points
 from explorer.kernels.entry_points import EntryPoint, name_of
 from explorer.kernels.signatures import ANY_WIDTH, FOLDED_ROWS, ONE_WIDTH
+from explorer.memory import machine_memory
 
 HERE = Path(__file__).parent
 
@@ -54,6 +56,17 @@ def one_folder_for_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     folder = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HIGHWATER_CACHE", str(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def each_process_compiles_for_itself() -> Iterator[None]:
+    """Of several processes that test, each compiles what it lacks: they have all processors already, and what numba
+    knows of one kernel serves the next.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            patch.setattr(entry_points, "MOST_TO_COMPILE", machine_memory())
         yield
 
 

@@ -40,6 +40,7 @@ def nothing_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     monkeypatch.setattr(entry_points, "_made", {})
     monkeypatch.setattr(entry_points, "elsewhere", False)
     monkeypatch.setattr(signatures, "OF_A_SEARCH", TINY)
+    monkeypatch.setattr(entry_points, "MOST_TO_COMPILE", 1 << 20)
     monkeypatch.setattr(entry_points, "together", Together(UNITS, False, 2))
     yield tmp_path / "kept"
     code_cache._brought_targets.cache_clear()
