@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.metadata
 import importlib.resources
 import importlib.util
 import json
 import os
 import sys
 import sysconfig
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
@@ -31,7 +30,7 @@ HOUSE = Path(__file__).parent.parent
 MACHINERY = ("explorer", "spark", "highwater")
 SCAFFOLD = HOUSE / "highwater" / "scaffold"
 INSTALLED = {"site-packages", "dist-packages"}
-IMPORTS, NAME = "imports", "imports-1"
+ANSWERS, NAME = "sources", "answers-1"
 STANDARD = tuple(Path(sysconfig.get_path(which)) for which in ("stdlib", "platstdlib"))
 
 
@@ -80,7 +79,7 @@ def sources_of(modules: Iterable[str]) -> Sources:
         code = _read(spec)
         files[name] = hashlib.sha256(code).hexdigest()
         todo |= _imported(code, _package_of(spec)) if spec.origin.endswith(".py") else set()
-    _keep_imports()
+    _keep_answers()
     found = Sources(dict(sorted(files.items())), dict(sorted(versions.items())))
     _known[asked] = found, stamps
     return found
@@ -159,16 +158,25 @@ def _is_installed(top: str) -> bool:
 
 @cache
 def _version_of(top: str) -> dict[str, str]:
-    """The distributions that install a top-level module, and their versions. Asking for one by name is much faster than
-    listing all.
+    """The distributions that install a top-level module, and their versions. Finding out takes long: the answer is kept
+    for as long as the module's file is the same.
     """
+    spec = spec_of(top)
+    stamp = _stamp(spec.origin) if spec and spec.origin else None
+    return dict(_kept(f"{spec.origin} {stamp}", lambda: _found_version_of(top)) if stamp else _found_version_of(top))
+
+
+def _found_version_of(top: str) -> list[list[str]]:
+    """Asking for one distribution by name is much faster than listing all."""
+    from importlib import metadata  # imports much
+
     try:
-        named = importlib.metadata.distribution(top)
+        named = metadata.distribution(top)
         if any(file.parts[0] in (top, f"{top}.py") for file in named.files or ()):
-            return {named.name: named.version}
-    except importlib.metadata.PackageNotFoundError:
+            return [[named.name, named.version]]
+    except metadata.PackageNotFoundError:
         pass
-    return {name: importlib.metadata.version(name) for name in importlib.metadata.packages_distributions().get(top, ())}
+    return [[name, metadata.version(name)] for name in metadata.packages_distributions().get(top, ())]
 
 
 def _read(spec: ModuleSpec) -> bytes:
@@ -180,12 +188,7 @@ def _read(spec: ModuleSpec) -> bytes:
 
 def _imported(source: bytes, package: str) -> set[str]:
     """The modules, and names that may be modules, that a source imports. Parsing it takes long: the answer is kept."""
-    known = _imports()
-    key = digest([source, package.encode()])
-    if key not in known:
-        known[key] = sorted(_imported_by(source, package))
-        _unkept.append(key)
-    return set(known[key])
+    return set(_kept(digest([source, package.encode()]), lambda: sorted(_imported_by(source, package))))
 
 
 def _imported_by(source: bytes, package: str) -> Iterator[str]:
@@ -198,29 +201,38 @@ def _imported_by(source: bytes, package: str) -> Iterator[str]:
             yield from (f"{origin}.{alias.name}" for alias in node.names)
 
 
-# Imports that are kept
+# Answers that are kept
 
-MOST_IMPORTS = 4096
+MOST_ANSWERS = 4096
 _unkept: list[str] = []  # which of them are new
 
 
+def _kept(key: str, found: Callable[[], list[Any]]) -> list[Any]:
+    """What is kept by that key, or else what is found."""
+    known = _answers()
+    if key not in known:
+        known[key] = found()
+        _unkept.append(key)
+    return known[key]
+
+
 @cache
-def _imports() -> dict[str, list[str]]:
-    """What sources import, by a hash of each."""
+def _answers() -> dict[str, list[Any]]:
+    """What sources import, by a hash of each, and the versions of distributions, by a file of each as it is."""
     for folder in own_folder():
         with suppress(OSError, ValueError):
-            return dict(json.loads(read(folder / IMPORTS, NAME)))
+            return dict(json.loads(read(folder / ANSWERS, NAME)))
     return {}
 
 
-def _keep_imports() -> None:
+def _keep_answers() -> None:
     if not _unkept:
         return
-    known = _imports()
-    for key in list(known)[:-MOST_IMPORTS]:
+    known = _answers()
+    for key in list(known)[:-MOST_ANSWERS]:
         del known[key]
     _unkept.clear()
     for folder in own_folder():
         with suppress(OSError):
-            make_folder(folder / IMPORTS, IMPORTS, 1)
-            write(folder / IMPORTS, NAME, json.dumps(known).encode())
+            make_folder(folder / ANSWERS, ANSWERS, 1)
+            write(folder / ANSWERS, NAME, json.dumps(known).encode())

@@ -15,7 +15,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from importlib.machinery import PathFinder
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -165,6 +164,13 @@ def _look_beside(top: str) -> None:
         _add_to_path(here)
 
 
+def _is_offered(name: str) -> bool:
+    """Whether an installed distribution offers a module to specs."""
+    from importlib.metadata import entry_points  # imports much
+
+    return any(f"{name}.".startswith(f"{each.module}.") for each in entry_points(group=GROUP))
+
+
 def _refuse_unless_offered(name: str, key: str) -> None:
     """Refuse to import a module that is not offered to specs.
 
@@ -184,7 +190,7 @@ def _refuse_unless_offered(name: str, key: str) -> None:
         for each in executed
         if not (each.has_location and _is_in(str(each.origin), folders, parts[0]))
     ]
-    if not outside or any(f"{name}.".startswith(f"{each.module}.") for each in entry_points(group=GROUP)):
+    if not outside or _is_offered(name):
         return
     here = _here.get()
     same = PathFinder.find_spec(parts[0], [str(here)]) if here is not None else None

@@ -1,36 +1,54 @@
-"""The command line. Heavy imports happen inside the commands, so that `--help` is instant."""
+"""The command line. A command is imported when it is asked for, and heavy imports happen inside the commands."""
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator, MutableMapping
+
 import click
 
-from highwater.cli.check import check
-from highwater.cli.conform import conform
 from highwater.cli.endings import Commands
-from highwater.cli.explain import explain
-from highwater.cli.explore import explore
-from highwater.cli.graph import graph
-from highwater.cli.init import init
-from highwater.cli.list_ import list_
-from highwater.cli.mutate import mutate
-from highwater.cli.repair import repair
-from highwater.cli.reproduce import reproduce
-from highwater.cli.simulate import simulate
-from highwater.cli.states import states
-from highwater.cli.trace import trace
 from highwater.distribution import NAME, VERSION
 
+COMMANDS = (
+    "check", "list", "trace", "explain", "explore", "states", "conform", "reproduce", "graph", "init", "mutate",
+    "repair", "simulate",
+)  # fmt: skip
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+
+class _Imported(MutableMapping[str, click.Command]):
+    """The commands, each of the module that has its name."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, click.Command] = {}
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._found and name in COMMANDS:
+            where = "list_" if name == "list" else name
+            self[name] = getattr(importlib.import_module(f"highwater.cli.{where}"), where)
+        return self._found[name]
+
+    def __setitem__(self, name: str, command: click.Command) -> None:
+        self._found[name] = command
+
+    def __delitem__(self, name: str) -> None:
+        raise TypeError(f"{name} stays a command")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+@click.group(
+    cls=Commands,
+    commands=_Imported(),
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
+)
 @click.version_option(VERSION, prog_name=NAME)
 def main() -> None:
     """Highwater checks models of Apache Kafka's replication and control plane, exhaustively within bounds."""
-
-
-for command in (
-    check, list_, trace, explain, explore, states, conform, reproduce, graph, init, mutate, repair, simulate,
-):  # fmt: skip
-    main.add_command(command)
 
 
 if __name__ == "__main__":

@@ -6,13 +6,12 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from explorer.verdict import Budget, Progress, Verdict
 from highwater.claims.checking import Engine, Result, Status, check_spec
-from highwater.claims.side_by_side import Answer, SideBySide, can_fork
 from highwater.claims.spec import Spec, SpecError, find_specs, load_specs
 from highwater.cli.options import INTERRUPTED, MET, UNKNOWN, UNMET, USAGE, complain
 from highwater.cli.outputs import Outputs
@@ -20,6 +19,9 @@ from highwater.files import ReportError
 from highwater.reports.progress import Live, LiveClaims, make_console
 from highwater.reports.results import Problem
 from highwater.reports.terminal import show_result, show_summary
+
+if TYPE_CHECKING:  # importing it takes time, and a claim alone needs none of it
+    from highwater.claims.side_by_side import Answer
 
 LOCAL_ONLY = "only the compiled engine on this machine has it"
 SPARK_OWN = "Spark has settings of its own, such as spark.executor.cores and spark.executor.memory"
@@ -135,15 +137,20 @@ class Run:
 
     def _check(self, specs: list[Spec]) -> None:
         jobs = min(self._wanted.jobs or os.cpu_count() or 1, len(specs))
-        if jobs > 1 and self._wanted.engine is not Engine.SPARK and can_fork():
-            self._check_side_by_side(specs, jobs)
-        else:
-            self._check_in_turn(specs)
+        if jobs > 1 and self._wanted.engine is not Engine.SPARK:
+            from highwater.claims.side_by_side import can_fork
+
+            if can_fork():
+                self._check_side_by_side(specs, jobs)
+                return
+        self._check_in_turn(specs)
 
     def _check_side_by_side(self, specs: list[Spec], jobs: int) -> None:
         """Check several claims at once, and show them in their order. A claim that finds no room beside others is
         checked again alone.
         """
+        from highwater.claims.side_by_side import SideBySide
+
         wanted = self._wanted
         workers = wanted.workers or max(1, (os.cpu_count() or 1) // jobs)
         budget = attrs.evolve(wanted.budget, sharers=jobs)

@@ -216,7 +216,7 @@ def test_spark_checks_one_claim_after_the_other(highwater: Callable[..., Any], w
 def test_where_processes_cannot_be_forked_claims_are_checked_in_turn(
     highwater: Callable[..., Any], write_spec: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("highwater.cli.run.can_fork", lambda: False)
+    monkeypatch.setattr("highwater.claims.side_by_side.can_fork", lambda: False)
     monkeypatch.setattr(side_by_side, "_start", lambda *arguments: pytest.fail("forked"))
     specs = [str(write_spec(f"{name}.toml")) for name in ("first", "second")]
     assert highwater("check", *specs, "--jobs", "2").exit_code == 0

@@ -1,0 +1,62 @@
+"""What code depends on: the versions of installed distributions."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from explorer import sources
+
+
+@pytest.fixture(autouse=True)
+def answers_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    forget()
+    yield
+    forget()
+
+
+def forget() -> None:
+    """Begin as another process does."""
+    sources._known.clear()
+    for each in (sources._answers, sources._is_installed, sources._version_of):
+        each.cache_clear()
+
+
+def install(version: str, site: Path) -> None:
+    for file, text in {
+        "planted/__init__.py": f"VERSION = {version!r}\n",
+        f"planted-{version}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: planted\nVersion: {version}\n",
+        f"planted-{version}.dist-info/RECORD": "planted/__init__.py,,\n",
+    }.items():
+        (site / file).parent.mkdir(parents=True, exist_ok=True)
+        (site / file).write_text(text, encoding="utf-8")
+    importlib.invalidate_caches()
+
+
+def test_a_version_is_looked_up_once_and_again_when_its_module_is_another_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = tmp_path / "site-packages"
+    install("1.0", site)
+    (tmp_path / "uses.py").write_text("import planted\n", encoding="utf-8")
+    for folder in (site, tmp_path):
+        monkeypatch.syspath_prepend(str(folder))
+    asked: list[str] = []
+    look_up = importlib.metadata.distribution
+    monkeypatch.setattr(importlib.metadata, "distribution", lambda name: asked.append(name) or look_up(name))
+
+    def version() -> str:
+        forget()
+        return sources.sources_of({"uses"}).distributions["planted"]
+
+    assert [version(), version()] == ["1.0", "1.0"]
+    assert asked == ["planted"]
+    (site / "planted-1.0.dist-info").rename(tmp_path / "gone")
+    (site / "planted" / "__init__.py").unlink()
+    install("1.0.1", site)
+    assert [version(), version()] == ["1.0.1", "1.0.1"]
+    assert asked == ["planted", "planted"]
