@@ -22,16 +22,15 @@ from explorer.search import breadth_first
 from explorer.search.difference import Difference, changing_fields, difference
 from explorer.search.engine import Engine
 from explorer.search.store import Stopped
-from explorer.system import RAISED, ModelError, System, blaming_the_model, judge_end, successor
-from explorer.verdict import Budget, Outcome, Progress, Step, Verdict, Violation
+from explorer.system import RAISED, ModelError, System, blaming_the_model
+from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.checking import Result, check_spec
+from highwater.claims.counterexamples import KnownCounterexamples
 from highwater.claims.mutation import Change, changes_of
 from highwater.claims.resolving import define, find_model
 from highwater.claims.spec import Expectation, Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.visible import counted
-from model.language.declarations import Instance, Invariant, StepProperty
-from model.language.definition import Definition
 
 _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
 
@@ -159,7 +158,8 @@ class _Search:
     ) -> None:
         self._spec, self._changes, self._search, self._costs = spec, changes, search, costs
         self._repairs: list[set[str]] = []
-        self._known = [_Known.of(spec, each) for each in base.outcome.violations]
+        self._known = KnownCounterexamples(spec)
+        self._known.add(spec, base.outcome.violations)
         self._needed = frozenset().union(*(_needed_by(spec, each) for each in base.outcome.violations))
 
     def attempts(self, most_rules: int) -> Iterator[Attempt]:
@@ -181,8 +181,8 @@ class _Search:
             definition = define(find_model(spec.file.model), protocol)
             if definition.bounds is not spec.definition.bounds or definition.state is not spec.definition.state:
                 return Attempt(chosen, Ending.REFUSED, "has other states or bounds")
-            if known := self._known_violation(protocol, definition):
-                return Attempt(chosen, Ending.REJECTED, known.words)
+            if known := self._known.first_under(protocol, definition):
+                return Attempt(chosen, Ending.REJECTED, known)
         except (Wrong, *RAISED) as error:
             return Attempt(chosen, Ending.REFUSED, f"the model refuses it: {error}".splitlines()[0])
         candidate = attrs.evolve(spec, protocol=protocol, definition=definition)
@@ -192,7 +192,7 @@ class _Search:
             why = str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0]
             return Attempt(chosen, Ending.UNKNOWN, why)
         if outcome.violations:
-            self._known[:0] = [_Known.of(candidate, each) for each in outcome.violations]
+            self._known.add(candidate, outcome.violations)
             first = outcome.violations[0]
             why = f"{first.property} after {first.length_in_words}"
             return Attempt(chosen, Ending.VIOLATED, why, first, outcome)
@@ -201,15 +201,6 @@ class _Search:
         cost, no_cost = self._costs.of(candidate)
         why = f"holds within these bounds, {counted(outcome.distinct_states, 'state')}"
         return Attempt(chosen, Ending.REPAIRED, why, outcome=outcome, cost=cost, no_cost=no_cost, needed=self._needed)
-
-    def _known_violation(self, protocol: Any, definition: Definition) -> _Known | None:
-        """The first known counterexample that is one under these rules, too; it moves to the front."""
-        replay = _Replay(self._spec, protocol, definition)
-        for place, known in enumerate(self._known):
-            if replay.violates(known):
-                self._known.insert(0, self._known.pop(place))
-                return known
-        return None
 
 
 def _needed_by(spec: Spec, violation: Violation) -> set[str]:
@@ -224,62 +215,6 @@ def changed(protocol: Any, changes: Collection[Change]) -> Any:
     """A protocol with some rules changed."""
     fields = attrs.fields_dict(type(protocol))
     return attrs.evolve(protocol, **{fields[change.rule].alias: change.value for change in changes})
-
-
-@attrs.frozen
-class _Known:
-    """A counterexample, by the names of what happens in it: an initial state, actions, and the violated property."""
-
-    initial: int
-    actions: tuple[tuple[str, str], ...]
-    property: Any
-    arguments: dict[str, str]
-    words: str
-
-    @classmethod
-    def of(cls, spec: Spec, violation: Violation) -> _Known:
-        trace: tuple[Step, ...] = violation.trace
-        steps = tuple((step.action.of.name, str(step.action)) for step in trace[1:] if step.action is not None)
-        of = next((each for each in spec.properties if each.name == violation.property), None)
-        initial = spec.system().initial.index(trace[0].state)
-        words = f"{violation.property} after {violation.length_in_words}"
-        return cls(initial, steps, of, violation.arguments, words)
-
-
-class _Replay:
-    """A protocol's actions, made as counterexamples need them."""
-
-    def __init__(self, spec: Spec, protocol: Any, definition: Definition) -> None:
-        self._spec, self._protocol = spec, protocol
-        self._actions = {action.name: action for action in definition.actions}
-        self._instances: dict[str, dict[str, Instance]] = {}
-        self._initial = tuple(definition.initial_states(spec.bounds))
-
-    def violates(self, known: _Known) -> bool:
-        """Whether the steps of a counterexample are steps under the protocol, and end in its violation. What is judged
-        on the graph of all states is never known to be violated.
-        """
-        if not isinstance(known.property, Invariant | StepProperty) or known.initial >= len(self._initial):
-            return False
-        domain = self._spec.system().domain
-        before, state = None, self._initial[known.initial]
-        for name, shown in known.actions:
-            action = self._instance(name, shown)
-            before, state = state, successor(action, state, domain) if action is not None else None
-            if not isinstance(state, domain.cls):
-                return False
-        return any(
-            not judge_end(self._spec.system(), each, before, state)
-            for each in known.property.instances(self._spec.bounds, self._protocol)
-            if dict(each.shown) == known.arguments
-        )
-
-    def _instance(self, name: str, shown: str) -> Instance | None:
-        if name not in self._instances:
-            action = self._actions.get(name)
-            every = action.instances(self._spec.bounds, self._protocol) if action is not None else []
-            self._instances[name] = {str(each): each for each in every}
-        return self._instances[name].get(shown)
 
 
 class _Costs:

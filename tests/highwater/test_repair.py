@@ -12,7 +12,7 @@ from click.testing import Result
 
 from explorer.verdict import Budget
 from highwater import SpecError, Verdict, api
-from highwater.claims import repairing
+from highwater.claims import counterexamples, repairing
 from highwater.claims.repairing import Attempt, Ending, repair
 from highwater.reports.progress import make_console
 from highwater.reports.repairs import Repairs
@@ -134,7 +134,7 @@ def test_a_set_is_explored_only_if_no_known_counterexample_stays() -> None:
 def test_a_known_counterexample_that_is_none_under_the_rules_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every set that replay rejects is violated, and every repair holds, if each is explored instead."""
     by_replay = {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()}
-    monkeypatch.setattr(repairing._Replay, "violates", lambda self, known: False)
+    monkeypatch.setattr(counterexamples._Replay, "violates", lambda self, known: False)
     assert {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()} == by_replay
 
 
