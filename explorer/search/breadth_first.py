@@ -83,12 +83,14 @@ def explore(
     kept = KeptTrees(engine, audit) if keep_trees and system.ranks is None else None
     if kept is not None:
         kept.load()
+        engine.store.expect(kept.slots)
     if checkpoint is not None:
         options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
         search.keep(Snapshots(engine, checkpoint, options), resume)
     outcome = search.run()
     if kept is not None:
         kept.keep()
+        kept.keep_slots(len(engine.store.table))
     return outcome
 
 

@@ -4,6 +4,8 @@ Python runs a path of a function once, not once per run of Highwater. What was l
 on: the code of the model and of Highwater, the protocol, the bounds, the initial states, the properties. Actions are
 kept apart from properties, so that claims that differ in their properties share them.
 
+How large the visited set of a search became is kept beside them if that is large: the next one begins with it.
+
 Kept trees are used only if a sample of their paths, another one each time, agrees with plain Python. If it does not,
 they are forgotten and learned anew.
 """
@@ -37,6 +39,7 @@ from explorer.system import ModelError
 SAMPLE = 8  # paths of each program
 MOST_VERSIONS = 4  # of Highwater
 MOST_BYTES = 1 << 29  # of one version
+SLOTS_WORTH_KEEPING = 1 << 17
 ACTIONS, PROPERTIES = "actions", "properties"
 DAMAGED = (ValueError, LookupError, zipfile.BadZipFile, EOFError)
 
@@ -68,6 +71,23 @@ class KeptTrees:
             if self._paths(which) == self._loaded[which]:
                 continue
             _write(self._names[which], learned(self._engine, which))
+
+    @property
+    def slots(self) -> int:
+        """The most slots that the visited set of a search of the same has had, 0 if that is not known."""
+        try:
+            return int(_read_bytes(self._slots_name)) if self._names else 0
+        except (OSError, ValueError):
+            return 0
+
+    def keep_slots(self, slots: int) -> None:
+        """Keep how many slots there were, if they are many, and more than ever."""
+        if self._names and slots >= SLOTS_WORTH_KEEPING and slots > self.slots:
+            _write_bytes(self._slots_name, str(slots).encode())
+
+    @property
+    def _slots_name(self) -> str:
+        return f"slots-{self._names[PROPERTIES]}"
 
     def _paths(self, which: str) -> int:
         return sum(program.paths for _, program in _programs(self._engine, which))
@@ -178,26 +198,40 @@ def _folder() -> Path | None:
     return own and own / _made_by()
 
 
-def _read(name: str) -> dict[str, np.ndarray] | None:
+def _read_bytes(name: str) -> bytes:
+    """What is kept by that name.
+
+    Raises:
+        OSError: nothing is.
+        ValueError: it is damaged.
+    """
     folder = _folder()
+    if folder is None:
+        raise FileNotFoundError(name)
+    data = kept_files.read(folder, name)
+    os.utime(folder / name)
+    return data
+
+
+def _write_bytes(name: str, data: bytes) -> None:
+    folder = _folder()
+    if folder is None:
+        return
+    with suppress(OSError):
+        kept_files.make_folder(folder, "trees", MOST_VERSIONS)
+        kept_files.write(folder, name, data)
+        kept_files.forget_files(folder, MOST_BYTES)
+
+
+def _read(name: str) -> dict[str, np.ndarray] | None:
     try:
-        if folder is None:
-            return None
-        with np.load(io.BytesIO(kept_files.read(folder, name)), allow_pickle=False) as arrays:
-            found = {key: arrays[key] for key in arrays.files}
-        os.utime(folder / name)
-        return found
+        with np.load(io.BytesIO(_read_bytes(name)), allow_pickle=False) as arrays:
+            return {key: arrays[key] for key in arrays.files}
     except (OSError, *DAMAGED):
         return None
 
 
 def _write(name: str, arrays: Mapping[str, np.ndarray]) -> None:
-    folder = _folder()
-    if folder is None:
-        return
     data = io.BytesIO()
     np.savez_compressed(data, **arrays)
-    with suppress(OSError):
-        kept_files.make_folder(folder, "trees", MOST_VERSIONS)
-        kept_files.write(folder, name, data.getvalue())
-        kept_files.forget_files(folder, MOST_BYTES)
+    _write_bytes(name, data.getvalue())

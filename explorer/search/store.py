@@ -55,6 +55,7 @@ class Store(Rows):
         self._layout = layout
         self._folded: Folded | None = None
         self._fold_from = FOLD_FROM
+        self._first_table = FIRST_TABLE
         self._budget = budget
         self.pool = pool
         self._total = machine_memory() * 4 // 5 // budget.sharers if budget.memory is None else budget.memory
@@ -150,6 +151,15 @@ class Store(Rows):
             raise Stopped("memory") from None
         self._fold()
 
+    def expect(self, slots: int) -> None:
+        """Begin with a visited set of so many slots, which need not be made anew on the way then; at most of so many as
+        it has before rows are folded. Where the budget has little room for it, it begins as ever.
+        """
+        while 3 * slots // 8 * (self._row - FEWEST_BYTES) >= FOLD_FROM:
+            slots //= 2
+        if 2 * (3 * slots // 4 * self._row + 4 * slots) <= self._memory:
+            self._first_table = max(FIRST_TABLE, slots)
+
     def _append(self, rows: np.ndarray) -> None:
         if self._folded:
             self._folded.fold(rows, self.count, partial(spread, self.pool))
@@ -230,7 +240,7 @@ class Store(Rows):
     def _more_slots(self) -> int:
         """How large to make the visited set."""
         least = len(self.table) * 3 // 2 if len(self.table) < FEW_TAGS else len(self.table) * 9 // 8
-        least = max(FIRST_TABLE, least, self.count * 4 // 3)
+        least = max(self._first_table, least, self.count * 4 // 3)
         if not self._folded:
             return min(MOST_SLOTS, max(least, 2 * len(self.table), 2 * self.count))
         wanted = min(int(BYTES_A_STATE * self.count), self._memory) - self._bytes_of_rows

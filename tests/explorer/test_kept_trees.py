@@ -15,8 +15,11 @@ import numpy as np
 import pytest
 
 from explorer import kept_files
+from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
-from explorer.search import breadth_first, kept_trees
+from explorer.memory import process_memory
+from explorer.search import breadth_first, kept_trees, store
+from explorer.search.store import Store
 from explorer.system import System
 from explorer.verdict import Budget, Outcome
 from highwater.claims.spec import load_spec
@@ -59,7 +62,7 @@ def found(name: str) -> System:
 
 
 def trees(folder: Path) -> list[Path]:
-    return sorted(folder.glob("trees-*/*"))
+    return sorted(path for path in folder.glob("trees-*/*") if not path.name.startswith("slots-"))
 
 
 def told(outcome: Outcome) -> Any:
@@ -98,6 +101,58 @@ def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, le
     monkeypatch.setattr("explorer.search.engine.filter_of", lambda program, sample=(): pytest.fail("chosen again"))
     monkeypatch.setattr(kept_trees.Engine, "__init__", _with_filters_that_are_empty(kept_trees.Engine.__init__))
     assert told(explored(system)) == told(first)
+
+
+@pytest.fixture
+def made_anew(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows there were each time the visited set was made anew; it begins small, and no search is."""
+    rows: list[int] = []
+    grow = Store.grow_table
+
+    def noted(store: Store) -> None:
+        rows.append(store.count)
+        grow(store)
+
+    monkeypatch.setattr(Store, "grow_table", noted)
+    monkeypatch.setattr(store, "FIRST_TABLE", 64)
+    monkeypatch.setattr(kept_trees, "SLOTS_WORTH_KEEPING", 1)
+    return rows
+
+
+def test_the_visited_set_begins_as_large_as_it_became(made_anew: list[int], folder: Path) -> None:
+    system = found(CLAIMS[2])
+    first = explored(system)
+    assert len(made_anew) > 3
+    made_anew.clear()
+    again = explored(system)
+    assert made_anew == [1]
+    assert told(again) == told(first)
+    assert again.memory == first.memory
+    explored(system, budget=Budget(max_depth=2))
+    made_anew.clear()
+    explored(system)
+    assert made_anew == [1], "a search that ends early does not count"
+
+
+@pytest.mark.parametrize("said", ["1", "-1", "1000000000000000000", "many", ""])
+def test_a_wrong_size_changes_nothing_else(made_anew: list[int], folder: Path, said: str) -> None:
+    system = found(CLAIMS[2])
+    first = explored(system)
+    (file,) = folder.glob("trees-*/slots-*")
+    kept_files.write(file.parent, file.name, said.encode())
+    assert told(explored(system)) == told(first)
+
+
+def test_a_budget_that_is_short_of_room_begins_with_a_small_visited_set() -> None:
+    layout = Layout(found(CLAIMS[0]).domain)
+    full = Store(layout, Budget(memory=process_memory() + (4 << 20)), None)
+    full.expect(1 << 19)
+    full.add_initial([])
+    assert len(full.table) == store.FIRST_TABLE
+    full = Store(layout, Budget(), None)
+    full.expect(1 << 19)
+    full.add_initial([])
+    assert len(full.table) == 1 << 19
 
 
 def _with_filters_that_are_empty(begin: Callable[..., None]) -> Callable[..., None]:
