@@ -159,11 +159,17 @@ def _is_installed(top: str) -> bool:
 @cache
 def _version_of(top: str) -> dict[str, str]:
     """The distributions that install a top-level module, and their versions. Finding out takes long: the answer is kept
-    for as long as the module's file is the same.
+    for as long as the same distributions of the same versions are installed beside the module.
     """
     spec = spec_of(top)
-    stamp = _stamp(spec.origin) if spec and spec.origin else None
-    return dict(_kept(f"{spec.origin} {stamp}", lambda: _found_version_of(top)) if stamp else _found_version_of(top))
+    try:
+        inside = Path(str(spec and spec.origin)).parent
+        folder = inside.parent if spec and spec.submodule_search_locations is not None else inside
+        beside = sorted(name for name in os.listdir(folder) if name.endswith((".dist-info", ".egg-info")))
+    except OSError:
+        return dict(_found_version_of(top))
+    key = digest(name.encode() for name in (top, str(folder), *beside))
+    return dict(_kept(key, lambda: _found_version_of(top)))
 
 
 def _found_version_of(top: str) -> list[list[str]]:
@@ -218,7 +224,7 @@ def _kept(key: str, found: Callable[[], list[Any]]) -> list[Any]:
 
 @cache
 def _answers() -> dict[str, list[Any]]:
-    """What sources import, by a hash of each, and the versions of distributions, by a file of each as it is."""
+    """By a hash of a source what it imports, and by one of what is installed which distribution has a module."""
     for folder in own_folder():
         with suppress(OSError, ValueError):
             return dict(json.loads(read(folder / ANSWERS, NAME)))

@@ -86,8 +86,10 @@ def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
     ahead = list(begin)
     while ahead:
         found = ahead.pop()
-        found = found.function if isinstance(found, Quantified) else found
-        found = inspect.unwrap(found) if hasattr(found, "__wrapped__") else found
+        if isinstance(found, Quantified):
+            found = found.function
+        elif hasattr(found, "__wrapped__"):
+            ahead.append(found.__wrapped__)
         if id(found) in seen:
             continue
         seen.add(id(found))

@@ -159,8 +159,9 @@ def instances_by_name(instances: Iterable[Instance]) -> dict[str, str]:
     for each in instances:
         if id(each.domains) not in domains:
             domains[id(each.domains)] = _hash(described(each.domains, known))
-        said = [str(each), domains[id(each.domains)], described(each.apply, known), _relied_on(each)]
-        found.setdefault(each.of.name, [type(each.of).__name__]).append(said)
+        apply = described(each.apply, known)
+        said = [type(each.of).__name__, str(each), domains[id(each.domains)], apply, _relied_on(each)]
+        found.setdefault(each.of.name, []).append(said)
     return {name: _hash(said) for name, said in found.items()}
 
 

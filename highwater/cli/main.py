@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping
 
 import click
 
@@ -16,23 +16,15 @@ COMMANDS = (
 )  # fmt: skip
 
 
-class _Imported(MutableMapping[str, click.Command]):
+class _Imported(Mapping[str, click.Command]):
     """The commands, each of the module that has its name."""
 
-    def __init__(self) -> None:
-        self._found: dict[str, click.Command] = {}
-
     def __getitem__(self, name: str) -> click.Command:
-        if name not in self._found and name in COMMANDS:
-            where = "list_" if name == "list" else name
-            self[name] = getattr(importlib.import_module(f"highwater.cli.{where}"), where)
-        return self._found[name]
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._found[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        raise TypeError(f"{name} stays a command")
+        if name not in COMMANDS:
+            raise KeyError(name)
+        where = "list_" if name == "list" else name
+        command: click.Command = getattr(importlib.import_module(f"highwater.cli.{where}"), where)
+        return command
 
     def __iter__(self) -> Iterator[str]:
         return iter(COMMANDS)

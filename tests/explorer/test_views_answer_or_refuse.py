@@ -204,6 +204,19 @@ def first_of(marks: frozenset[int]) -> int:
     return 0
 
 
+def only_points(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    @functools.wraps(function)
+    def wrapped(part: Any) -> Any:
+        return type(part) is Point and function(part)
+
+    return wrapped
+
+
+@only_points
+def is_up(point: Point) -> bool:
+    return point.up
+
+
 REFUSED: dict[str, tuple[Callable[[State], Any], str]] = {
     "the first of a set": (lambda s: next(iter(s.marks), 0) == 8, "order in which the members of a set come"),
     "the first in a loop": (lambda s: first_of(s.marks) == 8, "order in which the members of a set come"),
@@ -211,6 +224,7 @@ REFUSED: dict[str, tuple[Callable[[State], Any], str]] = {
     "an exact type": (lambda s: type(s.point) is Point and s.number == 40, "write isinstance"),
     "not an exact type": (lambda s: Point is not type(s.point) or s.number == 40, "write isinstance"),
     "an exact tuple": (lambda s: type(s.log) is tuple and s.number == 40, "write isinstance"),
+    "an exact type in a decorator": (lambda s: is_up(s.point) and s.number == 40, "write isinstance"),
     "the same type": (lambda s: type(s.point) is type(s.other) and s.number == 40, "write isinstance"),
     "an exact type by another name, late": (
         lambda s: s.number == 40 and EXACTLY(s.point) is Point,
