@@ -284,6 +284,13 @@ DEFECTS: tuple[Defect, ...] = (
         (REFUSED,),
     ),
     Defect(
+        "a counterexample passes over an action that is enabled",
+        "compiler/programs.py",
+        "        return self._end(number, words) == NOTHING",
+        "        return self._end(number, words) != UNKNOWN",
+        (SEARCH,),
+    ),
+    Defect(
         "a bit of a wide scalar is never tested",
         "compiler/decision_trees.py",
         "width = min(MOST_TESTED_BITS, leaf.width - low)",
@@ -303,8 +310,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a scalar gets one bit too few",
         "compiler/layout.py",
-        "width = (domain.size - 1).bit_length()",
-        "width = max(1, (domain.size - 1).bit_length() - 1)",
+        "width = (size - 1).bit_length()",
+        "width = max(1, (size - 1).bit_length() - 1)",
         (PACKED,),
     ),
     Defect(
