@@ -215,8 +215,7 @@ class Layout:
         size = domain.size
         self._refuse_unless(size >= 1, path, "a domain without values")
         width = (size - 1).bit_length()
-        if width > 20:
-            self._refuse_unless(False, path, f"a scalar with {size} values")
+        self._refuse_unless(width <= 20, path, f"a scalar with {size} values")
         word = next((word for word, free in enumerate(self._free) if free >= width), len(self._free))
         if word == len(self._free):
             self._refuse_unless(word - self._skipped < MOST_WORDS, path, "one more word")

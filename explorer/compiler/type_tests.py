@@ -86,13 +86,12 @@ def _functions(begin: Iterable[Any]) -> Iterator[FunctionType]:
     ahead = list(begin)
     while ahead:
         found = ahead.pop()
-        if isinstance(found, Quantified):
-            found = found.function
-        elif hasattr(found, "__wrapped__"):
-            ahead.append(found.__wrapped__)
+        found = found.function if isinstance(found, Quantified) else found
         if id(found) in seen:
             continue
         seen.add(id(found))
+        if hasattr(found, "__wrapped__"):
+            ahead.append(found.__wrapped__)
         if isinstance(found, FunctionType):
             file = found.__code__.co_filename
             if file not in of_the_model:
@@ -123,7 +122,7 @@ def _named(function: FunctionType) -> list[Any]:
 
 def _leads_on(found: Any) -> bool:
     """Whether there is, or may be, a function behind what was found."""
-    return isinstance(found, (FunctionType, Quantified, type)) or hasattr(found, "__wrapped__")
+    return isinstance(found, FunctionType | Quantified | type) or hasattr(found, "__wrapped__")
 
 
 @functools.cache

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping
-
 import click
 
 from highwater.cli.endings import Commands
 from highwater.distribution import NAME, VERSION
+from model.language.registration import Catalogue
 
-COMMANDS = (
-    "check", "list", "trace", "explain", "explore", "states", "conform", "reproduce", "graph", "init", "mutate",
-    "repair", "simulate",
-)  # fmt: skip
-
-
-class _Imported(Mapping[str, click.Command]):
-    """The commands, each of the module that has its name."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name not in COMMANDS:
-            raise KeyError(name)
-        where = "list_" if name == "list" else name
-        command: click.Command = getattr(importlib.import_module(f"highwater.cli.{where}"), where)
-        return command
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
+COMMANDS = Catalogue(
+    {
+        "check": "highwater.cli.check:check",
+        "list": "highwater.cli.list_:list_",
+        "trace": "highwater.cli.trace:trace",
+        "explain": "highwater.cli.explain:explain",
+        "explore": "highwater.cli.explore:explore",
+        "states": "highwater.cli.states:states",
+        "conform": "highwater.cli.conform:conform",
+        "reproduce": "highwater.cli.reproduce:reproduce",
+        "graph": "highwater.cli.graph:graph",
+        "init": "highwater.cli.init:init",
+        "mutate": "highwater.cli.mutate:mutate",
+        "repair": "highwater.cli.repair:repair",
+        "simulate": "highwater.cli.simulate:simulate",
+    }
+)
 
 
 @click.group(
     cls=Commands,
-    commands=_Imported(),
+    commands=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.version_option(VERSION, prog_name=NAME)

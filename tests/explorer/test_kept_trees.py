@@ -105,7 +105,7 @@ def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, le
 
 @pytest.fixture
 def made_anew(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows there were each time the visited set was made anew; it begins small, and no search is."""
+    """How many rows there were each time the visited set was made. It begins small, and every size is kept."""
     rows: list[int] = []
     grow = Store.grow_table
 

@@ -130,6 +130,7 @@ def merged(left: set[int], right: frozenset[int]) -> bool:
 
 
 ANSWERED: dict[str, Callable[[State], Any]] = {
+    "what claims to wrap itself": lambda s: is_high(s.point) or s.number > 40,
     "isinstance of tuple": lambda s: isinstance(s.log, tuple) and s.number > 40,
     "isinstance of frozenset": lambda s: isinstance(s.marks, frozenset) and s.number > 40,
     "not isinstance of list": lambda s: isinstance(s.log, list) or s.number > 40,
@@ -215,6 +216,13 @@ def only_points(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
 @only_points
 def is_up(point: Point) -> bool:
     return point.up
+
+
+def is_high(point: Point) -> bool:
+    return point.x > 3
+
+
+is_high.__wrapped__ = is_high  # type: ignore[attr-defined]
 
 
 REFUSED: dict[str, tuple[Callable[[State], Any], str]] = {
