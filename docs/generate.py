@@ -50,7 +50,8 @@ def cli() -> Iterator[str]:
     """Every command with its arguments and options."""
     yield from ("# Commands", "", NOTE)
     whole = command_line.make_context("highwater", [], resilient_parsing=True)
-    for name, command in sorted(command_line.commands.items()):
+    for name in command_line.list_commands(whole):
+        command = command_line.get_command(whole, name)
         context = command.make_context(name, [], parent=whole, resilient_parsing=True)
         words = inspect.cleandoc(command.help or "").replace("\b\n", "")
         yield from (f"## `{' '.join(command.get_usage(context).split()[1:])}`", "", words, "")

@@ -14,9 +14,10 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, TextIO
 
 import click
@@ -30,6 +31,24 @@ class Commands(click.Group):
     """Commands that end with a documented exit code. Click's own endings give 1, which means that a claim was
     not met.
     """
+
+    def __init__(self, *arguments: Any, places: Mapping[str, str], **options: Any) -> None:
+        """
+        Args:
+            places: where each command is, such as `package.module:name`. It is imported when it is asked for.
+        """
+        super().__init__(*arguments, **options)
+        self._places = places
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names of the commands."""
+        return sorted(self._places)
+
+    def get_command(self, context: click.Context, cmd_name: str) -> click.Command | None:
+        """A command by its name; None if there is none."""
+        place = self._places.get(cmd_name)
+        command: click.Command | None = resolve_name(place) if place else None
+        return command
 
     def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
         """Run the command that the arguments name, and exit."""

@@ -6,30 +6,27 @@ import click
 
 from highwater.cli.endings import Commands
 from highwater.distribution import NAME, VERSION
-from model.language.registration import Catalogue
 
-COMMANDS = Catalogue(
-    {
-        "check": "highwater.cli.check:check",
-        "list": "highwater.cli.list_:list_",
-        "trace": "highwater.cli.trace:trace",
-        "explain": "highwater.cli.explain:explain",
-        "explore": "highwater.cli.explore:explore",
-        "states": "highwater.cli.states:states",
-        "conform": "highwater.cli.conform:conform",
-        "reproduce": "highwater.cli.reproduce:reproduce",
-        "graph": "highwater.cli.graph:graph",
-        "init": "highwater.cli.init:init",
-        "mutate": "highwater.cli.mutate:mutate",
-        "repair": "highwater.cli.repair:repair",
-        "simulate": "highwater.cli.simulate:simulate",
-    }
-)
+PLACES = {
+    "check": "highwater.cli.check:check",
+    "list": "highwater.cli.list_:list_",
+    "trace": "highwater.cli.trace:trace",
+    "explain": "highwater.cli.explain:explain",
+    "explore": "highwater.cli.explore:explore",
+    "states": "highwater.cli.states:states",
+    "conform": "highwater.cli.conform:conform",
+    "reproduce": "highwater.cli.reproduce:reproduce",
+    "graph": "highwater.cli.graph:graph",
+    "init": "highwater.cli.init:init",
+    "mutate": "highwater.cli.mutate:mutate",
+    "repair": "highwater.cli.repair:repair",
+    "simulate": "highwater.cli.simulate:simulate",
+}
 
 
 @click.group(
     cls=Commands,
-    commands=COMMANDS,
+    places=PLACES,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120},
 )
 @click.version_option(VERSION, prog_name=NAME)
