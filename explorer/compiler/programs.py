@@ -33,6 +33,8 @@ class Program(DecisionTrees):
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
         examples: for each of them, the instance's number and the packed state on which it was learned.
         audits: by function, how many of its next paths to hold against plain Python where they did not look, too.
+        is_whole: whether all that was begun to be learned is. It is not while a path is learned, nor after an interrupt
+            meanwhile: the path may be in some trees only, or lead to what has no meaning yet.
     """
 
     def __init__(
@@ -69,6 +71,7 @@ class Program(DecisionTrees):
         self._moved: dict[tuple[int, Image], int] = {}
         self._audit = audit
         self.audits = {instance.of.name: audit for instance in instances}
+        self.is_whole = True
         self._random = random.Random(0)
         self._plain_states = PlainStates(layout)
 
@@ -84,6 +87,7 @@ class Program(DecisionTrees):
         """
         if self._end(number, words) not in (UNKNOWN, PENDING):
             return
+        self.is_whole = False
         first, image = self._first[number]
         path, reference = self._trace(number, words)
         self.paths += 1
@@ -96,6 +100,7 @@ class Program(DecisionTrees):
         if self.audits[name] > 0:
             self.audits[name] -= 1
             self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
+        self.is_whole = True
 
     def is_idle(self, number: int, words: Any) -> bool:
         """Whether one instance is known not to be enabled, or not to be violated, in a packed state."""

@@ -66,9 +66,10 @@ class KeptTrees:
                 self._loaded[which] = self._paths(which)
 
     def keep(self) -> None:
-        """Keep what was learned, if anything new was."""
+        """Keep what was learned, if anything new was, but not what an interrupt has left half learned."""
         for which in self._names:
-            if self._paths(which) == self._loaded[which]:
+            whole = all(program.is_whole for _, program in _programs(self._engine, which))
+            if not whole or self._paths(which) == self._loaded[which]:
                 continue
             _write(self._names[which], learned(self._engine, which))
 

@@ -8,7 +8,10 @@ import errno
 import functools
 import signal
 import sys
+from collections import Counter
+from contextlib import suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import attrs
@@ -16,6 +19,7 @@ import numpy as np
 import pytest
 
 from explorer import memory
+from explorer.compiler import decision_trees, effects, meanings, programs
 from explorer.search import breadth_first, snapshots
 from explorer.search.checkpoint import MANIFEST
 from explorer.search.durable import LOCK
@@ -228,3 +232,57 @@ def test_memory_that_runs_out_in_the_model_or_in_a_report_keeps_what_was_learned
     outcome = explore(tmp_path, on_progress=report)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory")
     assert goes_on(tmp_path)
+
+
+# --- Interrupts
+
+
+class Interrupt:
+    """Ctrl-C at a line of what learns, when a search comes by for the third time; at no line if that is None.
+
+    Attributes:
+        passed: how often it has come by each line.
+    """
+
+    FILES = tuple(str(module.__file__) for module in (programs, decision_trees, effects, meanings))
+
+    def __init__(self, at: tuple[str, int] | None) -> None:
+        self._at = at
+        self.passed: Counter[tuple[str, int]] = Counter()
+
+    def __enter__(self) -> Interrupt:
+        self._before = sys.gettrace()
+        sys.settrace(self._called)
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        sys.settrace(self._before)
+
+    def _called(self, frame: FrameType, event: str, argument: Any) -> Any:
+        return self._line if frame.f_code.co_filename in self.FILES else None
+
+    def _line(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "line":
+            place = (frame.f_code.co_filename, frame.f_lineno)
+            self.passed[place] += 1
+            if place == self._at and self.passed[place] == 3:
+                raise KeyboardInterrupt
+        return self._line
+
+
+def test_an_interrupt_at_any_line_of_learning_leaves_no_trees_that_are_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next search begins with the trees that the interrupted one has kept."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "whole"))
+    with Interrupt(None) as none:
+        whole = explore(keep_trees=True)
+    places = [place for place, times in none.passed.items() if times >= 3]
+    assert len(places) > 100
+    for number, place in enumerate(places):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / str(number)))
+        with suppress(KeyboardInterrupt), Interrupt(place):
+            assert explore(keep_trees=True).reason == "interrupted"
+        again = explore(keep_trees=True)
+        assert told(again) == expected()
+        assert again.compiled_paths == whole.compiled_paths

@@ -149,7 +149,7 @@ def begun(write_spec: Write, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     while len(busy_children(process.pid)) < 2:  # they have built a system and explore
-        assert process.poll() is None
+        assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     yield process, report
     process.kill()
