@@ -13,7 +13,8 @@ from explorer.kernels.arrays import COLUMNS, RECORD_EXTRA, SIZES, FlatRows, Fold
 from explorer.memory import reserve
 from explorer.search.folded import FEWEST_BYTES, Folded, folded
 from explorer.search.rows import spread
-from explorer.search.store import BATCH, FOLD_FROM
+from explorer.search.scratch import BATCH
+from explorer.search.store import FOLD_FROM
 
 NONE_FOLDED = FoldedRows(
     np.zeros(0, np.uint8), np.zeros((0, 1), np.uint64), np.zeros(0, np.uint32), np.zeros((0, COLUMNS), np.uint64),

@@ -16,7 +16,8 @@ from explorer.kernels.arrays import FlatRows, Graph, Symmetry, Work
 from explorer.memory import reserve
 from explorer.search.engine import Engine
 from explorer.search.rows import ROWS_AT_ONCE
-from explorer.search.store import BATCH, MOST_HITS, Stopped
+from explorer.search.scratch import BATCH, MOST_HITS
+from explorer.search.store import Stopped
 
 MOST_EDGES = 2**32 - 1
 BYTES_A_ROW = 40  # besides its steps: where they begin, distance, queue, the search for components, and marks

@@ -19,7 +19,8 @@ from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, STOP, Trees
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.rows import Rows
-from explorer.search.store import Store, make_work, spread
+from explorer.search.scratch import make_work
+from explorer.search.store import Store, spread
 from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget

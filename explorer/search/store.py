@@ -9,25 +9,21 @@ from functools import partial
 
 import numpy as np
 
-from explorer.compiler.effects import MOST_CUTS
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import COUNTS, LAST_ROW, NEXT_ROW, ROWS, SPARE, Work
+from explorer.kernels.arrays import LAST_ROW, NEXT_ROW, ROWS, Work
 from explorer.memory import address_space, machine_memory, process_memory, reserve
+from explorer.search import scratch
 from explorer.search.cuts import most_parts
 from explorer.search.folded import FEWEST_BYTES, MOST_SLOTS, Folded, Reserved, folded
 from explorer.search.rows import Rows, spread
 from explorer.system import ModelError
 from explorer.verdict import Budget
 
-BATCH = 256
-MOST_HITS = 1 << 16
-MOST_MISSES = 4096
 MOST_ROWS = MOST_SLOTS * 3 // 4
 FIRST_TABLE = 1 << 14
 SMALLEST_BUDGET = 1 << 20
 RESERVED_ROWS = 256
-RECENT = 1 << 12
 FOLD_FROM = 1 << 27  # bytes that folding has to save; fewer are not worth its time
 FEW_TAGS = 1 << 28  # slots
 BYTES_A_STATE = 13.5  # of a folded row with its parts and its share of the visited set just after that has grown
@@ -253,7 +249,7 @@ class Store(Rows):
         return int(full * len(self.table))
 
     def _enter(self, begin: int, end: int) -> None:
-        room, hashes = np.zeros((1, self._layout.words), np.uint64), np.zeros(BATCH, np.uint64)
+        room, hashes = np.zeros((1, self._layout.words), np.uint64), np.zeros(scratch.BATCH, np.uint64)
         entry_points.enter_rows(self.rows, begin, end, self.table, room, hashes, self.units)
 
     def watch_memory(self) -> None:
@@ -285,34 +281,3 @@ class Store(Rows):
         unused = range(int(work.counts[NEXT_ROW]), int(work.counts[LAST_ROW]))
         work.counts[NEXT_ROW] = work.counts[LAST_ROW] = 0
         return iter(unused)
-
-
-def make_work(trees: int, step_trees: int, layout: Layout) -> Work:
-    """Counters and scratch room for one thread, for so many actions and step properties."""
-    batch = max(1, min(BATCH, MOST_HITS // max(1, trees)))
-    hits = batch * max(1, trees)
-    return Work(
-        counts=np.zeros(COUNTS, np.int64),
-        enabled=np.zeros(max(1, trees), np.int64),
-        steps=np.zeros(1 + MOST_CUTS, np.int64),
-        words=np.zeros((batch, layout.words), np.uint64),
-        left=np.zeros((batch, -(-max(1, trees) // 64)), np.uint64),
-        hit_state=np.zeros(hits, np.uint32),
-        hit_tree=np.zeros(hits, np.uint32),
-        hit_effect=np.zeros(hits, np.uint32),
-        position=np.zeros(hits, np.uint64),
-        branch=np.zeros(hits, np.uint32),
-        walking=np.zeros(hits, np.uint32),
-        made=np.zeros((hits + SPARE, layout.words), np.uint64),
-        hashes=np.zeros(hits, np.uint64),
-        slots=np.zeros(hits, np.uint64),
-        numbers=np.zeros((most_parts(layout), batch), np.uint32),
-        made_numbers=np.zeros((most_parts(layout), hits), np.uint32),
-        keys=np.zeros(hits, np.uint64),
-        recent=np.zeros((RECENT, layout.words), np.uint64),
-        orbits=np.ones(batch, np.int64),
-        moves=np.zeros(batch, np.uint8),
-        pair=np.zeros((1, 2 * layout.words), np.uint64),
-        broken=np.zeros(step_trees, np.uint8),
-        misses=np.zeros((MOST_MISSES, 3), np.int64),
-    )

@@ -18,7 +18,7 @@ import pytest
 
 from explorer import sources
 from explorer.compiler.layout import Layout
-from explorer.search import breadth_first, durable, expansion, progress, snapshots, store
+from explorer.search import breadth_first, durable, expansion, progress, scratch, snapshots, store
 from explorer.search.checkpoint import MANIFEST
 from explorer.search.durable import LOCK, CheckpointError, Holder
 from explorer.search.fingerprint import fingerprint
@@ -244,7 +244,7 @@ def restless(monkeypatch: pytest.MonkeyPatch) -> None:
     levels.
     """
     for module, name, value in (
-        (store, "BATCH", 4),
+        (scratch, "BATCH", 4),
         (store, "FIRST_TABLE", 16),
         (store, "RESERVED_ROWS", 4),
         (expansion, "RESERVED_ROWS", 4),

@@ -23,7 +23,7 @@ from explorer.kernels import expand, rows, stored
 from explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT, FlatRows
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first, engine, expansion, kept_trees, plain_python, store
+from explorer.search import breadth_first, engine, expansion, kept_trees, plain_python, scratch, store
 from explorer.search.lassos import moves_of
 from explorer.system import Cut, System, successor
 from explorer.verdict import Budget, Outcome, Verdict
@@ -197,9 +197,9 @@ def low_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "FILTERS_LAST_UNTIL", 4)
     monkeypatch.setattr(engine, "SAMPLE", 16)
     monkeypatch.setattr(engine, "WIDE_SAMPLE", 32)
-    monkeypatch.setattr(store, "BATCH", 8)
+    monkeypatch.setattr(scratch, "BATCH", 8)
     monkeypatch.setattr(store, "FIRST_TABLE", 256)
-    monkeypatch.setattr(store, "RECENT", 64)
+    monkeypatch.setattr(scratch, "RECENT", 64)
     monkeypatch.setattr(store, "RESERVED_ROWS", 4)
 
 

@@ -12,7 +12,7 @@ import attrs
 import pytest
 
 from explorer.memory import process_memory
-from explorer.search import breadth_first, plain_python, progress, store
+from explorer.search import breadth_first, plain_python, progress, scratch, store
 from explorer.search.engine import Engine
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Verdict, Violation
@@ -754,10 +754,10 @@ def test_enough_memory_changes_nothing(odometer: System) -> None:
 def test_the_size_of_batches_and_tables_changes_nothing(
     system_of: SystemOf, monkeypatch: pytest.MonkeyPatch, batch: int, misses: int, table: int
 ) -> None:
-    monkeypatch.setattr(store, "BATCH", batch)
-    monkeypatch.setattr(store, "MOST_MISSES", misses)
+    monkeypatch.setattr(scratch, "BATCH", batch)
+    monkeypatch.setattr(scratch, "MOST_MISSES", misses)
     monkeypatch.setattr(store, "FIRST_TABLE", table)
-    monkeypatch.setattr(store, "RECENT", table)
+    monkeypatch.setattr(scratch, "RECENT", table)
     system = system_of([IDLE], BROKEN_LOCK, [mutual_exclusion])
     ours, theirs = breadth_first.explore(system, keep_going=True), plain_python.explore(system, keep_going=True)
     assert (ours.levels, ours.generated, ours.enabled) == (theirs.levels, theirs.generated, theirs.enabled)

@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, assume, event, given, note, settings
 from hypothesis import strategies as st
 
 from explorer.compiler.layout import Layout
-from explorer.search import breadth_first, plain_python, store
+from explorer.search import breadth_first, plain_python, scratch
 from explorer.system import System
 from explorer.verdict import Budget
 from model.language.declarations import Action, Invariant, StepProperty, Witness
@@ -643,7 +643,7 @@ def test_both_engines_keep_the_same_states_when_these_run_out(
     budget = attrs.evolve(budget, max_states=data.draw(st.integers(len(set(system.initial)), states + 1)))
     theirs = plain_python.explore(system, budget, keep_going=keep_going)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "BATCH", batch)
+        patch.setattr(scratch, "BATCH", batch)
         ours = breadth_first.explore(system, budget, audit=100, keep_going=keep_going)
     event(f"reason {theirs.reason.split()[:1]}")
     agree(ours, theirs, "generated", "enabled", "bounds_cut", "deadlocks", "stopped_at_bound")

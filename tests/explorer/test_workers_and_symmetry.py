@@ -21,7 +21,7 @@ from explorer.compiler.prefilter import GATHER_FIELD, Filter, filter_of
 from explorer.compiler.wide_nodes import JUMP, KIND_AT, WIDE, WIDENS, Widened, widened
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE, FlatRows
-from explorer.search import breadth_first, engine, expansion, plain_python, progress, store
+from explorer.search import breadth_first, engine, expansion, plain_python, progress, scratch, store
 from explorer.search.compiled import Compiled
 from explorer.search.symmetry import permutations_of, tabulate
 from explorer.system import Cut, ModelError, System, judge, successor
@@ -65,7 +65,7 @@ def told(outcome: Outcome) -> dict[str, Any]:
 def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiny batches, tables and blocks, so that threads meet, tables grow and filters change within small systems."""
     for module, name, value in (
-        (store, "BATCH", 4),
+        (scratch, "BATCH", 4),
         (store, "FIRST_TABLE", 16),
         (store, "RESERVED_ROWS", 4),
         (expansion, "RESERVED_ROWS", 4),
