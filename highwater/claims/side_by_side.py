@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
@@ -28,6 +29,7 @@ Answer = Result | SpecError
 
 PROGRESS, FOUND, REFUSED, AGAIN = range(4)
 DIES_WITH_PARENT = 1  # PR_SET_PDEATHSIG of linux/prctl.h
+SECONDS_BETWEEN_PROGRESS = 0.1  # of one claim; nobody reads faster, and a small search has a level each millisecond
 
 
 def can_fork() -> bool:
@@ -200,7 +202,7 @@ def _checked(spec: Spec, check: Check, pipe: Connection) -> tuple[int, Any]:
 
     signal.signal(signal.SIGINT, once)
     try:
-        result = check(spec, lambda progress: pipe.send((PROGRESS, progress)))
+        result = check(spec, _now_and_then(lambda progress: pipe.send((PROGRESS, progress))))
         return (AGAIN, None) if result.outcome.reason == "memory" else (FOUND, _sent(spec, result))
     except SpecError as error:
         return REFUSED, str(error)
@@ -208,6 +210,19 @@ def _checked(spec: Spec, check: Check, pipe: Connection) -> tuple[int, Any]:
         return AGAIN, None
     finally:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _now_and_then(tell: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """The same, but silent soon after the beginning and soon after it has told something."""
+    told_at = time.monotonic()
+
+    def tell_seldom(progress: Progress) -> None:
+        nonlocal told_at
+        if time.monotonic() - told_at >= SECONDS_BETWEEN_PROGRESS:
+            tell(progress)
+            told_at = time.monotonic()
+
+    return tell_seldom
 
 
 def _sent(spec: Spec, result: Result) -> tuple[Any, ...]:

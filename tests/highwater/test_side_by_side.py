@@ -17,8 +17,11 @@ from unittest.mock import Mock
 import pytest
 
 from explorer.system import Contradiction, ModelError
-from explorer.verdict import Outcome
+from explorer.verdict import Outcome, Progress
 from highwater.claims import checking, side_by_side
+from highwater.claims.checking import Result, check_spec
+from highwater.claims.side_by_side import SideBySide
+from highwater.claims.spec import Spec, load_specs
 
 ROOT = Path(__file__).parents[2]
 Write = Callable[..., Path]
@@ -132,6 +135,24 @@ def test_a_claim_that_finds_no_room_beside_others_is_checked_again_alone(
     ways(out_of_memory)
     specs = [str(write_spec(f"{name}.toml")) for name in ("first", "second")]
     assert highwater("check", *specs, "--jobs", "2").exit_code == 0
+
+
+@pytest.mark.parametrize("seconds", [0.0, float("inf")])
+def test_a_claim_tells_how_far_it_is_not_more_often_than_people_read(
+    write_spec: Write, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
+    monkeypatch.setattr(side_by_side, "SECONDS_BETWEEN_PROGRESS", seconds)
+    specs = load_specs([write_spec(f"{name}.toml") for name in ("first", "second")])
+
+    def check(spec: Spec, on_progress: Callable[[Progress], None]) -> Result:
+        return check_spec(spec, on_progress=on_progress)
+
+    told: list[Progress | None] = []
+    with SideBySide(specs, 2, check, check, lambda spec, progress: told.append(progress)) as claims:
+        depths = [answer.outcome.depth for _, answer in claims if isinstance(answer, Result)]
+    levels = [progress.depth for progress in told if progress and progress.level_ended]
+    assert told.count(None) == len(depths) == 2
+    assert len(levels) == (0 if seconds else 2 * (depths[0] + 1))
 
 
 # Signals
