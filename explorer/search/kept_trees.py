@@ -12,12 +12,10 @@ they are forgotten and learned anew.
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import random
 import sys
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -30,7 +28,14 @@ import numpy as np
 
 from explorer import kept_files
 from explorer.compiler.programs import Program
-from explorer.compiler.storing import effects_as_arrays, program_as_arrays, restore_effects, restore_program
+from explorer.compiler.storing import (
+    as_bytes,
+    effects_as_arrays,
+    from_bytes,
+    program_as_arrays,
+    restore_effects,
+    restore_program,
+)
 from explorer.search.engine import Engine
 from explorer.search.fingerprint import code_of, described, engine_code, fingerprint, instances_by_name, properties_of
 from explorer.sources import digest
@@ -41,7 +46,7 @@ MOST_VERSIONS = 4  # of Highwater
 MOST_BYTES = 1 << 29  # of one version
 SLOTS_WORTH_KEEPING = 1 << 17
 ACTIONS, PROPERTIES = "actions", "properties"
-DAMAGED = (ValueError, LookupError, zipfile.BadZipFile, EOFError)
+DAMAGED = (ValueError, LookupError)
 
 
 class KeptTrees:
@@ -226,13 +231,10 @@ def _write_bytes(name: str, data: bytes) -> None:
 
 def _read(name: str) -> dict[str, np.ndarray] | None:
     try:
-        with np.load(io.BytesIO(_read_bytes(name)), allow_pickle=False) as arrays:
-            return {key: arrays[key] for key in arrays.files}
-    except (OSError, *DAMAGED):
+        return from_bytes(_read_bytes(name))
+    except (OSError, ValueError):
         return None
 
 
 def _write(name: str, arrays: Mapping[str, np.ndarray]) -> None:
-    data = io.BytesIO()
-    np.savez_compressed(data, **arrays)
-    _write_bytes(name, data.getvalue())
+    _write_bytes(name, as_bytes(arrays))

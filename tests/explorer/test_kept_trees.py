@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import io
 import os
 import sys
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import pytest
 from explorer import kept_files
 from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
+from explorer.compiler.storing import as_bytes, from_bytes
 from explorer.memory import process_memory
 from explorer.search import breadth_first, kept_trees, store
 from explorer.search.store import Store
@@ -346,7 +347,7 @@ def test_trees_that_were_tampered_with_are_forgotten_or_mean_the_same(
 
 
 def _tamper(path: Path, change: str) -> None:
-    arrays = dict(np.load(io.BytesIO(kept_files.read(path.parent, path.name))))
+    arrays = from_bytes(kept_files.read(path.parent, path.name))
     for key in list(arrays):
         if key.endswith(change) and change == "branches":
             ends = arrays[key] < 1 << 63
@@ -355,9 +356,31 @@ def _tamper(path: Path, change: str) -> None:
             arrays[key] = arrays[key][:-1] if change != "states" else arrays[key] ^ np.uint64(1)
     if change == "missing":
         arrays.popitem()
-    body = io.BytesIO()
-    np.savez_compressed(body, **arrays)
-    kept_files.write(path.parent, path.name, body.getvalue()[: -100 if change == "truncated" else None])
+    kept_files.write(path.parent, path.name, as_bytes(arrays)[: -100 if change == "truncated" else None])
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        b"", b"7\n", b"[7]", b'[["a", "<u8", [2]]]\n123', b'[["a", "O", [1]]]\n12345678',
+        b'[["a", "none", [1]]]\n12345678', b'[["a", "<u8", ["1"]]]\n12345678', b'[["a", "<u8", [-1]]]\n12345678123',
+    ],
+)  # fmt: skip
+def test_bytes_that_hold_no_arrays_are_refused(inside: bytes) -> None:
+    for data in (inside, zlib.compress(inside)):
+        with pytest.raises(ValueError):
+            from_bytes(data)
+
+
+def test_arrays_are_the_same_as_bytes() -> None:
+    arrays = {
+        "none": np.zeros((0, 3), np.int64), "one": np.array(7), "texts": np.array(["ab", "c"]),
+        "turned": np.arange(6, dtype=np.uint32).reshape(2, 3).T, "last": np.array([2**64 - 1], np.uint64),
+    }  # fmt: skip
+    found = from_bytes(as_bytes(arrays))
+    assert [(name, array.dtype, array.tolist()) for name, array in found.items()] == [
+        (name, array.dtype, array.tolist()) for name, array in arrays.items()
+    ]
 
 
 def test_a_sample_finds_trees_that_mean_something_else(folder: Path) -> None:
@@ -365,12 +388,10 @@ def test_a_sample_finds_trees_that_mean_something_else(folder: Path) -> None:
     system = found(CLAIMS[1])
     first = explored(system)
     (path,) = folder.glob("trees-*/actions-*")
-    arrays = dict(np.load(io.BytesIO(kept_files.read(path.parent, path.name))))
+    arrays = from_bytes(kept_files.read(path.parent, path.name))
     ends = (arrays["0.branches"] < 1 << 63) & (arrays["0.branches"] > 2)
     arrays["0.branches"][ends] = 1  # nothing is ever enabled
-    body = io.BytesIO()
-    np.savez_compressed(body, **arrays)
-    kept_files.write(path.parent, path.name, body.getvalue())
+    kept_files.write(path.parent, path.name, as_bytes(arrays))
     verified = [told(explored(system)) == told(first) for _ in range(2)]
     assert verified == [True, True]
 
