@@ -172,16 +172,23 @@ def _loaded(module: str) -> list[str]:
     return [f"{name} {_of_code(found.__code__)}" for name, found in _functions_in(sys.modules.get(module))]
 
 
-@cache
+_codes: dict[int, tuple[CodeType, str]] = {}
+"""By the identity of code, as its own hash takes long: this itself, so that it lives as long, and what it is."""
+
+
 def _of_code(code: CodeType) -> str:
-    return _digest(described(code))
+    if id(code) not in _codes:
+        _codes[id(code)] = code, _digest(described(code))
+    return _codes[id(code)][1]
 
 
 def _functions_in(module: ModuleType | None) -> Iterator[tuple[str, FunctionType]]:
     for key, value in vars(module).items() if module else ():
-        value = getattr(value, "function", value)  # of an action or a property
-        inside = vars(value).items() if isinstance(value, type) and value.__module__ == module.__name__ else ()
-        for name, each in (("", value), *inside):
+        if isinstance(value, type):
+            inside = vars(value).items() if value.__module__ == module.__name__ else ()
+        else:
+            inside = (("", getattr(value, "function", value)),)  # of an action or a property
+        for name, each in inside:
             if isinstance(each, FunctionType) and not each.__code__.co_filename.startswith("<attrs generated"):
                 yield f"{key}.{name}", each
 
