@@ -55,10 +55,10 @@ def sources_of(modules: Iterable[str]) -> Sources:
     """
     asked = frozenset(modules)
     known = _known.get(asked)
-    if known is not None and all(_stamp(path) == stamp for path, stamp in known[1].items()):
+    if known is not None and all(_is_as_it_was(name, *found) for name, found in known[1].items()):
         return known[0]
     todo = set(asked)
-    stamps: dict[str, Stamp] = {}
+    stamps: dict[str, tuple[str, Stamp]] = {}
     own = {_top(name) for name in todo}
     files: dict[str, str] = {}
     versions = {"python": f"{sys.version_info.major}.{sys.version_info.minor}"}
@@ -75,7 +75,7 @@ def sources_of(modules: Iterable[str]) -> Sources:
         spec = spec_of(name)
         if spec is None or spec.origin is None or not spec.has_location or _is_left_out(Path(spec.origin)):
             continue
-        stamps[spec.origin] = _stamp(spec.origin)
+        stamps[name] = spec.origin, _stamp(spec.origin)
         code = _read(spec)
         files[name] = hashlib.sha256(code).hexdigest()
         todo |= _imported(code, _package_of(spec)) if spec.origin.endswith(".py") else set()
@@ -86,8 +86,14 @@ def sources_of(modules: Iterable[str]) -> Sources:
 
 
 Stamp = tuple[int, int, int] | None
-_known: dict[frozenset[str], tuple[Sources, dict[str, Stamp]]] = {}
-"""By the modules that were asked for, what was found, and when each file was changed last."""
+_known: dict[frozenset[str], tuple[Sources, dict[str, tuple[str, Stamp]]]] = {}
+"""By the modules that were asked for, what was found; and of each module its file, and when that was changed last."""
+
+
+def _is_as_it_was(module: str, file: str, stamp: Stamp) -> bool:
+    """Whether a module is still of that file, where it is imported, and this was not changed since."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return (spec is None or spec.origin == file) and _stamp(file) == stamp
 
 
 def _stamp(path: str) -> Stamp:

@@ -54,7 +54,10 @@ class KeptTrees:
 
     def __init__(self, engine: Engine, audit: int) -> None:
         self._engine = engine
-        self._names = _names(engine, audit)
+        try:
+            self._names = _names(engine, audit)
+        except (OSError, SyntaxError):
+            self._names = {}
         self._loaded = {ACTIONS: 0, PROPERTIES: 0}
 
     def load(self) -> None:
@@ -149,7 +152,8 @@ def _part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
 def _names(engine: Engine, audit: int) -> dict[str, str]:
     """The names of the files of an engine's trees: hashes of all that these depend on.
 
-    None where a function has no source file, as in a notebook: what it calls is not known then.
+    None where a function has no source file, as in a notebook, or one that was removed or spoiled since it was loaded:
+    what it calls is not known then.
     """
     system = engine.system
     properties = properties_of(system)

@@ -305,6 +305,16 @@ def test_code_that_was_loaded_before_its_file_changed_keeps_nothing_for_the_chan
     assert explored(model(step=2)).distinct_states == 4
 
 
+@pytest.mark.parametrize("becomes", [None, "def ("])
+def test_code_whose_file_was_removed_or_spoiled_since_it_was_loaded_keeps_nothing(
+    model: Callable[..., System], tmp_path: Path, folder: Path, becomes: str | None
+) -> None:
+    old, file = model(), tmp_path / "steps_of_counters.py"
+    file.unlink() if becomes is None else file.write_text(becomes, encoding="utf-8")
+    assert explored(old).distinct_states == 7
+    assert trees(folder) == []
+
+
 def test_functions_without_a_source_file_keep_nothing(folder: Path, model: Callable[..., System]) -> None:
     """What such a function calls is not known."""
     system = model()

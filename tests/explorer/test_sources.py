@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,3 +60,20 @@ def test_a_version_is_looked_up_once_and_again_when_another_is_installed(
     install("1.0.1", site)
     assert [version(), version()] == ["1.0.1", "1.0.1"]
     assert asked == ["planted", "planted"]
+
+
+def test_a_module_of_another_folder_that_has_the_name_of_an_earlier_one_is_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the files of the earlier one are as they were."""
+    found = []
+    for text in ("A = 1\n", "A = 2\n"):
+        folder = tmp_path / text[4]
+        folder.mkdir()
+        (folder / "moved.py").write_text(text, encoding="utf-8")
+        with monkeypatch.context() as patch:
+            patch.syspath_prepend(str(folder))
+            patch.delitem(sys.modules, "moved", raising=False)
+            importlib.import_module("moved")
+            found += [sources.sources_of({"moved"}).modules["moved"] for _ in range(2)]
+    assert found[0] == found[1] != found[2] == found[3]
