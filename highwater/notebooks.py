@@ -126,7 +126,7 @@ class Trace:
         from highwater.viewer.index import counterexample_in
         from highwater.viewer.pages import trace_page
 
-        return _written(path, trace_page(counterexample_in(entry_of(self.of))))
+        return _written(path, trace_page(counterexample_in(entry_of(self.of), self.of.spec.path)))
 
     def _repr_html_(self) -> str:
         page = html.escape(self.to_html(), quote=True)

@@ -110,7 +110,8 @@ class Outputs:
         if FOLDER in paths:
             from highwater.viewer.index import write_pages  # imports jinja2
 
-            yield lambda: write_pages(paths[FOLDER], data["results"], incomplete)
+            specs = [result.spec.path for result in results]
+            yield lambda: write_pages(paths[FOLDER], data["results"], incomplete, specs)
 
     def _report_to_github(self, results: Sequence[Result], problems: Sequence[Problem], incomplete: str) -> None:
         from highwater.reports import github

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from highwater.claims.own import beside
 from highwater.files import ReportError, write_text
 from highwater.reports.replaying import replay, subject_of
 from highwater.viewer.pages import IndexRow, index_page, page_name, search_page, trace_page
@@ -13,21 +16,28 @@ from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample
 
 
-def counterexample_in(entry: Mapping[str, Any]) -> Counterexample:
+def counterexample_in(entry: Mapping[str, Any], spec: Path | None = None) -> Counterexample:
     """The counterexample in a report's entry, every step executed again.
+
+    Args:
+        spec: of an entry that this process has made, the spec: its model may lie beside it.
 
     Raises:
         ReportError: it does not replay.
     """
-    system, violation = replay(entry)
-    return counterexample_of(entry, system, violation, subject=subject_of(entry))
+    with nullcontext() if spec is None else beside(spec):
+        system, violation = replay(entry)
+        return counterexample_of(entry, system, violation, subject=subject_of(entry))
 
 
-def write_pages(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: str = "") -> None:
+def write_pages(
+    folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: str = "", specs: Sequence[Path] = ()
+) -> None:
     """Write a page per claim, with the counterexample if it has one, and `index.html`, the page of all verdicts.
 
     Args:
         incomplete: why there are no more entries, if the run has not ended.
+        specs: of entries that this process has made, the spec of each.
 
     Raises:
         ReportError: the folder cannot be made, or a file cannot be written.
@@ -37,10 +47,10 @@ def write_pages(folder: Path, entries: Iterable[Mapping[str, Any]], incomplete: 
     except OSError as error:
         raise ReportError(f"{folder}: cannot be made a folder for pages: {error.strerror}") from None
     rows: list[IndexRow] = []
-    for entry in entries:
+    for entry, spec in zip_longest(entries, specs):
         page = page_name(entry["name"], [row.page for row in rows])
         if entry.get("trace"):
-            text = trace_page(counterexample_in(entry), "index.html", page)
+            text = trace_page(counterexample_in(entry, spec), "index.html", page)
         else:
             text = search_page(entry, "index.html")
         write_text(folder / page, text)

@@ -95,6 +95,20 @@ def test_a_module_beside_the_spec_needs_no_option(highwater: Run, lock: Path) ->
     assert highwater("check", spec).exit_code == 0
 
 
+def test_a_module_beside_the_spec_is_found_for_the_page_of_its_counterexample(
+    highwater: Run, lock: Path, tmp_path: Path
+) -> None:
+    spec = lock / "claim.toml"
+    (path,) = (each for each in (lock / "specs").iterdir() if "violated" in each.read_text(encoding="utf-8"))
+    path.rename(spec)
+    result = highwater("check", spec, "--html", tmp_path / "pages")
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert "lock_service" in (tmp_path / "pages" / "claim.html").read_text(encoding="utf-8")
+    found = api.check(spec).trace
+    assert found is not None
+    assert "lock_service" in found.to_html()
+
+
 def test_what_lies_beside_one_spec_is_not_what_another_one_finds(highwater: Run, lock: Path, tmp_path: Path) -> None:
     spec = lock / "claim.toml"
     (lock / "specs" / "fencing_keeps_late_writers_out.toml").rename(spec)
@@ -280,6 +294,11 @@ FAULTS = {
         "the model raised AttributeError: ",
     ),
     "misnames a bound": ("range(bounds.clients)", "range(bounds.nothing)", "the model raised AttributeError: "),
+    "raises what is no Exception": (
+        "    token = world.granted + 1",
+        "    raise GeneratorExit(7)",
+        "the model raised GeneratorExit: 7; at ",
+    ),
     "exits in an action": ("    token = world.granted + 1", EXIT, "acquire(client c0) raised SystemExit: 0"),
     "exits in a property": (
         "    return world.last",
