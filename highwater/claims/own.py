@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.sources import HOUSE, spec_of
-from explorer.system import RAISED, line_of
+from explorer.system import line_of
 from highwater.claims.tables import Wrong, did_you_mean, shown
 
 GROUP = "highwater.models"
@@ -151,7 +151,9 @@ def _imported(name: str, key: str) -> Any:
             else "; name its folder with --model-path"
         )
         raise Wrong(f"{key}: there is no module {error.name}{_shadowed(name) or hint}") from None
-    except RAISED as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         at = f" {where}" if (where := line_of(error)) else ""
         raise Wrong(f"{key}: {name} cannot be imported: {type(error).__name__}: {error}{at}") from error
 

@@ -164,7 +164,7 @@ class _Search:
 
     def attempts(self, most_rules: int) -> Iterator[Attempt]:
         """Try each set that is no superset of a repair, and changes no rule twice."""
-        for size in range(1, most_rules + 1):
+        for size in range(1, min(most_rules, len({change.rule for change in self._changes})) + 1):
             for chosen in itertools.combinations(self._changes, size):
                 keys = {change.key for change in chosen}
                 once = len({change.rule for change in chosen}) == size

@@ -66,7 +66,7 @@ class SideBySide:
         self._left = sorted(range(len(specs)), key=lambda number: size[number])
         self._answers: dict[int, Answer | None] = {}
         self.interrupted = False
-        for stream in (sys.stdout, sys.stderr):
+        for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()  # or the forks would write it again
         self._workers = {worker.pipe: worker for worker in (_start(specs, check) for _ in range(jobs))}
 

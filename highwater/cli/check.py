@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, Count, budgets, complain, model_path
+from highwater.cli.options import PATH, USAGE, Count, Place, budgets, complain, model_path
 from highwater.limits import MOST_WORKERS
 
 
@@ -38,7 +38,10 @@ from highwater.limits import MOST_WORKERS
 @click.option("--max-depth", type=Count(min=0), metavar="N", help="Explore N actions deep and no deeper.")
 @budgets
 @click.option(
-    "--checkpoint", metavar="DIR", help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI."
+    "--checkpoint",
+    type=Place(),
+    metavar="DIR",
+    help="Keep one spec's search in DIR, to go on from with --resume; for Spark any URI.",
 )
 @click.option("--resume", is_flag=True, help="Go on from the snapshot in the --checkpoint folder.")
 @click.option(

@@ -44,6 +44,19 @@ class Commands(click.Group):
         """The names of the commands."""
         return sorted(self._places)
 
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the arguments begin with."""
+        name = arguments[0]
+        if name not in self._places and not name.startswith("-"):
+            from highwater.claims.tables import did_you_mean
+
+            context.fail(
+                f'no such command: "{name}"{did_you_mean(name, self._places)}; allowed are {", ".join(self._places)}'
+            )
+        return super().resolve_command(context, arguments)
+
     def get_command(self, context: click.Context, cmd_name: str) -> click.Command | None:
         """A command by its name; None if there is none."""
         place = self._places.get(cmd_name)
@@ -159,10 +172,9 @@ def _run(run: Callable[[], Any]) -> int:
     except MemoryError:
         _say("highwater: out of memory; lower a bound, or give it more")
         return UNKNOWN
-    except Exception as error:
-        from explorer.system import Contradiction
-
-        if isinstance(error, Contradiction):
+    except BaseException as error:  # a model may raise what is no Exception
+        contradiction = getattr(sys.modules.get("explorer.system"), "Contradiction", ())
+        if isinstance(error, contradiction):
             complain(error)
             return DEFECT
         if _is_out_of_memory(error):
@@ -171,7 +183,7 @@ def _run(run: Callable[[], Any]) -> int:
         return _unexpected(error)
 
 
-def _is_out_of_memory(error: Exception) -> bool:
+def _is_out_of_memory(error: BaseException) -> bool:
     """Whether the system has refused memory in other words than a MemoryError: a library that finds no address space is
     not loaded.
     """
@@ -188,7 +200,7 @@ def _asked_for(error: SystemExit) -> int:
     return error.code if isinstance(error.code, int) else MET
 
 
-def _unexpected(error: Exception) -> int:
+def _unexpected(error: BaseException) -> int:
     """Say whose fault an exception is that no command has expected."""
     if isinstance(error, OSError) and _of_printing(error):
         return _unwritten(error)

@@ -81,7 +81,7 @@ class Run:
             self._check_all(specs)
         except KeyboardInterrupt:
             self._interrupted = True
-        except Exception as error:  # what was learned so far is worth as much
+        except BaseException as error:  # what was learned so far is worth as much
             self._outputs.write(self._results, self._problems, f"the run was ended by {type(error).__name__}: {error}")
             raise
         return self._finished()

@@ -96,7 +96,7 @@ def _wrong(problem: Problem, rules: dict[str, dict[str, Any]]) -> list[dict[str,
             "level": "error",
             "message": {"text": text},
             "locations": [_location(problem.path, line)],
-            "partialFingerprints": {"claim/v1": hashlib.sha256(f"{where}#{text}".encode()).hexdigest()},
+            "partialFingerprints": {"claim/v1": hashlib.sha256(f"{where}#{readable(text)}".encode()).hexdigest()},
         }
         for line, text in problem.findings
     ]

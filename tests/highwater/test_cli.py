@@ -992,6 +992,14 @@ def test_a_file_name_that_is_not_utf_8_is_no_reason_to_crash(write_spec: Write, 
     assert ran.returncode == 0, ran.stderr.decode("utf-8", "replace")[-500:]
     assert b"odd" in ran.stdout
     assert len(results_in(tmp_path / "report.json")) == 1
+    with open(odd, "w", encoding="utf-8") as file:
+        file.write('model = "refrence"')
+    ran = subprocess.run(
+        [*command, "--sarif", str(tmp_path / "r.sarif")], env=environment(), capture_output=True, timeout=PATIENCE,
+        check=False,
+    )  # fmt: skip
+    assert ran.returncode == 2, ran.stderr.decode("utf-8", "replace")[-500:]
+    assert "refrence" in (tmp_path / "r.sarif").read_text(encoding="utf-8")
 
 
 # Long searches

@@ -164,6 +164,12 @@ def test_every_command_is_among_those_that_were_made_to_fail() -> None:
     assert set(main.list_commands(click.Context(main))) == set(COMMANDS)
 
 
+def test_a_command_that_does_not_exist_is_told_with_those_that_do(highwater: Run) -> None:
+    result = highwater("chekc", "claim.toml")
+    assert result.exit_code == 2
+    assert 'no such command: "chekc" (did you mean "check"?); allowed are check, list, trace, ' in result.stderr
+
+
 def test_a_traceback_that_cannot_be_kept_is_shown(
     write_spec: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -395,6 +401,17 @@ def test_standard_error_that_cannot_be_written_changes_no_exit_code(
     assert ran.returncode == code
 
 
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1, 2)], ids=str)
+def test_closed_streams_change_no_exit_code(write_spec: Write, closed: tuple[int, ...]) -> None:
+    """Neither of one claim nor of several, which are checked side by side."""
+    specs = [str(write_spec(f"{name}.toml")) for name in ("first", "second")]
+    for claims in (specs[:1], specs):
+        arguments = " ".join([f"{number}>&-" for number in closed])
+        command = ["sh", "-c", f'exec "$@" {arguments}', "sh", sys.executable, "-m", "highwater", "check", *claims]
+        ran = subprocess.run([*command, "--jobs", "2"], env=environment(), timeout=PATIENCE, check=False)
+        assert ran.returncode == 0
+
+
 # --- Ctrl-C
 
 
@@ -436,6 +453,14 @@ def test_a_file_that_hides_a_package_is_named(
         f"highwater: {folder / name}.py: has the name of Highwater's own package {name}, and Python finds it first; "
         "rename it"
     )
+
+
+@pytest.mark.parametrize("name", ["attrs", "attr", "copy"])
+def test_a_file_that_hides_what_highwater_needs_is_no_claim_that_is_not_met(tmp_path: Path, name: str) -> None:
+    (tmp_path / f"{name}.py").write_text("raise RuntimeError('hidden')\n", encoding="utf-8")
+    ran = run("list", "models", cwd=tmp_path)
+    assert ran.returncode == 70
+    assert "RuntimeError: hidden" in one_line(ran.stderr)
 
 
 def test_a_folder_without_an_init_hides_nothing(write_spec: Write, tmp_path: Path) -> None:

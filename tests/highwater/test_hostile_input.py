@@ -146,8 +146,9 @@ def test_a_number_of_a_spec_that_fits_nowhere_is_refused(
 
 @pytest.mark.parametrize(
     "arguments",
-    [("check", ""), ("trace", ""), ("init", ""), ("check", "SPEC", "--json", ""), ("check", "SPEC", "--html", "")],
-)
+    [("check", ""), ("trace", ""), ("init", ""), ("check", "SPEC", "--json", ""), ("check", "SPEC", "--html", ""),
+     ("check", "SPEC", "--checkpoint", "")],
+)  # fmt: skip
 def test_an_empty_name_is_refused(highwater: Run, write_spec: Write, arguments: tuple[str, ...]) -> None:
     path = str(write_spec())
     refused(highwater(*(path if word == "SPEC" else word for word in arguments)), "the name is empty")

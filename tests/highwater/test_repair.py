@@ -122,6 +122,11 @@ def test_the_smallest_sets_of_rules_are_found_and_no_superset_of_one_is_tried() 
     assert not [keys for keys in found if len(keys) > 2 and {"left=true", "right=true"} <= {*keys}]
 
 
+def test_no_larger_sets_are_looked_for_than_there_are_rules() -> None:
+    many, all_rules = ({keys: each.ending for keys, each in tried(most_rules=most).items()} for most in (10**18, 20))
+    assert many == all_rules
+
+
 def test_a_set_is_explored_only_if_no_known_counterexample_stays() -> None:
     found = tried()
     assert found["other=true",].ending is Ending.REJECTED
