@@ -33,8 +33,8 @@ class Program(DecisionTrees):
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
         examples: for each of them, the instance's number and the packed state on which it was learned.
         audits: by function, how many of its next paths to hold against plain Python where they did not look, too.
-        is_whole: whether all that was begun to be learned is. It is not while a path is learned, nor after an interrupt
-            meanwhile: the path may be in some trees only, or lead to what has no meaning yet.
+        is_whole: whether all that was begun to be learned is. It is not while a path is learned, nor after an error or
+            an interrupt meanwhile: the path may be in some trees only, or lead to what has no meaning yet.
     """
 
     def __init__(
@@ -72,6 +72,7 @@ class Program(DecisionTrees):
         self._audit = audit
         self.audits = {instance.of.name: audit for instance in instances}
         self.is_whole = True
+        self._failure: BaseException = MemoryError()
         self._random = random.Random(0)
         self._plain_states = PlainStates(layout)
 
@@ -83,11 +84,21 @@ class Program(DecisionTrees):
         Raises:
             ModelError: the function raised, returned what it must not, did what cannot be traced, distinguishes
                 interchangeable names, or took a path that contradicts an earlier one, so that it is no pure function of
-                the state.
+                the state. What ended the learning of an earlier path is raised again.
         """
         if self._end(number, words) not in (UNKNOWN, PENDING):
             return
+        if not self.is_whole:  # another thread was learning
+            raise self._failure
         self.is_whole = False
+        try:
+            self._learn(number, words)
+        except BaseException as error:
+            self._failure = error
+            raise
+        self.is_whole = True
+
+    def _learn(self, number: int, words: Any) -> None:
         first, image = self._first[number]
         path, reference = self._trace(number, words)
         self.paths += 1
@@ -100,7 +111,6 @@ class Program(DecisionTrees):
         if self.audits[name] > 0:
             self.audits[name] -= 1
             self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
-        self.is_whole = True
 
     def is_idle(self, number: int, words: Any) -> bool:
         """Whether one instance is known not to be enabled, or not to be violated, in a packed state."""
@@ -125,7 +135,7 @@ class Program(DecisionTrees):
         """Begin anew."""
         self.branches.clear()
         self.branches.extend(len(self.instances))
-        self.paths, self.examples = 0, []
+        self.paths, self.examples, self.is_whole = 0, [], True
         self.audits = dict.fromkeys(self.audits, self._audit)
 
     def image_of(self, reference: int, image: Image) -> int:

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from unittest.mock import Mock
 
 import attrs
 import numpy as np
@@ -23,8 +24,9 @@ from explorer.compiler import decision_trees, effects, meanings, programs
 from explorer.search import breadth_first, snapshots
 from explorer.search.checkpoint import MANIFEST
 from explorer.search.durable import LOCK
+from explorer.search.engine import Engine
 from explorer.system import ModelError, System
-from explorer.verdict import Outcome, Progress, Verdict
+from explorer.verdict import Budget, Outcome, Progress, Verdict
 from model.language.declarations import action, invariant
 from model.language.domain import Integers
 from model.language.records import domain_of, within
@@ -64,7 +66,7 @@ WALK = System(
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """A snapshot after every level, and a fingerprint that takes no time."""
     expected()  # before anything fails
-    monkeypatch.setattr(snapshots, "fingerprint", lambda *_: {"protocol": {}})
+    monkeypatch.setattr(snapshots, "fingerprint", lambda *_: {"protocol": {}, "modules": {}})
     monkeypatch.setattr(snapshots, "SECONDS_BETWEEN_SNAPSHOTS", 0.0)
     monkeypatch.setattr(snapshots, "MOST_OF_THE_TIME", 1e9)
 
@@ -232,6 +234,20 @@ def test_memory_that_runs_out_in_the_model_or_in_a_report_keeps_what_was_learned
     outcome = explore(tmp_path, on_progress=report)
     assert (outcome.verdict, outcome.reason) == (Verdict.UNKNOWN, "memory")
     assert goes_on(tmp_path)
+
+
+def test_after_an_error_no_thread_learns_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the first one left half done would be given another meaning."""
+    engine = Engine(WALK, Budget(), 8, 1, True)
+    with monkeypatch.context() as patch:
+        patch.setattr(effects.Effects, "_add", Mock(side_effect=MemoryError("injected")))
+        with pytest.raises(MemoryError, match="injected"):
+            engine.actions.learn(0, engine.layout.pack(Walk(0, 0)))
+    with pytest.raises(MemoryError, match="injected"):
+        engine.actions.learn(1, engine.layout.pack(Walk(0, 0)))
+    assert not engine.actions.is_whole
+    engine.actions.forget()
+    assert engine.actions.is_whole
 
 
 # --- Interrupts
