@@ -165,7 +165,7 @@ def first_breaking(
         read_row(rows, row, work.words, 0, units)
         hits, _ = list_hits(row, 1, True, trees, work, units)
         for hit in range(hits):
-            if breaks(hit, wanted, effects, steps, work, units):
+            if breaks(hit, wanted, effects, steps, work, units) > 0:
                 return row
     return -1
 

@@ -110,16 +110,27 @@ def mark_breaking(
     effects: Any,
     work: Any,
     units: Any,
-) -> None:
-    """Mark the rows begin..end with a step that violates any of the wanted step properties. Their walks are all
-    known.
+) -> int:
+    """Mark the rows begin..end with a step that violates any of the wanted step properties. The walks of actions are
+    all known.
+
+    Returns:
+        The number of misses. If there are any, all must be marked again once the step properties' trees have grown.
     """
+    missed = 0
     for row in range(begin, end):
         read_state(rows, row, work.words, 0, units)
         hits, _ = list_hits(row, 1, True, trees, work, units)
         for hit in range(hits):
-            if breaks(hit, wanted, effects, steps, work, units):
+            broken = breaks(hit, wanted, effects, steps, work, units)
+            if broken > 0:
                 marks[row] = 1
+            elif broken < 0 and missed < len(work.misses):
+                work.misses[missed, 0] = row
+                work.misses[missed, 1] = work.hit_tree[hit]
+                work.misses[missed, 2] = -1 - broken
+                missed += 1
+    return missed
 
 
 @kernel

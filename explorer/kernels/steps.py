@@ -61,13 +61,20 @@ def check_steps(first: int, hits: int, effects: Any, trees: Any, work: Any, unit
 
 
 @part
-def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: Any) -> bool:
-    """Whether one step of the batch violates any of the wanted step properties. Their walks are all known."""
+def breaks(hit: int, wanted: Any, effects: Any, trees: Any, work: Any, units: Any) -> int:
+    """1 if one step of the batch violates any of the wanted step properties, 0 if not. Negative if that is not known:
+    -1 less the number of a tree whose walk is unknown.
+    """
     effect, at = work.hit_effect[hit], work.hit_state[hit]
     if effects.cut[effect]:
-        return False
+        return 0
+    unknown = 0
     put_step(work.words, at, effect, effects, work.made, work.pair, units)
     for tree in range(len(wanted)):
-        if wanted[tree] and walk(work.pair, 0, tree, trees.branches)[0] >= _FIRST_EFFECT:
-            return True
-    return False
+        if wanted[tree]:
+            branch, _ = walk(work.pair, 0, tree, trees.branches)
+            if branch >= _FIRST_EFFECT:
+                return 1
+            if branch != _NOTHING:
+                unknown = -1 - tree
+    return unknown

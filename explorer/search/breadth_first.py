@@ -247,8 +247,7 @@ class _Search:
         """Look for a state at rest in the level that was expanded last."""
         known = any(violation.property == DEADLOCK for violation in self.violations)
         if self.check_deadlock and not known and self.engine.total(arrays.AT_REST):
-            found = deadlock_in(self.engine, self.store.depth)
-            self.violations += [found] if found else []
+            self.violations.append(deadlock_in(self.engine, self.store.depth))
 
     # Snapshots
 

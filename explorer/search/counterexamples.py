@@ -50,14 +50,17 @@ def in_order(engine: Engine, violations: Iterable[Violation]) -> list[Violation]
     return sorted(violations, key=lambda violation: order_of(engine.system, violation))
 
 
-def deadlock_in(engine: Engine, level: int) -> Violation | None:
-    """The first state at rest among the rows of a level that was expanded."""
+def deadlock_in(engine: Engine, level: int) -> Violation:
+    """The first state at rest among the rows of a level that was expanded, and that has one."""
     begin, end = engine.store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
+    _learn_walks_from(engine, begin, end)
     entry_points.mark_at_rest(
         engine.store.rows, begin, end, marks, engine.trees(engine.actions), engine.works[0], engine.store.units
     )
-    return violation_at(engine.system, None, first_trace(engine, marks, level)) if marks.any() else None
+    if not marks.any():
+        raise not_replayed("no state of its level is at rest", ())
+    return violation_at(engine.system, None, first_trace(engine, marks, level))
 
 
 def _violation(engine: Engine, name: str, level: int) -> Violation:
@@ -84,15 +87,29 @@ def _broken_step(engine: Engine, name: str, level: int) -> Violation:
     begin, end = store.level_ends[level : level + 2]
     marks = np.zeros(end, np.uint8)
     wanted = np.array([each.of.name == name for each in system.step_properties])
-    entry_points.mark_breaking(
+    _learn_walks_from(engine, begin, end)
+    while missed := entry_points.mark_breaking(
         store.rows, begin, end, wanted, marks, engine.trees(engine.actions), engine.trees(engine.steps),
         engine.effect_arrays(), engine.works[0], store.units,
-    )  # fmt: skip
+    ):  # fmt: skip
+        engine.learn_steps(engine.works[0].misses[:missed])
     trace = first_trace(engine, marks, level)
     found = broken_step(system, name, trace)
     if found is None:
         raise not_replayed(f"no step from there violates {name}", trace)
     return found
+
+
+def _learn_walks_from(engine: Engine, begin: int, end: int) -> None:
+    """Learn what actions do in the rows begin..end, of which the process that wrote a checkpoint may have expanded
+    some.
+    """
+    store, marks = engine.store, np.ones(end, np.uint8)  # of what is marked already, no step is looked up
+    while missed := entry_points.mark_predecessors(
+        store.rows, store.table, begin, end, end, marks, engine.trees(engine.actions), engine.effect_arrays(),
+        engine.symmetry, engine.works[0], store.units,
+    ):  # fmt: skip
+        engine.learn(engine.actions, engine.works[0].misses[:missed])
 
 
 def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ...]:

@@ -26,7 +26,9 @@ from explorer.system import System
 from explorer.verdict import Budget, Outcome, Progress, Verdict
 from highwater.claims.resolving import build_system, resolve_model
 from model.catalogue import MODELS
-from model.language.declarations import step_property
+from model.language.declarations import action, step_property
+from model.language.domain import BOOLEAN, Integers
+from model.language.records import domain_of, within
 from tests.harm import NO_MANIFEST, kill_until_one_survives, refuse_harmed
 
 ROOT = Path(__file__).parents[2]
@@ -328,6 +330,57 @@ def test_a_broken_step_that_was_seen_before_the_interrupt_is_told_after_it(tmp_p
         outcome = breadth_first.explore(broken, checkpoint=folder, on_progress=Stopwatch(reports))
         if outcome.reason == "interrupted":
             assert told(breadth_first.explore(broken, checkpoint=folder, resume=True)) == told(expected)
+
+
+@attrs.frozen
+class Lane:
+    """Every number is a path of its own, which no other state shows."""
+
+    number: int = within(Integers(0, 400))
+    settled: bool = within(BOOLEAN)
+
+
+@action(actor="lane")
+def settle(lane: Lane) -> Lane | None:
+    return None if lane.number == 3 and not lane.settled else attrs.evolve(lane, settled=True)
+
+
+@action(actor="lane")
+def settle_all(lane: Lane) -> Lane | None:
+    return attrs.evolve(lane, settled=lane.number >= 0)
+
+
+@step_property()
+def the_third_does_not_settle(before: Lane, after: Lane) -> bool:
+    return before.settled or before.number != 3
+
+
+@step_property()
+def numbers_stay(before: Lane, after: Lane) -> bool:
+    return before.number == after.number
+
+
+@pytest.mark.usefixtures("restless", "eager")
+@pytest.mark.parametrize("which", ["a state at rest", "a broken step", "the second of two"])
+def test_what_was_seen_before_the_interrupt_is_told_by_a_process_that_knows_nothing_of_it(
+    tmp_path: Path, which: str
+) -> None:
+    """Its paths were learned by the first process, and occur in no state that is left."""
+    at_rest = which == "a state at rest"
+    properties = [] if at_rest else [the_third_does_not_settle]
+    properties = [numbers_stay, *properties] if which == "the second of two" else properties
+    lanes = System(
+        domain_of(Lane, None),
+        tuple(Lane(number, False) for number in range(401)),
+        tuple((settle if at_rest else settle_all).instances(None)),
+        step_properties=tuple(instance for each in properties for instance in each.instances(None)),
+    )
+    expected = breadth_first.explore(lanes, check_deadlock=at_rest)
+    assert expected.verdict is Verdict.VIOLATED
+    how = {"checkpoint": tmp_path, "check_deadlock": at_rest, "workers": 1}
+    assert breadth_first.explore(lanes, on_progress=Stopwatch(5), **how).reason == "interrupted"
+    assert manifest(tmp_path)["snapshot"]["inside"]["rows"] > 401
+    assert told(breadth_first.explore(lanes, resume=True, **how)) == told(expected)
 
 
 # --- One writer
