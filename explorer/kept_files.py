@@ -73,8 +73,11 @@ def in_turn(path: Path | None) -> Iterator[None]:
     """Let one process at a time go on, the first that makes a file there; the others wait for it. None waits for
     nobody.
     """
-    lock = None if path is None else os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
-    if lock is None:
+    try:
+        lock = None if path is None else os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    except OSError:  # a full disk, or another user's file
+        lock = None
+    if lock is None or path is None:
         yield
         return
     try:
@@ -101,8 +104,9 @@ def make_folder(folder: Path, kind: str, most: int) -> None:
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
     folder.mkdir(0o755, exist_ok=True)
-    made_last = sorted(folder.parent.glob(f"{kind}-*"), key=lambda made: made.stat().st_mtime, reverse=True)
-    for made in made_last[most:]:  # what another process is about to read it makes again
+    others = (each for each in folder.parent.glob(f"{kind}-*") if each != folder)  # clocks may jump
+    made_last = sorted(others, key=lambda made: made.stat().st_mtime, reverse=True)
+    for made in made_last[most - 1 :]:  # what another process is about to read it makes again
         shutil.rmtree(made, ignore_errors=True)
 
 

@@ -15,8 +15,9 @@ import json
 import os
 import sys
 import sysconfig
+import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -102,6 +103,50 @@ def _stamp(path: str) -> Stamp:
     except OSError:  # inside an archive, which nobody changes meanwhile
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _process_began() -> float:
+    """When this process began, or a little earlier, in seconds since 1970; now where the system does not say."""
+    with suppress(OSError, ValueError, AttributeError):
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+    return time.time()
+
+
+BEGAN = _process_began()
+CLOCK_STEP = 0.02  # seconds by which a file's times may be behind the clock
+_imported_from: dict[str, tuple[str, Stamp]] = {}
+
+
+@contextmanager
+def noted() -> Iterator[None]:
+    """While something is imported: which files all new modules are of, if these were not written meanwhile."""
+    before, begins = set(sys.modules), time.time()
+    yield
+    for name in set(sys.modules) - before:
+        file = getattr(getattr(sys.modules[name], "__spec__", None), "origin", None)
+        if file and _written_before(file, begins):
+            _imported_from[name] = file, _stamp(file)
+
+
+def is_as_imported(module: str) -> bool:
+    """Whether the file of a module is certainly the one that it was imported from, if it was: this was noted, or no
+    file was written since the process began.
+    """
+    file = getattr(getattr(sys.modules.get(module), "__spec__", None), "origin", None)
+    if file is None:
+        return True
+    if module in _imported_from:
+        return _imported_from[module] == (file, _stamp(file))
+    return _written_before(file, BEGAN)
+
+
+def _written_before(file: str, when: float) -> bool:
+    try:
+        found = os.stat(file)
+    except OSError:  # inside an archive
+        return True
+    return max(found.st_mtime, found.st_ctime) < when - CLOCK_STEP
 
 
 def files_of(*packages: str) -> list[Any]:

@@ -164,6 +164,10 @@ def claim(
             raise SpecError(
                 f"{name}: {key}: {shown(given)} is a {type(given).__name__}, neither a name nor an object of that kind"
             )
+    named: dict[str, Any] = {}
+    for one in check:
+        if not isinstance(one, str) and named.setdefault(own.reference_to(one), one) is not one:
+            raise SpecError(f"{name}: check: 2 different properties are named {one.name}")
     keys = {
         **keys,
         "model": model if isinstance(model, str) else own.reference_to(model),

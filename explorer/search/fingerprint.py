@@ -73,7 +73,11 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
         **code_of(system, (*system.actions, *properties, *system.premises)),
         "engine": {"the code": engine_code()},
         "actions": instances_by_name(system.actions),
-        "order": {"actions": _hash([str(action) for action in system.actions])},
+        "order": {
+            name: _hash([str(each) for each in instances])
+            for name, instances in (("actions", system.actions), ("properties", properties))
+            if instances  # a search of the states alone has no properties
+        },
         "initial": {"states": _hash([layout.pack(system.class_of(state)) for state in system.initial])},
         "layout": leaves,
     }

@@ -38,7 +38,7 @@ from explorer.compiler.storing import (
 )
 from explorer.search.engine import Engine
 from explorer.search.fingerprint import code_of, described, engine_code, fingerprint, instances_by_name, properties_of
-from explorer.sources import digest
+from explorer.sources import digest, is_as_imported
 from explorer.system import ModelError
 
 SAMPLE = 8  # paths of each program
@@ -152,8 +152,8 @@ def _part(arrays: Mapping[str, np.ndarray], name: str) -> dict[str, np.ndarray]:
 def _names(engine: Engine, audit: int) -> dict[str, str]:
     """The names of the files of an engine's trees: hashes of all that these depend on.
 
-    None where a function has no source file, as in a notebook, or one that was removed or spoiled since it was loaded:
-    what it calls is not known then.
+    None where a function has no source file, as in a notebook, or one that was removed, spoiled or written since it was
+    imported: what it calls is not known then.
     """
     system = engine.system
     properties = properties_of(system)
@@ -163,9 +163,12 @@ def _names(engine: Engine, audit: int) -> dict[str, str]:
     bare = attrs.evolve(system, invariants=(), step_properties=(), prospects=(), liveness=())
     actions = fingerprint(bare, engine.layout, len(engine.permutations), {"audit": audit})
     code = code_of(system, (*properties, *system.premises))
+    if not all(map(is_as_imported, {*actions["modules"], *code["modules"]})):
+        return {}
     loaded = {name: _loaded(name) for name in {*actions["modules"], *code["modules"]}}
     of_actions = _digest([actions, [loaded[name] for name in actions["modules"]]])
-    of_properties = [of_actions, code, [loaded[name] for name in code["modules"]], instances_by_name(properties)]
+    order = [str(each) for each in (*properties, *system.premises)]  # trees are kept by the numbers of instances
+    of_properties = [of_actions, code, [loaded[name] for name in code["modules"]], instances_by_name(properties), order]
     return {ACTIONS: f"{ACTIONS}-{of_actions}", PROPERTIES: f"{PROPERTIES}-{_digest(of_properties)}"}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from explorer.search.durable import CheckpointError
 from explorer.search.engine import Engine
 from explorer.search.fingerprint import fingerprint
 from explorer.search.store import Stopped
+from explorer.sources import is_as_imported
 
 SECONDS_BETWEEN_SNAPSHOTS = 5.0
 MOST_OF_THE_TIME = 0.05  # that writing may take
@@ -31,6 +33,9 @@ class Snapshots:
 
     def __init__(self, engine: Engine, folder: Path, options: dict[str, Any]) -> None:
         prints = fingerprint(engine.system, engine.layout, len(engine.permutations), options)
+        for module in prints["modules"]:
+            if not is_as_imported(module):  # no other process has what this one has imported
+                prints["modules"][module] += f", written after process {os.getpid()} had imported it"
         self._engine = engine
         self._checkpoint = Checkpoint(folder, prints, engine.layout.units)
         self._whole_levels: Snapshot | None = None

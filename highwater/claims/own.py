@@ -18,7 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from explorer.sources import HOUSE, spec_of
+from explorer.sources import HOUSE, noted, spec_of
 from explorer.system import line_of
 from highwater.claims.tables import Wrong, did_you_mean, shown
 
@@ -139,7 +139,8 @@ def _import(name: str, key: str) -> Any:
 
 def _imported(name: str, key: str) -> Any:
     try:
-        return importlib.import_module(name)
+        with noted():
+            return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
             raise Wrong(f"{key}: {name} cannot be imported: {error}") from error

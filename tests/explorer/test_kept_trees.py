@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import time
 import zlib
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import attrs
 import numpy as np
 import pytest
 
-from explorer import kept_files
+from explorer import kept_files, sources
 from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
 from explorer.compiler.storing import as_bytes, from_bytes
@@ -24,7 +26,7 @@ from explorer.search.store import Store
 from explorer.system import System
 from explorer.verdict import Budget, Outcome
 from highwater.claims.spec import load_spec
-from model.language.declarations import action
+from model.language.declarations import action, invariant
 
 SPECS = Path(__file__).parents[2] / "specs"
 CLAIMS = [
@@ -231,6 +233,7 @@ def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Syst
     """Writes a model, loads it, and makes a system of it."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("sys.dont_write_bytecode", True)
+    monkeypatch.setattr(sources, "BEGAN", float("inf"))  # as if what is written here had been there
     helper, own = tmp_path / "steps_of_counters.py", tmp_path / "model_of_counters.py"
 
     def made(step: int = 1, limit: int = 99) -> System:
@@ -303,6 +306,46 @@ def test_code_that_was_loaded_before_its_file_changed_keeps_nothing_for_the_chan
     (tmp_path / "steps_of_counters.py").write_text("def ahead(number):\n    return number + 2\n", encoding="utf-8")
     assert explored(old).distinct_states == 7
     assert explored(model(step=2)).distinct_states == 4
+
+
+@pytest.mark.parametrize("noted", [False, True])
+def test_what_was_written_after_its_import_keeps_nothing_for_other_processes(
+    model: Callable[..., System], tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, noted: bool
+) -> None:
+    """Whatever of it has changed: a default, a property of a class, a text."""
+    monkeypatch.undo()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent))
+    monkeypatch.syspath_prepend(tmp_path)
+    model()
+    for name in ("steps_of_counters", "model_of_counters"):
+        monkeypatch.delitem(sys.modules, name)
+    time.sleep(2 * sources.CLOCK_STEP)
+    with sources.noted() if noted else nullcontext():
+        old = importlib.import_module("model_of_counters").system()
+    if noted:
+        explored(old)
+        assert len(trees(folder)) == 2
+        (tmp_path / "model_of_counters.py").write_text(_COUNTERS.format(limit="98"), encoding="utf-8")
+    before = trees(folder)
+    explored(old, workers=1)
+    assert trees(folder) == before
+    assert breadth_first.explore(old, checkpoint=tmp_path / "snapshots").distinct_states == 7
+    said = (tmp_path / "snapshots" / "manifest.json").read_text(encoding="utf-8")
+    assert f"written after process {os.getpid()} had imported it" in said
+
+
+@invariant()
+def not_negative(counter: Any) -> bool:
+    return counter.number >= 0
+
+
+def test_properties_in_another_order_have_trees_of_their_own(model: Callable[..., System]) -> None:
+    """Trees are kept by the numbers of properties."""
+    system = model(limit=3)
+    both = (*system.invariants, *not_negative.instances(None))
+    for invariants in (both, both[::-1]):
+        changed = attrs.evolve(system, invariants=invariants)
+        assert told(explored(changed)) == told(breadth_first.explore(changed))
 
 
 @pytest.mark.parametrize("becomes", [None, "def ("])
@@ -421,6 +464,19 @@ def test_without_a_folder_that_can_be_written_searches_run_all_the_same(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", home)
     assert explored(found(CLAIMS[0])).violations
+
+
+def test_the_folder_that_was_just_made_is_left_whatever_the_clock_said_before(tmp_path: Path) -> None:
+    for number in range(4):
+        (tmp_path / f"trees-{number}").mkdir()
+        os.utime(tmp_path / f"trees-{number}", (2e9 + number, 2e9 + number))
+    kept_files.make_folder(tmp_path / "trees-own", "trees", 4)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["trees-1", "trees-2", "trees-3", "trees-own"]
+
+
+def test_where_no_lock_can_be_made_nobody_waits(tmp_path: Path) -> None:
+    with kept_files.in_turn(tmp_path / "nowhere" / "lock"):
+        assert list(tmp_path.iterdir()) == []
 
 
 def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -402,6 +403,22 @@ def test_a_prospect_of_ones_own_can_be_named_and_given(
     assert result.exit_code == 0, result.output
     keys = {"model": "reference", "protocol": {"variant": "kip-320"}, "bounds": QUICK}
     assert api.check(api.claim(check=[can_write], **keys)).outcome.violations[0].property == "can_write"
+
+
+def test_two_properties_that_one_function_makes_are_refused() -> None:
+    """The second one would take the place of the first."""
+
+    def below(limit: int) -> Any:
+        @invariant()
+        def is_below(cluster: Any) -> bool:
+            return cluster.next_record_id < limit
+
+        return is_below
+
+    with pytest.raises(SpecError, match="check: 2 different properties are named is_below"):
+        api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=QUICK, check=[below(1), below(9)])
+    one = below(9)
+    api.claim(model="reference", protocol={"variant": "kip-320"}, bounds=QUICK, check=[one, one])
 
 
 def test_two_properties_of_one_name_are_refused() -> None:
