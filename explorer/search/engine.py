@@ -142,6 +142,15 @@ class Engine(Compiled):
             self._widened = {program: Widened(tables["nodes"], tables["entries"])}
             self._next_filter_at = int(tables["next"])
 
+    def forget(self, program: Program) -> None:
+        """Begin anew with a program, its filter and its wide nodes."""
+        program.forget()
+        self._filters[program] = filter_of(program)
+        if program is self.actions:
+            self.effects.clear()
+            self._widened = {program: self._not_widened}
+            self._next_filter_at = ROWS_WORTH_A_FILTER
+
     def _spread_rows(self, count: int) -> list[int]:
         """Rows of the last two levels, if there are two, evenly spread."""
         return np.linspace(self.store.level_ends[-3:][0], self.store.count - 1, count).astype(int).tolist()

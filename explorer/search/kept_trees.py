@@ -103,9 +103,7 @@ class KeptTrees:
 
     def _forget(self, which: str) -> None:
         for _, program in _programs(self._engine, which):
-            program.forget()
-        if which == ACTIONS:
-            self._engine.effects.clear()
+            self._engine.forget(program)
 
 
 def learned(engine: Engine, which: str) -> dict[str, np.ndarray]:

@@ -449,6 +449,21 @@ def test_a_sample_finds_trees_that_mean_something_else(folder: Path) -> None:
     assert verified == [True, True]
 
 
+def test_with_trees_that_are_forgotten_their_filters_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    system = found(CLAIMS[2])
+    explored(system)
+    fresh, engine = (kept_trees.Engine(system, Budget(), 8, 1, True) for _ in range(2))
+    kept = kept_trees.KeptTrees(engine, 8)
+    kept.load()
+    assert engine.tables(engine.actions)["candidates"].size > fresh.tables(fresh.actions)["candidates"].size
+    for which in (kept_trees.ACTIONS, kept_trees.PROPERTIES):
+        kept._forget(which)
+    for of_one, of_other in zip(fresh.programs, engine.programs, strict=True):
+        there, here = fresh.tables(of_one), engine.tables(of_other)
+        assert all(np.array_equal(there[name], here[name]) for name in {**there, **here})
+
+
 def test_what_others_may_have_written_is_not_read(folder: Path, learned: list[str]) -> None:
     explored(found(CLAIMS[1]))
     for path in trees(folder):
