@@ -88,7 +88,7 @@ class Program(DecisionTrees):
         """
         if self._end(number, words) not in (UNKNOWN, PENDING):
             return
-        if not self.is_whole:  # another thread was learning
+        if not self.is_whole:  # another thread has failed
             raise self._failure
         self.is_whole = False
         try:

@@ -74,7 +74,9 @@ class KeptTrees:
                 self._loaded[which] = self._paths(which)
 
     def keep(self) -> None:
-        """Keep what was learned, if anything new was, but not what an interrupt has left half learned."""
+        """Keep what was learned, if anything new was, but not what an error or an interrupt has left half
+        learned.
+        """
         for which in self._names:
             whole = all(program.is_whole for _, program in _programs(self._engine, which))
             if not whole or self._paths(which) == self._loaded[which]:

@@ -362,10 +362,10 @@ def numbers_stay(before: Lane, after: Lane) -> bool:
 
 @pytest.mark.usefixtures("restless", "eager")
 @pytest.mark.parametrize("which", ["a state at rest", "a broken step", "the second of two"])
-def test_what_was_seen_before_the_interrupt_is_told_by_a_process_that_knows_nothing_of_it(
+def test_what_was_seen_before_the_interrupt_is_told_by_a_search_that_knows_nothing_of_it(
     tmp_path: Path, which: str
 ) -> None:
-    """Its paths were learned by the first process, and occur in no state that is left."""
+    """Its paths were learned by the first search, and occur in no state that is left."""
     at_rest = which == "a state at rest"
     properties = [] if at_rest else [the_third_does_not_settle]
     properties = [numbers_stay, *properties] if which == "the second of two" else properties

@@ -309,10 +309,10 @@ def test_code_that_was_loaded_before_its_file_changed_keeps_nothing_for_the_chan
 
 
 @pytest.mark.parametrize("noted", [False, True])
-def test_what_was_written_after_its_import_keeps_nothing_for_other_processes(
+def test_what_may_have_been_written_after_its_import_keeps_nothing_for_other_processes(
     model: Callable[..., System], tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, noted: bool
 ) -> None:
-    """Whatever of it has changed: a default, a property of a class, a text."""
+    """Noted, it was written since; otherwise it is younger than the process. What differs is not looked at."""
     monkeypatch.undo()
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent))
     monkeypatch.syspath_prepend(tmp_path)
