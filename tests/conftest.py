@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from explorer.analysis.shrink import shrink
 from explorer.kernels import entry_points
 from explorer.kernels.entry_points import EntryPoint, name_of
 from explorer.kernels.signatures import ANY_WIDTH, FOLDED_ROWS, ONE_WIDTH
 from explorer.memory import machine_memory
+from highwater.claims.advice import advise
 
 HERE = Path(__file__).parent
 
@@ -56,6 +58,15 @@ def one_folder_for_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     folder = tmp_path_factory.getbasetemp()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HIGHWATER_CACHE", str(folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def what_ends_after_some_seconds_ends_by_itself() -> Iterator[None]:
+    """Advice and shrinking give what they reached in their time. On a slow machine that is less."""
+    with pytest.MonkeyPatch.context() as patch:
+        for function in (advise, shrink):
+            patch.setitem(function.__kwdefaults__, "seconds", float("inf"))
         yield
 
 

@@ -49,6 +49,7 @@ class Shrunk:
 def shrink(
     system: System,
     violation: Violation,
+    *,
     seconds: float = 20.0,
     states: int = STATES_AT_ONCE,
     on_progress: Callable[[int], None] = lambda length: None,
