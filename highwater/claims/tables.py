@@ -98,7 +98,8 @@ def _enum(value: Any, kind: type[Enum]) -> Enum:
 
 def _tuple_of_texts(value: Any, _: type) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise TypeError(f"{shown(value)} is not a list of texts")
+        instead = f"; write [{shown(value)}]" if isinstance(value, str) else ""
+        raise TypeError(f"{shown(value)} is not a list of texts{instead}")
     return tuple(value)
 
 

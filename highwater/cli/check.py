@@ -32,6 +32,7 @@ from highwater.limits import MOST_WORKERS
     "--jobs",
     type=Count(1, MOST_WORKERS),
     envvar="HIGHWATER_JOBS",
+    show_envvar=True,
     metavar="N",
     help="Claims to check at the same time, each in a process of its own.  [default: one per processor]",
 )

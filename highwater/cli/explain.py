@@ -45,7 +45,7 @@ def explain(path: Path, where: str | None, preset: str, json_path: Path | None, 
         presets = {name: name for name in MODELS["partition"].presets if "zookeeper" not in name}
         rules = choose(preset, presets, "--preset", "presets with KRaft")
         if not path.is_dir():
-            raise ReportError(f"{path}: no such folder")
+            raise ReportError(f"{path}: {'is no folder' if path.exists() else 'no such folder'}")
         try_out({"json": json_path, "html": html_path})
         with Live(make_console(stderr=True), str(path)):
             found = explain_directories(path, find(where or reader_release()), rules)

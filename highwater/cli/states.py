@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from highwater.cli.options import PATH, USAGE, Count, complain, model_path
+from highwater.cli.options import PATH, USAGE, Count, Place, complain, model_path
 
 MOST_SHOWN = 50
 
@@ -20,11 +20,14 @@ MOST_SHOWN = 50
 @click.argument("spec", metavar="SPEC", type=PATH)
 @click.option(
     "--checkpoint",
+    type=Place(),
     metavar="URI",
     help="The folder that check --engine spark wrote; by default the states are explored now.",
 )
 @click.option("--sql", metavar="QUERY", help="A query over the table `states`.")
-@click.option("--parquet", metavar="DIR", help="Write all states, or the query's result, into DIR as Parquet.")
+@click.option(
+    "--parquet", type=Place(), metavar="DIR", help="Write all states, or the query's result, into DIR as Parquet."
+)
 @click.option(
     "--columns", is_flag=True, help="Show the table's columns and their types.  [default without --sql and --parquet]"
 )
@@ -59,11 +62,14 @@ def states(
     from explorer.system import ModelError
     from highwater.claims import on_spark
     from highwater.claims.spec import SpecError, load_spec
+    from highwater.files import ReportError
     from highwater.reports.progress import Live, make_console
 
     console, errors = make_console(), make_console(stderr=True)
     try:
         loaded = load_spec(spec)
+        if parquet is not None and "://" not in parquet:
+            _try_out(Path(parquet))
         with tempfile.TemporaryDirectory(prefix="highwater-") as folder:
             with Live(errors, loaded.name) as live:
                 live.show("waiting for Spark")
@@ -86,9 +92,25 @@ def states(
                     console.print(f"written to {parquet}", markup=False)
                 elif sql is not None:
                     _show_rows(console, result, rows)
-    except (SpecError, CheckpointError, ModelError) as error:
+    except (SpecError, CheckpointError, ModelError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)
+
+
+def _try_out(folder: Path) -> None:
+    """Learn before Spark starts that a new folder cannot be made.
+
+    Raises:
+        ReportError: why.
+    """
+    from highwater.files import ReportError
+
+    try:
+        folder.mkdir(parents=True)
+        folder.rmdir()  # Spark makes it, and takes none that is there
+    except OSError as error:
+        why = "is there already; name a new one" if folder.exists() else f"cannot be made: {error.strerror}"
+        raise ReportError(f"--parquet: the folder {folder} {why}") from None
 
 
 def _show_columns(console: Any, table: Any) -> None:

@@ -115,9 +115,10 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     assert refused("--sql", "SELEKT").startswith("--sql: ")
     assert refused("--sql", "").startswith("--sql: [PARSE_EMPTY_STATEMENT]")
     assert refused("--sql", "SELECT 1 / (depth - depth) FROM states").startswith("--sql: [DIVIDE_BY_ZERO]")
-    assert refused("--parquet", exported).startswith("--parquet: [PATH_ALREADY_EXISTS]")
+    assert refused("--parquet", exported) == f"--parquet: the folder {exported} is there already; name a new one"
     assert refused("--parquet", "nowhere://bucket/folder") == '--parquet: No FileSystem for scheme "nowhere"'
-    assert refused("--parquet", spec / "folder").startswith("--parquet: Parent path is not a directory")
+    inside = spec / "folder"
+    assert refused("--parquet", inside) == f"--parquet: the folder {inside} cannot be made: Not a directory"
     assert "a Spark session runs on local[2] already" in refused("--master", "local[7]")
     assert "holds no levels of a search" in refused(checkpoint=tmp_path / "nowhere")
 
