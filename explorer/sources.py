@@ -29,10 +29,15 @@ from explorer.kept_files import make_folder, own_folder, read, write
 
 HOUSE = Path(__file__).parent.parent
 MACHINERY = ("explorer", "spark", "highwater")
+MODELS = ("invariants", "model")
 SCAFFOLD = HOUSE / "highwater" / "scaffold"
 INSTALLED = {"site-packages", "dist-packages"}
 ANSWERS, NAME = "sources", "answers-1"
 STANDARD = tuple(Path(sysconfig.get_path(which)) for which in ("stdlib", "platstdlib"))
+
+
+class SourceError(Exception):
+    """The code that something depends on cannot be known, as a file of it was removed or spoiled."""
 
 
 @attrs.frozen
@@ -53,6 +58,9 @@ def sources_of(modules: Iterable[str]) -> Sources:
 
     The standard library is left out, as its version is Python's. So are Highwater's own packages but for its models and
     properties. An installed distribution counts by its version, unless one of the given modules is part of it.
+
+    Raises:
+        SourceError: a file cannot be read.
     """
     asked = frozenset(modules)
     known = _known.get(asked)
@@ -77,9 +85,13 @@ def sources_of(modules: Iterable[str]) -> Sources:
         if spec is None or spec.origin is None or not spec.has_location or _is_left_out(Path(spec.origin)):
             continue
         stamps[name] = spec.origin, _stamp(spec.origin)
-        code = _read(spec)
+        try:
+            code = _read(spec)
+            todo |= _imported(code, _package_of(spec)) if spec.origin.endswith(".py") else set()
+        except (OSError, SyntaxError) as error:
+            why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else f"is no Python: {error}"
+            raise SourceError(f"{spec.origin}: the module {name} is of this file, which {why}") from None
         files[name] = hashlib.sha256(code).hexdigest()
-        todo |= _imported(code, _package_of(spec)) if spec.origin.endswith(".py") else set()
     _keep_answers()
     found = Sources(dict(sorted(files.items())), dict(sorted(versions.items())))
     _known[asked] = found, stamps
@@ -149,6 +161,12 @@ def _written_before(file: str, when: float) -> bool:
     return max(found.st_mtime, found.st_ctime) < when - CLOCK_STEP
 
 
+def changed_last(module: str) -> Stamp:
+    """When the file of a module was changed last, if it has one outside an archive; equal only if it was not since."""
+    origin = getattr(getattr(sys.modules.get(module), "__spec__", None), "origin", None)
+    return _stamp(origin) if origin else None
+
+
 def files_of(*packages: str) -> list[Any]:
     """The source files of some packages without those below."""
     files = (file for package in packages for file in folder_of(package).iterdir())
@@ -195,16 +213,23 @@ def _package_of(spec: ModuleSpec) -> str:
 
 def _is_left_out(path: Path) -> bool:
     """Whether a file is of the standard library or of Highwater's machinery."""
-    if path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in MACHINERY:
+    if _is_of_highwater(path) and path.parts[len(HOUSE.parts)] in MACHINERY:
         return not path.is_relative_to(SCAFFOLD)
     return not INSTALLED.intersection(path.parts) and any(map(path.is_relative_to, STANDARD))
+
+
+def _is_of_highwater(path: Path) -> bool:
+    """Whether a file is of one of Highwater's packages, which are the same code wherever they are installed."""
+    return path.is_relative_to(HOUSE) and path.parts[len(HOUSE.parts)] in (*MACHINERY, *MODELS)
 
 
 @cache
 def _is_installed(top: str) -> bool:
     """Whether a top-level module is part of an installed distribution that is known by its version."""
     spec = spec_of(top)
-    return bool(spec and spec.origin and INSTALLED.intersection(Path(spec.origin).parts) and _version_of(top))
+    if not spec or not spec.origin or _is_of_highwater(Path(spec.origin)):
+        return False
+    return bool(INSTALLED.intersection(Path(spec.origin).parts) and _version_of(top))
 
 
 @cache

@@ -54,6 +54,11 @@ class DecisionTrees:
         """By leaf, the nodes that test it."""
         return {leaf: list(_tests_of(leaf)) for leaf in self.layout.root.leaves() if leaf.width}
 
+    @functools.cached_property
+    def leaves_by_test(self) -> dict[tuple[int, int, int], tuple[Leaf, int]]:
+        """By what a node may test, the leaf that it tests, and the lowest bit of it that it tests."""
+        return {self.node(tested)[0]: (leaf, low) for leaf, tests in self._tests.items() for tested, low, _ in tests}
+
     @staticmethod
     def node(branch: int) -> tuple[tuple[int, int, int], int]:
         """What a node tests, as word, shift and width, and the position of the first of its branches."""
@@ -80,8 +85,12 @@ class DecisionTrees:
             branch = cells[((branch & ~NODE) >> BRANCHES_FIELD) + value]
         return branch
 
-    def _graft(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
-        """Add a path. What a kernel may already see is written last."""
+    def _graft(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> int:
+        """Add a path. What a kernel may already see is written last.
+
+        Returns:
+            The position of the branch where it ends.
+        """
         cells, position = self.branches.cells, number
         for leaf, raw in path:
             for tested, low, width in self._tests[leaf]:
@@ -95,6 +104,7 @@ class DecisionTrees:
         if cells[position] not in (UNKNOWN, PENDING, reference):
             raise impure(self.instances[number])
         cells[position] = reference
+        return position
 
 
 def _tests_of(leaf: Leaf) -> Iterator[tuple[int, int, int]]:

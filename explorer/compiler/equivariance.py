@@ -19,6 +19,7 @@ import attrs
 from explorer.compiler.effects import FIRST_EFFECT, Effects
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.permutations import Image, Permutation, holders, renamed
+from explorer.compiler.settings import Settings
 from explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from explorer.system import Cut, ModelError, impure, where
 from model.language.declarations import Instance
@@ -36,10 +37,19 @@ WHAT_TO_DO = (
 APART = "apart, which the model declares interchangeable"
 
 
+@attrs.frozen
+class Run:
+    """What a run led to, and which settings it has read; as `Settings.begin` returns them."""
+
+    reference: int
+    settings: frozenset[str] | None = attrs.field(eq=False)
+
+
 class Runs(Protocol):
     """The program whose instances run."""
 
     instances: Sequence[Instance]
+    settings: Settings
     layout: Layout
     effects: Effects
 
@@ -74,8 +84,12 @@ class Equivariance:
         self._exchanges = sorted(
             (Exchange.of(image, program.instances) for image in images), key=lambda exchange: exchange.moved
         )
-        self._taken: dict[int, Any] = {}  # by instance a reference, or a leaf and by its packed values what follows
+        self._taken: dict[int, Any] = {}  # by instance a run, or a leaf and by its packed values what follows
         self._holders = dict(holders(program.layout.root))
+
+    def forget(self) -> None:
+        """Forget the paths that runs took: instances are not what they were."""
+        self._taken.clear()
 
     def run(self, number: int, base: Recorder, words: Callable[[], Sequence[int]]) -> int:
         """Run an instance on a state, and its images on that state's images; what the result means, as a reference.
@@ -114,13 +128,22 @@ class Equivariance:
         while type(node) is tuple:
             leaf, following = node
             node = following.get(read(leaf))
-        if node is not None:
-            return node
-        path, reference = self._program.run(number, words, read, both_orders)
-        self._note(number, path, reference)
-        return reference
+        if node is None:
+            node = self._run(number, read, words, both_orders)
+        self._program.settings.note(node.settings)
+        return node.reference
 
-    def _note(self, number: int, path: Sequence[tuple[Leaf, int]], reference: int) -> None:
+    def _run(
+        self, number: int, read: Callable[[Leaf], int], words: Callable[[], Sequence[int]], both_orders: bool
+    ) -> Run:
+        settings = self._program.settings
+        before = settings.begin()
+        path, reference = self._program.run(number, words, read, both_orders)
+        run = Run(reference, settings.begin(before))
+        self._note(number, path, run)
+        return run
+
+    def _note(self, number: int, path: Sequence[tuple[Leaf, int]], run: Run) -> None:
         """Remember the path that a run took."""
         at, key = self._taken, number
         for leaf, raw in path:
@@ -128,7 +151,7 @@ class Equivariance:
             if type(node) is not tuple or node[0] is not leaf:
                 raise impure(self._program.instances[number])
             at, key = node[1], raw
-        if at.setdefault(key, reference) != reference:
+        if at.setdefault(key, run) != run:
             raise impure(self._program.instances[number])
 
     def _equal(self, reference: int, found: int, exchange: Exchange, base: Recorder) -> bool:

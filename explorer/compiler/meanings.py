@@ -22,7 +22,7 @@ class ActionProgram(Program):
         return [after for end in ends if end >= FIRST_EFFECT and isinstance(after := self.meant(end, words), tuple)]
 
     def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        result = instance.apply(recorder.root())
+        result = self.settings.applied(instance)(recorder.root())
         return None if result is None else recorder.writes(result)
 
     def _reference(self, result: Any) -> int:
@@ -62,7 +62,7 @@ class InvariantProgram(Program):
     """The trees of invariant instances."""
 
     def _traced(self, instance: Instance, recorder: Recorder) -> Any:
-        return bool(verdict_of(instance, instance.apply(recorder.root())))
+        return bool(verdict_of(instance, self.settings.applied(instance)(recorder.root())))
 
     def _reference(self, result: Any) -> int:
         return NOTHING if result else VIOLATED

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import random
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from explorer.compiler.comparison import PlainStates
 from explorer.compiler.containers import NeededWhole
@@ -18,10 +18,19 @@ from explorer.compiler.equivariance import Equivariance
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.permutations import Image, families
 from explorer.compiler.ranks import Renamings
-from explorer.compiler.tracing import Recorder
+from explorer.compiler.settings import Settings
+from explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from explorer.compiler.views import plain, tracing_errors
-from explorer.system import RAISED, ModelError, line_of, said_by, where
+from explorer.system import RAISED, ModelError, impure, line_of, said_by, where
 from model.language.declarations import Instance
+
+
+class Lends(Protocol):
+    """What another search has learned of the same actions: see `explorer.compiler.lending`."""
+
+    def path(
+        self, number: int, words: Sequence[int]
+    ) -> tuple[list[tuple[Leaf, int]], Update | OutOfBounds | None, frozenset[str]] | None: ...
 
 
 class Program(DecisionTrees):
@@ -32,6 +41,11 @@ class Program(DecisionTrees):
         renamings: tries each path on states that differ by numbers of which only the order matters, if there are any.
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
         examples: for each of them, the instance's number and the packed state on which it was learned.
+        settings: what the instances are given, watched.
+        reads: by the branch where a path ends in the tree of the first of a family, which settings it reads; without
+            those of which that is not known.
+        lenders: trees of other searches, whose paths are taken over where they are the same here.
+        lent: how many paths were.
         audits: by function, how many of its next paths to hold against plain Python where they did not look, too.
         is_whole: whether all that was begun to be learned is. It is not while a path is learned, nor after an error or
             an interrupt meanwhile: the path may be in some trees only, or lead to what has no meaning yet.
@@ -60,6 +74,10 @@ class Program(DecisionTrees):
         self.effects = effects
         self.paths = 0
         self.examples: list[tuple[int, Any]] = []
+        self.settings = Settings()
+        self.reads: dict[int, frozenset[str]] = {}
+        self.lenders: Sequence[Lends] = ()
+        self.lent = 0
         self._first: list[tuple[int, Image | None]] = [(number, None) for number in range(len(instances))]
         self._others: list[list[tuple[int, Image]]] = [[] for _ in instances]
         for first, family in families(instances, [image.permutation for image in images]) if share else ():
@@ -99,18 +117,67 @@ class Program(DecisionTrees):
         self.is_whole = True
 
     def _learn(self, number: int, words: Any) -> None:
-        first, image = self._first[number]
-        path, reference = self._trace(number, words)
+        lent = self._lent_path(number, words) if self.lenders else None
+        path, reference, read = lent or self._new_path(number, words)
         self.paths += 1
         self.examples.append((number, words))
-        self._graft(first, path, reference)
+        first, image = self._first[number]
+        end = self._graft(first, path, reference)
         for other, moved in self._others[first]:
             self._graft(other, moved.of_path(path), self.image_of(reference, moved))
-        self._compare(number, words, self._end(number, words))
+        if self._end(number, words) != (self.image_of(reference, image) if image else reference):
+            raise impure(self.instances[number])
+        if read is not None:
+            self.reads[end] = read
         name = self.instances[number].of.name
-        if self.audits[name] > 0:
+        if lent is not None:
+            self.lent += 1
+        elif self.audits[name] > 0:
             self.audits[name] -= 1
             self._audit_family(first, tuple(image.origin_of(words)) if image else words, path, reference)
+
+    def _new_path(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int, frozenset[str] | None]:
+        """As `_trace`, and which settings the path reads, as `Settings.begin` returns them; held against plain Python.
+
+        A function that asks which object its protocol is gets the object itself from then on.
+        """
+        try:
+            self.settings.begin()
+            path, reference = self._trace(number, words)
+            self._hold(number, words, reference)
+        except ModelError:
+            if not self.settings.change(self.instances[number], self._state(words)):
+                raise
+            self.settings.are_watched = False
+            if self._equivariance is not None:
+                self._equivariance.forget()
+            return self._new_path(number, words)
+        return path, reference, self.settings.begin()
+
+    def _lent_path(self, number: int, words: Any) -> tuple[list[tuple[Leaf, int]], int, frozenset[str]] | None:
+        """The same of a path that another search has learned. If plain Python does not agree, no more are taken
+        over.
+        """
+        first, image = self._first[number]
+        origin = image.origin_of(words) if image else words
+        found = next(filter(None, (lender.path(first, origin) for lender in self.lenders)), None)
+        if found is None:
+            return None
+        path, result, read = found
+        reference = self._reference(result)
+        try:
+            self._hold(number, words, reference)
+        except ModelError:
+            self.lenders = ()
+            return None
+        return path, reference, read
+
+    def _hold(self, number: int, words: Any, reference: int) -> None:
+        """Hold what the path of the first of an instance's family leads to against plain Python, in a state of the
+        instance.
+        """
+        _, image = self._first[number]
+        self._compare(number, words, self.image_of(reference, image) if image else reference)
 
     def is_idle(self, number: int, words: Any) -> bool:
         """Whether one instance is known not to be enabled, or not to be violated, in a packed state."""
@@ -136,6 +203,7 @@ class Program(DecisionTrees):
         self.branches.clear()
         self.branches.extend(len(self.instances))
         self.paths, self.examples, self.is_whole = 0, [], True
+        self.reads, self.lenders, self.lent = {}, (), 0
         self.audits = dict.fromkeys(self.audits, self._audit)
 
     def image_of(self, reference: int, image: Image) -> int:

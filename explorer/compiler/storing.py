@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from explorer.compiler.decision_trees import PENDING, UNKNOWN
+from explorer.compiler.decision_trees import PENDING, UNKNOWN, DecisionTrees
 from explorer.compiler.effects import Column, Effects
 from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
@@ -63,6 +63,24 @@ def program_as_arrays(program: Program) -> dict[str, np.ndarray]:
         "learned": np.array([number for number, _ in program.examples], np.int32),
         "states": np.array(words, np.uint64).reshape(len(words), program.layout.words),
         "audits": np.array([program.audits[name] for name in sorted(program.audits)], np.int64),
+    } | _reads_as_arrays(program.reads)
+
+
+def _reads_as_arrays(reads: Mapping[int, frozenset[str]]) -> dict[str, np.ndarray]:
+    different = list(dict.fromkeys(reads.values()))
+    numbers = {read: number for number, read in enumerate(different)}
+    return {
+        "ends": np.array(list(reads), np.int64),
+        "reads": np.array([numbers[read] for read in reads.values()], np.int32),
+        "different_reads": np.array([BETWEEN.join(sorted(read)) for read in different], str),
+    }
+
+
+def settings_read(arrays: Arrays) -> dict[int, frozenset[str]]:
+    """Of the paths whose trees the arrays hold, which settings they read, as `Program.reads` has it."""
+    different = [frozenset(filter(None, names.split(BETWEEN))) for names in arrays["different_reads"].tolist()]
+    return {
+        end: different[number] for end, number in zip(arrays["ends"].tolist(), arrays["reads"].tolist(), strict=True)
     }
 
 
@@ -75,10 +93,16 @@ def restore_program(program: Program, arrays: Arrays) -> None:
     learned, states = arrays["learned"], arrays["states"]
     if states.shape != (len(learned), program.layout.words) or len(arrays["audits"]) != len(program.audits):
         raise ValueError("the trees are of another program")
-    _restore(program.branches, arrays["branches"])
+    restore_trees(program, arrays)
+    program.reads = settings_read(arrays)
     program.examples = list(zip(learned.tolist(), map(tuple, states.tolist()), strict=True))
     program.paths = len(learned)
     program.audits.update(zip(sorted(program.audits), arrays["audits"].tolist(), strict=True))
+
+
+def restore_trees(trees: DecisionTrees, arrays: Arrays) -> None:
+    """Let trees that are bare be those of the arrays."""
+    _restore(trees.branches, arrays["branches"])
 
 
 def effects_as_arrays(effects: Effects, layout: Layout) -> dict[str, np.ndarray]:
@@ -95,15 +119,20 @@ def restore_effects(effects: Effects, layout: Layout, arrays: Arrays) -> None:
     """Let effects that are none yet be those of the arrays."""
     for name in COLUMNS:
         _restore(getattr(effects, name), arrays[name])
-    effects.bounds[:] = [frozenset(names.split(BETWEEN)) for names in arrays["bounds"].tolist()]
-    leaves, means, bounds = layout.root.leaves(), arrays["means"], list(effects.bounds)
+    effects.bounds[:] = _bounds(arrays)
+    effects.recall_by(lambda: map(effects_by_row(arrays, layout), range(len(arrays["cut"]))))
 
-    def results() -> Iterator[Update | OutOfBounds]:
-        cells = iter(means.tolist())
-        for length in cells:
-            yield _read([next(cells) for _ in range(length)], bounds, leaves)
 
-    effects.recall_by(results)
+def effects_by_row(arrays: Arrays, layout: Layout) -> Callable[[int], Update | OutOfBounds]:
+    """What the steps of the arrays do, by their rows."""
+    leaves, cells, bounds, begins = layout.root.leaves(), arrays["means"].tolist(), _bounds(arrays), [0]
+    while begins[-1] < len(cells):
+        begins.append(begins[-1] + 1 + cells[begins[-1]])
+    return lambda row: _read(cells[begins[row] + 1 : begins[row + 1]], bounds, leaves)
+
+
+def _bounds(arrays: Arrays) -> list[frozenset[str]]:
+    return [frozenset(names.split(BETWEEN)) for names in arrays["bounds"].tolist()]
 
 
 def _restore(column: Column, rows: np.ndarray) -> None:

@@ -18,8 +18,8 @@ from typing import Any
 import attrs
 
 from explorer.compiler.layout import Layout
-from explorer.sources import digest, files_of, sources_of
-from explorer.system import System
+from explorer.sources import SourceError, digest, files_of, sources_of
+from explorer.system import ModelError, System
 from model.language import declarations, domain, graph_properties, records
 from model.language.declarations import Instance
 from model.language.graph_properties import Liveness, Prospect
@@ -55,6 +55,9 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
     Args:
         permutations: how many permutations of names it treats as one; 0 without symmetry.
         options: what else the engine was asked for.
+
+    Raises:
+        ModelError: as `code_of`.
     """
     properties = properties_of(system)
     symmetry = {"symmetry": f"on, {permutations} permutations" if permutations > 1 else "off"}
@@ -92,9 +95,17 @@ def engine_code() -> str:
 
 
 def code_of(system: System, instances: Iterable[Instance]) -> Fingerprint:
-    """The code that some instances depend on."""
+    """The code that some instances depend on.
+
+    Raises:
+        ModelError: a file of it was removed or spoiled since it was imported.
+    """
     functions = (each.of.function for each in instances)
-    sources = sources_of({*LANGUAGE, *system.modules, *(each.__module__ for each in (system.domain.cls, *functions))})
+    modules = {*LANGUAGE, *system.modules, *(each.__module__ for each in (system.domain.cls, *functions))}
+    try:
+        sources = sources_of(modules)
+    except SourceError as error:
+        raise ModelError(str(error)) from None
     constants = dict(sorted(_constants(sources.modules)))
     return {"constants": constants, "modules": sources.modules, "distributions": sources.distributions}
 
@@ -140,6 +151,13 @@ def _differing(part: str, there: Mapping[str, str], here: Mapping[str, str]) -> 
             yield f"{what} is {'here' if before is None else 'there'} only"
         else:
             yield f"{what} differs"
+
+
+def settings_of(system: System) -> dict[str, str]:
+    """A text of each toggle and each bound, such as protocol.acks, and of all of them together."""
+    given = {"protocol": _settings(system.protocol), "bounds": _settings(system.bounds)}
+    whole = {name: json.dumps(texts, sort_keys=True) for name, texts in given.items()}
+    return whole | {f"{name}.{key}": text for name, texts in given.items() for key, text in texts.items()}
 
 
 def _settings(chosen: Any) -> dict[str, str]:

@@ -144,7 +144,9 @@ def repair(
 
 def _search(spec: Spec, **options: Any) -> Result:
     """The result of a spec, without judging its claim."""
-    result = check_spec(attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), **options)
+    result = check_spec(
+        attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), keep_trees=True, **options
+    )
     if result.outcome.reason == "interrupted":
         raise KeyboardInterrupt
     return result

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
+import re
 import sys
 import time
+import zipfile
 import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -21,9 +24,9 @@ from explorer.compiler.layout import Layout
 from explorer.compiler.programs import Program
 from explorer.compiler.storing import as_bytes, from_bytes
 from explorer.memory import process_memory
-from explorer.search import breadth_first, kept_trees, store
+from explorer.search import breadth_first, fingerprint, kept_trees, store, tree_files, tree_names
 from explorer.search.store import Store
-from explorer.system import System
+from explorer.system import ModelError, System
 from explorer.verdict import Budget, Outcome
 from highwater.claims.spec import load_spec
 from model.language.declarations import action, invariant
@@ -314,6 +317,7 @@ def test_what_may_have_been_written_after_its_import_keeps_nothing_for_other_pro
 ) -> None:
     """Noted, it was written since; otherwise it is younger than the process. What differs is not looked at."""
     monkeypatch.undo()
+    monkeypatch.setattr(sources, "_imported_from", {})
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder.parent))
     monkeypatch.syspath_prepend(tmp_path)
     model()
@@ -359,6 +363,8 @@ def test_code_whose_file_was_removed_or_spoiled_since_it_was_loaded_keeps_nothin
     file.unlink() if becomes is None else file.write_text(becomes, encoding="utf-8")
     assert explored(old).distinct_states == 7
     assert trees(folder) == []
+    with pytest.raises(ModelError, match=f"^{file}: the module steps_of_counters is of this file, which "):
+        breadth_first.explore(old, checkpoint=tmp_path / "snapshots")
 
 
 def test_functions_without_a_source_file_keep_nothing(folder: Path, model: Callable[..., System]) -> None:
@@ -369,6 +375,201 @@ def test_functions_without_a_source_file_keep_nothing(folder: Path, model: Calla
     stop = action(actor="nobody")(names["stop"])
     explored(attrs.evolve(system, actions=(*system.actions, *stop.instances(None))))
     assert trees(folder) == []
+
+
+def test_trees_are_used_where_their_files_cannot_be_marked_as_used(
+    learned: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as in a cache that is mounted to be read only."""
+    system = found(CLAIMS[1])
+    first = explored(system)
+    learned.clear()
+
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("os.utime", refused)
+    assert told(explored(system)) == told(first)
+    assert learned == []
+
+
+# What came with Highwater
+
+
+@pytest.fixture
+def bring(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Path]:
+    """Lets all that is kept have come with Highwater."""
+
+    def brought() -> Path:
+        (kept,) = folder.glob("trees-*")
+        kept.rename(tmp_path / "brought")
+        monkeypatch.setattr(tree_files, "BROUGHT", tmp_path / "brought")
+        return tmp_path / "brought"
+
+    return brought
+
+
+def test_trees_that_came_along_serve_as_ones_own(
+    bring: Callable[[], Path], folder: Path, learned: list[str], made_anew: list[int]
+) -> None:
+    system = found(CLAIMS[2])
+    first = explored(system)
+    assert len(made_anew) > 1
+    before = {file.name: file.read_bytes() for file in bring().iterdir()}
+    learned.clear()
+    made_anew.clear()
+    assert told(explored(system)) == told(first)
+    assert learned == []
+    assert made_anew == [1]
+    assert list(folder.glob("trees-*/*")) == [], "nothing new was learned"
+    assert {file.name: file.read_bytes() for file in tree_files.BROUGHT.iterdir()} == before
+
+
+@pytest.mark.parametrize("are_brought", [True, False])
+def test_highwater_in_an_archive_reads_what_it_brings(
+    are_brought: bool,
+    bring: Callable[[], Path],
+    learned: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    write_keys: Callable[..., System],
+) -> None:
+    """So executors get it: without the folder, or with it."""
+    system = write_keys()
+    first, folder = explored(system), bring()
+    with zipfile.ZipFile(tmp_path / "highwater.zip", "w") as archive:
+        archive.writestr("explorer/search/__init__.py", "")
+        for file in folder.iterdir() if are_brought else ():
+            archive.write(file, f"explorer/search/trees/{file.name}")
+    brought = zipfile.Path(tmp_path / "highwater.zip", "explorer/search/") / "trees"
+    monkeypatch.setattr(tree_files, "BROUGHT", brought)
+    engine = kept_trees.Engine(write_keys(protocol={"variant": "kip-279"}), None, 8, 1, True)
+    kept_trees.KeptTrees(engine, 8).load()
+    assert len(engine.actions.lenders) == are_brought
+    learned.clear()
+    assert told(explored(system)) == told(first)
+    assert bool(learned) is not are_brought
+
+
+def test_what_is_learned_beyond_what_came_along_is_kept(
+    bring: Callable[[], Path], folder: Path, learned: list[str]
+) -> None:
+    system = found(CLAIMS[2])
+    explored(system, budget=Budget(max_depth=3))
+    bring()
+    first = explored(system)
+    assert learned
+    learned.clear()
+    assert told(explored(system)) == told(first)
+    assert learned == []
+    assert len(trees(folder)) == 2
+
+
+def test_trees_that_came_along_lend_paths(bring: Callable[[], Path], write_keys: Callable[..., System]) -> None:
+    explored(write_keys())
+    bring()
+    engine = kept_trees.Engine(write_keys(protocol={"variant": "kip-279"}), None, 8, 1, True)
+    kept_trees.KeptTrees(engine, 8).load()
+    assert len(engine.actions.lenders) == 1
+
+
+@pytest.mark.parametrize("harm", ["cut", "another", "gone"])
+def test_what_came_along_damaged_is_learned_anew(harm: str, bring: Callable[[], Path], learned: list[str]) -> None:
+    system = found(CLAIMS[1])
+    first = explored(system)
+    for file in (folder := bring()).iterdir():
+        data = file.read_bytes()
+        file.write_bytes({"cut": data[:-1], "another": data[:-1] + bytes([data[-1] ^ 1]), "gone": b""}[harm])
+    if harm == "gone":
+        folder.rename(folder.with_name("elsewhere"))
+    for _ in range(2):
+        learned.clear()
+        assert told(explored(system)) == told(first)
+    assert learned == [], "the user's own comes first"
+
+
+def test_trees_that_came_along_are_held_against_plain_python(bring: Callable[[], Path], learned: list[str]) -> None:
+    system = found(CLAIMS[1])
+    first = explored(system)
+    for file in bring().glob("actions-*"):
+        arrays = from_bytes(kept_files.body_of(file.read_bytes(), file.name))
+        ends = (arrays["0.branches"] < 1 << 63) & (arrays["0.branches"] > 2)
+        arrays["0.branches"][ends] = 1  # nothing is ever enabled
+        kept_files.write(file.parent, file.name, as_bytes(arrays))
+    learned.clear()
+    assert told(explored(system)) == told(first)
+    assert learned
+
+
+@pytest.mark.parametrize("of_the_same_place", [False, True])
+def test_what_came_along_is_not_of_a_function_that_was_replaced_in_memory(
+    bring: Callable[[], Path], model: Callable[..., System], monkeypatch: pytest.MonkeyPatch, of_the_same_place: bool
+) -> None:
+    """No sample is to help here."""
+    monkeypatch.setattr(kept_trees, "SAMPLE", 0)
+    explored(model())
+    bring()
+    system, names = model(), {"__name__": "steps_of_counters"}
+    exec("def ahead(number):\n    return number + 3\n", names)
+    ahead = names["ahead"] if of_the_same_place else lambda number: number + 3
+    for module in ("model_of_counters", "steps_of_counters"):
+        monkeypatch.setattr(f"{module}.ahead", ahead)
+    assert explored(system).distinct_states == 3
+
+
+VERSIONS = {"python": "3.99", "attrs": "99.1"}
+
+
+@pytest.mark.parametrize(
+    ("others", "same_names", "same_folder"),
+    [
+        pytest.param({}, True, True, id="as it is"),
+        pytest.param(VERSIONS, True, False, id="of Python and attrs"),
+        pytest.param({"sortedcontainers": "2.4"}, False, True, id="of what the model uses besides"),
+    ],
+)
+def test_names_depend_on_no_version_of_what_highwater_itself_uses(
+    others: dict[str, str], same_names: bool, same_folder: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So that what came along serves them all. The user's own trees are in a folder for each."""
+    engine = kept_trees.Engine(found(CLAIMS[2]), None, 8, 1, True)
+    here = tree_names.names_of(engine, 8)
+    sources_of = fingerprint.sources_of
+    monkeypatch.setattr(
+        fingerprint,
+        "sources_of",
+        lambda modules: attrs.evolve(known := sources_of(modules), distributions=known.distributions | others),
+    )
+    there = tree_names.names_of(engine, 8)
+    assert here is not None and there is not None
+    parts = ("actions", "properties", "family")
+    assert {getattr(here, part) == getattr(there, part) for part in parts} == {same_names}
+    folders = {tree_files.TreeFiles(names.versions).folder for names in (here, there)}
+    assert len(folders) == (1 if same_folder else 2)
+
+
+def test_a_function_is_named_by_where_it_is_written_also_after_it_ran(model: Callable[..., System]) -> None:
+    """Python changes code that runs often, and such code is equal to what it was."""
+    system = model()
+    engine = kept_trees.Engine(system, None, 8, 1, True)
+    before = tree_names.names_of(engine, 8)
+    for _ in range(2000):
+        for each in system.actions:
+            each.apply(system.initial[0])
+    assert tree_names.names_of(engine, 8) == before
+    said = list(tree_names._loaded("model_of_counters", {"model_of_counters", "steps_of_counters"}))
+    assert [each for each in said if each.startswith("count. ")] == ["count. model_of_counters:count:15"]
+    assert [each for each in said if each.startswith("ahead. ")] == ["ahead. steps_of_counters:ahead:1"]
+
+
+def test_of_other_distributions_names_say_which_functions_are_imported_and_no_more() -> None:
+    """Lines, and what classes get from `Enum` and attrs, differ between versions of these and of Python."""
+    known = {"model.reference.state", "model.language.graph_properties"}
+    said = [each for module in known for each in tree_names._loaded(module, known)]
+    foreign = [each for each in said if not each.partition(" ")[2].startswith(tuple(known))]
+    assert {each.partition(" ")[0] for each in foreign} >= {"bound.", "evolve."}
+    assert [each for each in foreign if not re.fullmatch(r"(\w+)\. [a-z_.]+:\w+", each)] == []
+    assert [each for each in said if "Variant." in each or "Form." in each] == []
 
 
 # What is kept is wrong

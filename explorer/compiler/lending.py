@@ -1,0 +1,74 @@
+"""Paths that a program takes over from the trees of another search, under another protocol or within other bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from explorer.compiler.decision_trees import NODE, NOTHING, UNKNOWN, DecisionTrees
+from explorer.compiler.effects import FIRST_EFFECT
+from explorer.compiler.layout import Leaf
+from explorer.compiler.programs import Program
+from explorer.compiler.storing import Arrays, effects_by_row, restore_trees, settings_read
+from explorer.compiler.tracing import OutOfBounds, Update
+
+
+def signed(program: Program, settings: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """What others have to know of a program's trees to take paths over: whose trees they are, and what the settings
+    were.
+    """
+    return {
+        "instances": np.array([str(instance) for instance in program.instances], str),
+        "settings": np.array(json.dumps(settings)),
+    }
+
+
+class Lender:
+    """The trees of some actions over the same layout, as another search has learned them.
+
+    A path is lent only to the instance that was run for it, and only if the settings that the run has read are the same
+    here.
+    """
+
+    def __init__(self, program: Program, settings: Mapping[str, str], trees: Arrays, effects: Arrays) -> None:
+        """
+        Args:
+            program: that of the actions here.
+            settings: a text of each toggle and bound here, by name.
+            trees, effects: those of the other search.
+
+        Raises:
+            ValueError, LookupError: the arrays hold no such trees.
+        """
+        names = {name: number for number, name in enumerate(trees["instances"].tolist())}
+        there = json.loads(trees["settings"].item())
+        self._numbers = [names.get(str(instance)) for instance in program.instances]
+        self._trees = DecisionTrees(program.layout, tuple(names))
+        restore_trees(self._trees, trees)
+        self._leaves = program.leaves_by_test
+        known = {key for key, text in settings.items() if there.get(key) == text}
+        self._read = {end: read for end, read in settings_read(trees).items() if read <= known}
+        self._effect = effects_by_row(effects, program.layout)
+
+    def path(
+        self, number: int, words: Sequence[int]
+    ) -> tuple[list[tuple[Leaf, int]], Update | OutOfBounds | None, frozenset[str]] | None:
+        """The path that an instance takes in a packed state, what it leads to, and which settings it reads; None if it
+        was not learned there, or may be another one here.
+        """
+        position = self._numbers[number]
+        if position is None:
+            return None
+        cells, path = self._trees.branches.cells, dict[Leaf, int]()
+        while (branch := cells[position]) & NODE:
+            test, first = self._trees.node(branch)
+            value = words[test[0]] >> test[1] & (1 << test[2]) - 1
+            leaf, low = self._leaves[test]
+            path[leaf] = path.get(leaf, 0) | value << low
+            position = first + value
+        read = self._read.get(position)
+        if read is None or branch == UNKNOWN:
+            return None
+        return list(path.items()), None if branch == NOTHING else self._effect(branch - FIRST_EFFECT), read
