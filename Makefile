@@ -30,9 +30,13 @@ site: $(VENV)/ready  # the documentation as a static site, with the counterexamp
 bench: $(VENV)/ready
 	$(BIN)/python bench/kip_320.py
 
-wheel: $(VENV)/ready  # a wheel in dist/ that brings machine code, so that nothing is compiled where it is installed
+wheel: $(VENV)/ready  # a wheel in dist/ that brings machine code and the gallery's trees, so that nothing is compiled or learned where it is installed
 	$(BIN)/python -m explorer.kernels.ahead explorer/kernels/machine_code
+	rm -rf build/gallery explorer/search/trees
+	XDG_CACHE_HOME="$(CURDIR)/build/gallery" $(BIN)/highwater check specs
+	cp -r build/gallery/highwater/trees-* explorer/search/trees
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+	rm -r explorer/search/trees
 
 java:  # for the tests on Spark, which needs 17 or newer; Debian 13 has none older than 21
 	@command -v java >/dev/null || [ -n "$$JAVA_HOME" ] || { $(ROOT) apt-get update -qq && \

@@ -60,6 +60,22 @@ def test_the_source_distribution_has_all_that_it_takes_to_build_and_test(built: 
     assert {"pyproject.toml", "LICENSE", "README.md", "Makefile", "tests/test_distribution.py"} <= names
 
 
+NAMES = """
+from explorer.search import engine, tree_names
+from highwater.claims.spec import load_spec
+from highwater.distribution import gallery
+for path in sorted(gallery().rglob("kip_101_fails_*.toml")) + sorted(gallery().rglob("a_fenced_broker_*.toml")):
+    names = tree_names.names_of(engine.Engine(load_spec(path).system(), None, 8, 1, True), 8)
+    print(path.stem, names.actions, names.properties, names.family)
+"""
+
+
+def names_of_trees(python: Path, folder: Path) -> list[str]:
+    """The names of the trees of some claims of the gallery."""
+    ran = subprocess.run([python, "-c", NAMES], cwd=folder, capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()
+
+
 class Installed:
     """An environment with the wheel; what it depends on is that of this environment."""
 
@@ -104,6 +120,9 @@ def test_the_installed_command_works_in_any_folder_and_leaves_nothing_when_unins
     assert without.returncode == 2
     assert "there is no folder specs here" in without.stderr
     assert "gallery:" in without.stderr
+    names = names_of_trees(Path(sys.executable), ROOT)
+    assert len(names) > 3
+    assert names == names_of_trees(installed.python, here), "so that a wheel's trees serve where it is installed"
     listed = installed.run(here, "list", "specs", "gallery:")
     assert len(listed.stdout.splitlines()) == len(SPECS)
     assert listed.stdout.splitlines()[0].startswith("gallery:controller/")
