@@ -7,6 +7,7 @@ import mmap
 import os
 import resource
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ UNLIMITED = 1 << 60  # version 1 says about as much where there is no limit
 
 # Python names it from 3.13 on. Without it, Linux refuses to fork a process that has reserved more than the machine has.
 NO_RESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000 if sys.platform == "linux" else 0)
+SMALL_PAGES_UP_TO = 1 << 22  # bytes of an array; what few searches go beyond is worth huge pages
 
 
 def reserve(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array of zeros that takes memory page by page as it is written, and never moves.
+
+    Behind the first few MiB pages are huge, where the system has such. A search looks up each state in another page,
+    and the processor remembers where few pages are.
 
     Raises:
         MemoryError: there is not that much address space.
@@ -31,6 +36,9 @@ def reserve(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         pages = mmap.mmap(-1, size, flags=flags)
     except (OSError, OverflowError) as error:
         raise MemoryError(f"{in_bytes(size)} of address space cannot be reserved: {error}") from None
+    if size > SMALL_PAGES_UP_TO and hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):
+            pages.madvise(mmap.MADV_HUGEPAGE, SMALL_PAGES_UP_TO)
     return np.frombuffer(pages, dtype, math.prod(shape)).reshape(shape)
 
 

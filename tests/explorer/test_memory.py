@@ -82,3 +82,25 @@ def test_a_limit_on_address_space_is_known() -> None:
         subprocess.run([sys.executable, "-c", LIMITED], cwd=ROOT, capture_output=True, text=True, check=True).stdout
         == "None True\n"
     )
+
+
+@pytest.mark.parametrize(("mib", "huge"), [(1, False), (4, False), (64, True)])
+def test_large_arrays_ask_for_huge_pages_behind_their_first_mebibytes(mib: int, huge: bool) -> None:
+    if not Path("/sys/kernel/mm/transparent_hugepage").exists():
+        pytest.skip("this system has no huge pages")
+    array = reserve((mib << 20,), "u1")
+    assert ("hg" in flags_of(array.ctypes.data + len(array) - 1)) == huge
+    assert "hg" not in flags_of(array.ctypes.data)
+
+
+def flags_of(address: int) -> list[str]:
+    """How the system treats the memory at an address of this process."""
+    inside = False
+    for line in Path("/proc/self/smaps").read_text(encoding="ascii").splitlines():
+        first, *rest = line.split()
+        if first == "VmFlags:" and inside:
+            return rest
+        if not first.endswith(":"):
+            begin, end = (int(each, 16) for each in first.split("-"))
+            inside = begin <= address < end
+    raise AssertionError("no memory of this process")
