@@ -39,6 +39,7 @@ class Engine(Compiled):
         store: the rows.
         works: counters and scratch room, one per thread.
         pool: the threads, if there is more than one.
+        has_renewed: whether filters were chosen anew from states.
     """
 
     def __init__(self, system: System, budget: Budget | None, audit: int, workers: int, symmetry: bool) -> None:
@@ -63,6 +64,7 @@ class Engine(Compiled):
         self._not_widened = not_widened(len(system.actions))
         self._widened = {self.actions: self._not_widened}
         self._next_filter_at = ROWS_WORTH_A_FILTER
+        self.has_renewed = False
 
     def close(self) -> None:
         """Stop all threads, and wait until they have. What is left to do goes without them."""
@@ -114,7 +116,7 @@ class Engine(Compiled):
         """
         if self.store.count < self._next_filter_at:
             return
-        self._next_filter_at = FILTERS_LAST_UNTIL * self.store.count
+        self._next_filter_at, self.has_renewed = FILTERS_LAST_UNTIL * self.store.count, True
         sample = [self.store.words(row) for row in self._spread_rows(SAMPLE)]
         steps = (
             [(*words, *after) for words in sample for after in self.actions.known_successors(words)]

@@ -81,12 +81,12 @@ class KeptTrees:
                 yield from_bytes(data)
 
     def keep(self) -> None:
-        """Keep what was learned, if anything new was, but not what an error or an interrupt has left half
-        learned.
+        """Keep what was learned, if anything new was, or filters were chosen by more states, but not what an error or
+        an interrupt has left half learned.
         """
         for which, name in self._names.items():
             whole = all(program.is_whole for _, program in _programs(self._engine, which))
-            if whole and self._paths(which) != self._loaded[which]:
+            if whole and (self._engine.has_renewed or self._paths(which) != self._loaded[which]):
                 self._files.write(name, as_bytes(learned(self._engine, which)))
 
     @property

@@ -109,6 +109,21 @@ def test_filters_and_wide_nodes_are_kept_too(monkeypatch: pytest.MonkeyPatch, le
     assert told(explored(system)) == told(first)
 
 
+def test_filters_that_a_search_chose_which_learned_no_path_are_kept(
+    monkeypatch: pytest.MonkeyPatch, learned: list[str]
+) -> None:
+    monkeypatch.setattr("explorer.search.engine.ROWS_WORTH_A_FILTER", 1 << 9)
+    system = found(CLAIMS[2])
+    with monkeypatch.context() as chosen_never:
+        chosen_never.setattr(kept_trees.Engine, "renew_filters", lambda engine: None)
+        first = explored(system)
+    learned.clear()
+    explored(system)
+    assert learned == []
+    monkeypatch.setattr("explorer.search.engine.widened", lambda program, states: pytest.fail("chosen again"))
+    assert told(explored(system)) == told(first)
+
+
 @pytest.fixture
 def made_anew(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows there were each time the visited set was made. It begins small, and every size is kept."""
