@@ -513,6 +513,13 @@ DEFECTS: tuple[Defect, ...] = (
         (SYMMETRIC,),
     ),
     Defect(
+        "a representative has the hash of the successor that it stands for",
+        "kernels/expand.py",
+        "    for number in range(successors):\n        work.hashes[number] = hash_of(work.made, number, units)\n",
+        "",
+        (SYMMETRIC,),
+    ),
+    Defect(
         "an effect's last copy is lost",
         "kernels/trees.py",
         "    for number in range(copies >> _HALF, copies & _LOW):",
@@ -553,6 +560,13 @@ DEFECTS: tuple[Defect, ...] = (
         "                marks[first + at] = 1",
         "                pass",
         (SEARCH, STEP, PROSPECT),
+    ),
+    Defect(
+        "images of a marked row are not looked for",
+        "kernels/reach.py",
+        "            for permutation in range(len(symmetry.images)):",
+        "            for permutation in range(0):",
+        (SYMMETRIC, SEARCH),
     ),
     Defect(
         "a prospect relies on every action",

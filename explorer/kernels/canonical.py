@@ -19,7 +19,7 @@ _ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @part
-def _permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, into: int, units: Any) -> None:
+def permute(words: Any, at: int, permutation: int, symmetry: Any, room: Any, into: int, units: Any) -> None:
     """Put the image of `words[at]` under a permutation, the identity not counted, into `room[into]`."""
     for word in range((len(units) + 1) // 2):
         room[into, word] = np.uint64(0)
@@ -89,7 +89,7 @@ def _is_there(words: Any, at: int, number: int, symmetry: Any) -> bool:
 
 
 @part
-def _put_in_ranks(made: Any, at: int, symmetry: Any) -> None:
+def put_in_ranks(made: Any, at: int, symmetry: Any) -> None:
     """Replace each number of `made[at]` of which only the order matters by its rank."""
     for group in range(len(symmetry.groups) - 1):
         live = live_numbers(made, at, group, symmetry)
@@ -104,11 +104,17 @@ def _put_in_ranks(made: Any, at: int, symmetry: Any) -> None:
 
 
 @part
+def stand_for_themselves(symmetry: Any) -> bool:
+    """Whether each state is its own representative."""
+    return len(symmetry.images) == 0 and len(symmetry.groups) == 1
+
+
+@part
 def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
     """Replace `made[at]` by its representative: in ranks, the least of the images whose keys are in the least order.
     The last rows are room.
     """
-    _put_in_ranks(made, at, symmetry)
+    put_in_ranks(made, at, symmetry)
     if len(symmetry.images) == 0:
         return
     order = _order_of_keys(made, at, symmetry, made)
@@ -117,14 +123,14 @@ def make_representative(made: Any, at: int, symmetry: Any, units: Any) -> None:
     words = (len(units) + 1) // 2
     if end == begin + 1:
         if symmetry.chosen[begin]:
-            _permute(made, at, symmetry.chosen[begin] - 1, symmetry, made, image, units)
+            permute(made, at, symmetry.chosen[begin] - 1, symmetry, made, image, units)
             for word in range(words):
                 made[at, word] = made[image, word]
         return
     for number in range(begin, end):
         permutation = symmetry.chosen[number]
         if permutation:
-            _permute(made, at, permutation - 1, symmetry, made, image, units)
+            permute(made, at, permutation - 1, symmetry, made, image, units)
         else:
             for word in range(words):
                 made[image, word] = made[at, word]
@@ -151,7 +157,7 @@ def orbit_size(words: Any, at: int, symmetry: Any, room: Any, units: Any) -> int
         for number in range(begin, end):
             permutation = symmetry.chosen[number]
             if permutation:
-                _permute(words, at, permutation - 1, symmetry, room, len(room) - IMAGE, units)
+                permute(words, at, permutation - 1, symmetry, room, len(room) - IMAGE, units)
                 unmoved += _order(room, len(room) - IMAGE, words, at, units) == 0
             else:
                 unmoved += 1

@@ -1,10 +1,10 @@
 """Expanding states: the inner loop of the search, for any number of threads at once.
 
 Threads take batches of rows from a shared cursor. A batch goes through passes: read the rows; walk the trees that the
-filter leaves and list the hits; count them; apply their effects and hash the results; drop those that the thread has
-met just before; ask for the memory where the others would be found; insert what is new. A walk that meets an unknown
-branch marks it and reports a miss; the batch then changes nothing, and the thread runs it again once Python has grown
-the trees.
+filter leaves and list the hits; count them; apply their effects; drop the results that the thread has met just before;
+make representatives of the others, and hash them; ask for the memory where they would be found; insert what is new. A
+walk that meets an unknown branch marks it and reports a miss; the batch then changes nothing, and the thread runs it
+again once Python has grown the trees.
 
 New rows are written before a compare-and-swap publishes them in the table, so that no thread sees half a row. Each
 thread writes into rows that it reserves in blocks; what is left of the blocks at the end of a level is closed up by
@@ -31,7 +31,7 @@ from explorer.kernels.arrays import (
     STOPPED_AT_BOUND,
 )
 from explorer.kernels.batches import list_hits
-from explorer.kernels.canonical import live_numbers, make_representative, orbit_size
+from explorer.kernels.canonical import live_numbers, make_representative, orbit_size, stand_for_themselves
 from explorer.kernels.compiling import kernel, part
 from explorer.kernels.intrinsics import fetch_add, load, prefetch, swap_if
 from explorer.kernels.recent import drop_recent
@@ -85,25 +85,31 @@ def count_steps(hits: int, effects: Any, work: Any) -> int:
 
 
 @part
-def apply_hits(hits: int, effects: Any, symmetry: Any, work: Any, units: Any) -> None:
-    """Make the successors of the hits, and their hashes."""
+def make_successors(hits: int, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
+    """Make the successors of the hits and their hashes, without those that the thread has met just before; how many."""
     for hit in range(hits):
         apply(work.words, work.hit_state[hit], work.hit_effect[hit], effects, work.made, hit, units)
     for hit in range(hits):
-        make_representative(work.made, hit, symmetry, units)
-    for hit in range(hits):
         work.hashes[hit] = hash_of(work.made, hit, units)
+    successors = drop_recent(hits, work, units)
+    if stand_for_themselves(symmetry):
+        return successors
+    for number in range(successors):
+        make_representative(work.made, number, symmetry, units)
+    for number in range(successors):
+        work.hashes[number] = hash_of(work.made, number, units)
+    return successors
 
 
 @part
 def take_steps(states: int, hits: int, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
-    """Count the steps of a batch, and make the successors that no bound cuts; how many."""
+    """Count the steps of a batch, and make the successors that no bound cuts and that the thread has not met just
+    before; how many.
+    """
     work.moves[:states] = 0
     for at in range(states):
         work.orbits[at] = orbit_size(work.words, at, symmetry, work.made, units)
-    happened = count_steps(hits, effects, work)
-    apply_hits(happened, effects, symmetry, work, units)
-    return happened
+    return make_successors(count_steps(hits, effects, work), effects, symmetry, work, units)
 
 
 @part
@@ -220,8 +226,7 @@ def expand(
             fetch_add(shared, _STOP, 1)
             return PARTS_FULL
 
-        happened = take_steps(last - first, hits, effects, symmetry, work, units)
-        successors = drop_recent(happened, work, units)
+        successors = take_steps(last - first, hits, effects, symmetry, work, units)
         for at in range(last - first):
             note_parts(rows, first + at, work, at)
         fold_successors(rows, successors, True, work)

@@ -20,7 +20,6 @@ from explorer.kernels.expand import count_moves, take_steps
 from explorer.kernels.graph import make_all
 from explorer.kernels.intrinsics import prefetch
 from explorer.kernels.owners import ask_for_row, entry_for, find_slot, owner_hash, owner_of, slot_of
-from explorer.kernels.recent import drop_recent_steps
 from explorer.kernels.rows import read_row, write_row
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, ROWS_FULL
 from explorer.kernels.steps import breaks, check_steps
@@ -39,8 +38,8 @@ def successors(
     Args:
         made, parents, actions: room for successors, of which `taken` are there.
         table: the successors that are there, by their hash.
-        work.recent: only states that are there, that were there before room was made, or that were visited in earlier
-            levels.
+        work.recent: only states whose representatives are there, were there before room was made, or were visited in
+            earlier levels.
         rest: its first element becomes the first row at rest, if it is -1.
 
     Returns:
@@ -63,7 +62,7 @@ def successors(
             if missed:
                 counts[MISSES] = missed
                 return MISSED_STEPS, taken
-        count = drop_recent_steps(take_steps(last - first, hits, effects, symmetry, work, units), work, units)
+        count = take_steps(last - first, hits, effects, symmetry, work, units)
         for number in range(count):
             prefetch(table, slot_of(work.hashes[number], len(table)))
         for number in range(count):

@@ -6,20 +6,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from explorer.kernels.arrays import MISSES
+import numpy as np
+
+from explorer.kernels.arrays import IMAGE, MISSES
 from explorer.kernels.batches import list_hits
-from explorer.kernels.canonical import make_representative, representative
+from explorer.kernels.canonical import make_representative, permute, put_in_ranks
 from explorer.kernels.compiling import kernel, part
+from explorer.kernels.rows import hash_of
 from explorer.kernels.steps import breaks
 from explorer.kernels.stored import find_row, read_state, read_states
 from explorer.kernels.trees import apply
+
+_UPPER = np.uint64(32)
 
 
 @part
 def row_after(at: int, effect: int, rows: Any, table: Any, effects: Any, symmetry: Any, work: Any, units: Any) -> int:
     """The row that stands for a successor of a state of the batch, or -1."""
     apply(work.words, at, effect, effects, work.made, 0, units)
-    representative(work.made, symmetry, units)
+    make_representative(work.made, 0, symmetry, units)
     return find_row(rows, table, work.made, work.made_numbers, units)
 
 
@@ -29,19 +34,26 @@ def mark_predecessors(
     table: Any,
     begin: int,
     end: int,
+    next_begin: int,
     next_end: int,
     marks: Any,
+    near: Any,
     trees: Any,
     effects: Any,
     symmetry: Any,
     work: Any,
     units: Any,
 ) -> int:
-    """Mark the rows begin..end that have a marked successor among the rows end..next_end.
+    """Mark the rows begin..end that have a marked successor among the rows next_begin..next_end.
+
+    Few successors are. A flag in `near`, in the place that a hash gives, says that a state may stand for one of them.
+    Of most successors no representative is made, then, and none is looked up. `near` is room for a power of two of
+    flags.
 
     Returns:
         The number of misses. If there are any, all must be marked again once the trees have grown.
     """
+    _note_near(rows, next_begin, next_end, marks, near, symmetry, work, units)
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
         read_states(rows, first, last - first, work.words, units)
@@ -52,10 +64,33 @@ def mark_predecessors(
             effect, at = work.hit_effect[hit], work.hit_state[hit]
             if effects.cut[effect] or marks[first + at]:
                 continue
-            found = row_after(at, effect, rows, table, effects, symmetry, work, units)
-            if end <= found < next_end and marks[found]:
-                marks[first + at] = 1
+            apply(work.words, at, effect, effects, work.made, 0, units)
+            put_in_ranks(work.made, 0, symmetry)
+            if near[_place_in(near, work.made, 0, units)]:
+                make_representative(work.made, 0, symmetry, units)
+                found = find_row(rows, table, work.made, work.made_numbers, units)
+                if next_begin <= found < next_end and marks[found]:
+                    marks[first + at] = 1
     return 0
+
+
+@part
+def _note_near(rows: Any, begin: int, end: int, marks: Any, near: Any, symmetry: Any, work: Any, units: Any) -> None:
+    """Flag where the marked rows begin..end and all their images have their places, and nothing else."""
+    near[:] = False
+    image = len(work.made) - IMAGE
+    for row in range(begin, end):
+        if marks[row]:
+            read_state(rows, row, work.made, 0, units)
+            near[_place_in(near, work.made, 0, units)] = True
+            for permutation in range(len(symmetry.images)):
+                permute(work.made, 0, permutation, symmetry, work.made, image, units)
+                near[_place_in(near, work.made, image, units)] = True
+
+
+@part
+def _place_in(near: Any, words: Any, at: int, units: Any) -> int:
+    return hash_of(words, at, units) >> _UPPER & np.uint64(len(near) - 1)
 
 
 @kernel
@@ -167,11 +202,9 @@ def mark_reaching(
             if not along[work.hit_tree[hit]]:
                 continue
             effect = work.hit_effect[hit]
-            if not effects.cut[effect]:
-                apply(work.words, 0, effect, effects, work.made, 0, units)
-                make_representative(work.made, 0, symmetry, units)
-                if not marks[find_row(rows, table, work.made, work.made_numbers, units)]:
-                    continue
+            happens = not effects.cut[effect]
+            if happens and not marks[row_after(0, effect, rows, table, effects, symmetry, work, units)]:
+                continue
             marks[row] = 1
             marked += 1
             break

@@ -1,11 +1,11 @@
 """What a thread has met just before. A third of all successors were made shortly before by a neighbour of their parent.
 
-A thread keeps some states that it knows to be in the visited set, each in the place that its hash gives: few enough
-that they stay in the processor's cache, where those of the visited set do not. A successor that is among them needs no
-look-up.
+A thread keeps some states whose representatives it knows to be in the visited set, each in the place that its hash
+gives: few enough that they stay in the processor's cache, where those of the visited set do not. Of a successor that is
+among them no representative is made, and none is looked up.
 
-Successors are remembered before they are entered. Where there is no room to enter all of them, what is remembered is
-not true any more, and the search must end.
+Successors are remembered before their representatives are entered. Where there is no room to enter all of them, what is
+remembered is not true any more, and the search must end.
 """
 
 from __future__ import annotations
@@ -37,16 +37,6 @@ def moved_unless_recent(number: int, kept: int, work: Any, units: Any) -> bool:
 
 @part
 def drop_recent(successors: int, work: Any, units: Any) -> int:
-    """Keep the successors that are not among those met just before, and the states that they come from; how many."""
-    kept = 0
-    for number in range(successors):
-        work.hit_state[kept] = work.hit_state[number]
-        kept += moved_unless_recent(number, kept, work, units)
-    return kept
-
-
-@part
-def drop_recent_steps(successors: int, work: Any, units: Any) -> int:
     """Keep the successors that are not among those met just before, and the steps that lead to them; how many."""
     kept = 0
     for number in range(successors):

@@ -87,7 +87,7 @@ ONE_WIDTH: dict[str, tuple[Any, ...]] = {
     "canonical.orbit_sizes": (FLAT, 0, 0, SYMMETRY, WORDS_2),
     "canonical.representative": (WORDS_2, SYMMETRY),
     "reach.mark_breaking": (FLAT, 0, 0, FLAGS, BYTES, TREES, TREES, EFFECTS, WORK),
-    "reach.mark_predecessors": (FLAT, UNITS, 0, 0, 0, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
+    "reach.mark_predecessors": (FLAT, UNITS, 0, 0, 0, 0, BYTES, FLAGS, TREES, EFFECTS, SYMMETRY, WORK),
     "reach.mark_reaching": (FLAT, UNITS, 0, BYTES, BYTES, TREES, EFFECTS, SYMMETRY, WORK),
     "graph.list_edges": (
         FLAT, UNITS, 0, 0, BYTES, BYTES, BYTES, UNITS, SHORTS, UNITS, TREES, EFFECTS, SYMMETRY, WORK,

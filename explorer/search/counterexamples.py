@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 
 from explorer.kernels import entry_points
+from explorer.kernels.arrays import Work
 from explorer.search.engine import Engine, mask_of
 from explorer.system import Contradiction, successor
 from explorer.trace import broken_step, order_of, violation_at
 from explorer.verdict import Step, Violation
 from model.language.declarations import Instance
+
+MOST_FLAGS = 1 << 18  # bytes that stay in a processor's cache
 
 
 def violations_in(engine: Engine, level: int, known: Container[str]) -> list[Violation]:
@@ -104,25 +107,37 @@ def _learn_walks_from(engine: Engine, begin: int, end: int) -> None:
     """Learn what actions do in the rows begin..end, of which the process that wrote a checkpoint may have expanded
     some.
     """
-    store, marks = engine.store, np.ones(end, np.uint8)  # of what is marked already, no step is looked up
-    while missed := entry_points.mark_predecessors(
-        store.rows, store.table, begin, end, end, marks, engine.trees(engine.actions), engine.effect_arrays(),
-        engine.symmetry, engine.works[0], store.units,
-    ):  # fmt: skip
-        engine.learn(engine.actions, engine.works[0].misses[:missed])
+    marks = np.ones(end, np.uint8)  # of what is marked already, no step is looked up
+    _mark_predecessors(engine, begin, end, end, marks)
+
+
+def _mark_predecessors(engine: Engine, begin: int, end: int, next_end: int, marks: np.ndarray) -> None:
+    """Mark the rows begin..end that have a marked successor among the rows end..next_end, with all threads if they are
+    many.
+    """
+    works = engine.works_for(end - begin)
+    ends = np.linspace(begin, end, len(works) + 1).astype(int).tolist()
+    flags = 1 << (min(MOST_FLAGS, 8 * (next_end - end)) - 1).bit_length()
+
+    def mark(work: Work, first: int, last: int) -> None:
+        near = np.zeros(flags, bool)
+        while missed := entry_points.mark_predecessors(
+            engine.store.rows, engine.store.table, first, last, end, next_end, marks, near,
+            engine.trees(engine.actions), engine.effect_arrays(), engine.symmetry, work, engine.store.units,
+        ):  # fmt: skip
+            engine.learn(engine.actions, work.misses[:missed])
+
+    each = engine.pool.map if engine.pool else map
+    list(each(mark, works, ends[:-1], ends[1:]))
 
 
 def first_trace(engine: Engine, marks: np.ndarray, depth: int) -> tuple[Step, ...]:
     """The first of the shortest traces to a marked row of the level at that depth, in the order of initial states and
     actions.
     """
-    system, store, ends = engine.system, engine.store, engine.store.level_ends
+    system, ends = engine.system, engine.store.level_ends
     for level in range(depth - 1, -1, -1):
-        while missed := entry_points.mark_predecessors(
-            store.rows, store.table, ends[level], ends[level + 1], ends[level + 2], marks, engine.trees(engine.actions),
-            engine.effect_arrays(), engine.symmetry, engine.works[0], store.units,
-        ):  # fmt: skip
-            engine.learn(engine.actions, engine.works[0].misses[:missed])
+        _mark_predecessors(engine, ends[level], ends[level + 1], ends[level + 2], marks)
 
     def is_marked(state: Any, level: int) -> bool:
         row = engine.row_of(state)

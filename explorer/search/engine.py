@@ -16,7 +16,7 @@ from explorer.compiler.prefilter import Filter, filter_of
 from explorer.compiler.programs import Program
 from explorer.compiler.wide_nodes import Widened, not_widened, widened
 from explorer.kernels import entry_points
-from explorer.kernels.arrays import SPARE, STOP, Trees
+from explorer.kernels.arrays import SPARE, STOP, Trees, Work
 from explorer.search.compiled import Compiled, as_arrays
 from explorer.search.rows import Rows
 from explorer.search.scratch import make_work
@@ -25,6 +25,7 @@ from explorer.search.symmetry import no_symmetry, permutations_of, tabulate
 from explorer.system import System
 from explorer.verdict import Budget
 
+ROWS_WORTH_A_SECOND_THREAD = 1 << 12
 ROWS_WORTH_A_FILTER = 1 << 15
 FILTERS_LAST_UNTIL = 64  # times as many rows
 SAMPLE = 64
@@ -72,6 +73,10 @@ class Engine(Compiled):
         if self.pool is not None:
             self.pool.shutdown()
             self.pool = self.store.pool = None
+
+    def works_for(self, rows: int) -> list[Work]:
+        """The threads that so many rows are worth."""
+        return self.works if rows >= ROWS_WORTH_A_SECOND_THREAD else self.works[:1]
 
     def total(self, position: int) -> int:
         """One of the counts of `explorer.kernels.arrays`, of all threads together."""

@@ -16,8 +16,6 @@ from explorer.search.engine import Engine
 from explorer.search.progress import Pace
 from explorer.search.store import RESERVED_ROWS, Stopped
 
-ROWS_WORTH_A_SECOND_THREAD = 1 << 12
-
 
 class Expansion:
     """What expands the levels of one search.
@@ -37,7 +35,7 @@ class Expansion:
     def run(self, on_pause: Callable[[], None], left: Inside | None = None) -> None:
         """Expand the deepest level, or what was left of it. `on_pause` is called now and then between batches."""
         begin, end = self._store.begin_level(left.cursor if left else 0)
-        works = self._engine.works if end - begin >= ROWS_WORTH_A_SECOND_THREAD else self._engine.works[:1]
+        works = self._engine.works_for(end - begin)
         self.pending = list(left.pending) if left else []
         pause_at = begin + self._pace.rows_between_reports
         while True:

@@ -18,7 +18,7 @@ import pytest
 
 from explorer import sources
 from explorer.compiler.layout import Layout
-from explorer.search import breadth_first, durable, expansion, progress, scratch, snapshots, store
+from explorer.search import breadth_first, durable, engine, expansion, progress, scratch, snapshots, store
 from explorer.search.checkpoint import MANIFEST
 from explorer.search.durable import LOCK, CheckpointError, Holder
 from explorer.search.fingerprint import fingerprint
@@ -250,7 +250,7 @@ def restless(monkeypatch: pytest.MonkeyPatch) -> None:
         (store, "FIRST_TABLE", 16),
         (store, "RESERVED_ROWS", 4),
         (expansion, "RESERVED_ROWS", 4),
-        (expansion, "ROWS_WORTH_A_SECOND_THREAD", 2),
+        (engine, "ROWS_WORTH_A_SECOND_THREAD", 2),
         (progress, "ROWS_BETWEEN_REPORTS", 30),
         (progress.Pace, "adapt", lambda self: None),
     ):

@@ -23,7 +23,7 @@ from explorer.kernels import expand, rows, stored
 from explorer.kernels.arrays import MAY_HAPPEN, ONLY_CUT, FlatRows
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
-from explorer.search import breadth_first, engine, expansion, kept_trees, plain_python, scratch, store
+from explorer.search import breadth_first, engine, kept_trees, plain_python, scratch, store
 from explorer.search.lassos import moves_of
 from explorer.system import Cut, System, successor
 from explorer.verdict import Budget, Outcome, Verdict
@@ -241,7 +241,7 @@ def test_a_prospect_is_lost_where_plain_python_loses_it() -> None:
 
 @pytest.mark.parametrize("name", ["invariant"])
 def test_two_threads_find_the_same(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(expansion, "ROWS_WORTH_A_SECOND_THREAD", 4)
+    monkeypatch.setattr(engine, "ROWS_WORTH_A_SECOND_THREAD", 4)
     system = club_of(False, *SYSTEMS[name])
     agree(breadth_first.explore(system, DEPTH, check_deadlock=True, keep_going=True, workers=2), expected(False, name))
 

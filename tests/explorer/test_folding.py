@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from explorer.compiler.layout import Layout
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import ROWS
-from explorer.search import breadth_first, expansion, folded, liveness, store
+from explorer.search import breadth_first, engine, folded, liveness, store
 from explorer.search.cuts import most_parts
 from explorer.search.rows import Rows
 from explorer.search.store import Stopped, Store, spread
@@ -189,7 +189,7 @@ def refuse(*asked: Any) -> np.ndarray:
 def test_a_search_with_folded_rows_finds_what_plain_python_finds(
     kept: list[bool], monkeypatch: pytest.MonkeyPatch, symmetry: bool, workers: int
 ) -> None:
-    monkeypatch.setattr(expansion, "ROWS_WORTH_A_SECOND_THREAD", 4)
+    monkeypatch.setattr(engine, "ROWS_WORTH_A_SECOND_THREAD", 4)
     ours = breadth_first.explore(
         club_of(True, *SYSTEMS["step"]), DEPTH, check_deadlock=True, keep_going=True, symmetry=symmetry, workers=workers
     )

@@ -195,6 +195,7 @@ class Met(NamedTuple):
     made: Any
     hashes: Any
     hit_state: Any
+    hit_tree: Any
     recent: Any
 
 
@@ -220,6 +221,7 @@ def test_only_states_that_were_met_before_are_dropped(batches: list[list[tuple[i
     met = Met(
         np.zeros((30, 2), np.uint64),
         np.zeros(30, np.uint64),
+        np.zeros(30, np.uint32),
         np.zeros(30, np.uint32),
         np.full((8, 2), first, np.uint64),
     )

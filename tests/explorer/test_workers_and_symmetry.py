@@ -69,7 +69,7 @@ def crowded(monkeypatch: pytest.MonkeyPatch) -> None:
         (store, "FIRST_TABLE", 16),
         (store, "RESERVED_ROWS", 4),
         (expansion, "RESERVED_ROWS", 4),
-        (expansion, "ROWS_WORTH_A_SECOND_THREAD", 2),
+        (engine, "ROWS_WORTH_A_SECOND_THREAD", 2),
         (engine, "ROWS_WORTH_A_FILTER", 16),
         (progress, "ROWS_BETWEEN_REPORTS", 100),
     ):
