@@ -22,7 +22,7 @@ from explorer.compiler.programs import Program
 from explorer.compiler.tracing import OutOfBounds, Update
 
 Arrays = Mapping[str, np.ndarray]
-COLUMNS = ("writes", "copies", "cut")
+COLUMNS = ("writes", "copies", "cut", "tops")
 BETWEEN = "\n"  # names of bounds
 
 
@@ -141,30 +141,35 @@ def _restore(column: Column, rows: np.ndarray) -> None:
 
 
 def _spelled(result: Update | OutOfBounds, bounds: list[frozenset[str]], numbers: Mapping[Any, int]) -> Iterator[int]:
-    """An effect as numbers: the number of what cuts it, or -1 and what it sets, copies and clears, the first two
-    counted.
+    """An effect as numbers: the number of what cuts it, or -1 and what it sets, copies, presumes of ranks and clears,
+    all but the last counted.
     """
     if isinstance(result, OutOfBounds):
         yield bounds.index(result.bounds)
         return
-    yield from (-1, len(result.constants), len(result.copies))
+    yield from (-1, len(result.constants), len(result.copies), len(result.tops))
     for leaf, raw in sorted((numbers[leaf], raw) for leaf, raw in result.constants):
         yield from (leaf, raw)
     for target, source in sorted((numbers[target], numbers[source]) for target, source in result.copies):
         yield from (target, source)
+    for group, top in sorted(result.tops):
+        yield from (group, top)
     yield from sorted(numbers[leaf] for leaf in result.cleared)
 
 
 def _read(cells: list[int], bounds: list[frozenset[str]], leaves: list[Any]) -> Update | OutOfBounds:
     if cells[0] >= 0:
         return OutOfBounds(bounds[cells[0]])
-    copies_at = 3 + 2 * cells[1]
-    cleared_at = copies_at + 2 * cells[2]
+    copies_at = 4 + 2 * cells[1]
+    tops_at = copies_at + 2 * cells[2]
+    cleared_at = tops_at + 2 * cells[3]
     return Update(
-        frozenset((leaves[leaf], raw) for leaf, raw in zip(cells[3:copies_at:2], cells[4:copies_at:2], strict=True)),
-        frozenset(
-            (leaves[target], leaves[source])
-            for target, source in zip(cells[copies_at:cleared_at:2], cells[copies_at + 1 : cleared_at : 2], strict=True)
-        ),
+        frozenset((leaves[leaf], raw) for leaf, raw in _pairs(cells[4:copies_at])),
+        frozenset((leaves[target], leaves[source]) for target, source in _pairs(cells[copies_at:tops_at])),
         frozenset(leaves[leaf] for leaf in cells[cleared_at:]),
+        frozenset(_pairs(cells[tops_at:cleared_at])),
     )
+
+
+def _pairs(cells: list[int]) -> Iterator[tuple[int, int]]:
+    return zip(cells[::2], cells[1::2], strict=True)

@@ -80,7 +80,7 @@ def explore(
     """
     engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
     search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
-    kept = KeptTrees(engine, audit) if keep_trees and system.ranks is None else None
+    kept = KeptTrees(engine, audit) if keep_trees else None
     if kept is not None:
         kept.load()
         engine.store.expect(kept.slots)

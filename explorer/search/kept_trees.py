@@ -64,7 +64,7 @@ class KeptTrees:
                 else:
                     self._loaded[which] = self._paths(which)
                     break
-        if self._names and not self._loaded[ACTIONS]:
+        if self._names and not self._loaded[ACTIONS] and self._engine.system.ranks is None:
             self._engine.actions.lenders = tuple(self._lenders(self._names[ACTIONS]))
 
     def _lenders(self, own: str) -> Iterator[Lender]:

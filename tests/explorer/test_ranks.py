@@ -7,6 +7,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
+from explorer.compiler.meanings import ActionProgram
 from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE
 from explorer.ranks import MOST_RANKS, RENAMINGS, ROOM
@@ -304,6 +306,25 @@ def test_a_step_with_arithmetic_is_refused(
         assert "looks at more than the order of epochs" in str(refused.value)
         assert "known" in str(refused.value) or "epoch" in str(refused.value)
     explore(with_it)  # there is nothing wrong with it otherwise
+
+
+def test_kept_trees_know_above_which_rank_a_step_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    plain_system = duel(3)
+    step = steps_of(after_its_own).instances(Sizes(3))
+    system = abstracted(attrs.evolve(plain_system, actions=(*plain_system.actions, *step)), ["epochs"])
+    breadth_first.explore(system, Budget(max_depth=1), keep_trees=True)  # there everybody knows the newest epoch
+    learned, trace = [], ActionProgram._trace
+
+    def noted(program: ActionProgram, number: int, words: Any) -> Any:
+        learned.append(program.instances[number].of.name)
+        return trace(program, number, words)
+
+    monkeypatch.setattr(ActionProgram, "_trace", noted)
+    with pytest.raises(ModelError, match="looks at more than the order of epochs"):
+        breadth_first.explore(system, keep_trees=True)
+    assert "learn" in learned
+    assert "after_its_own" not in learned
 
 
 @pytest.mark.parametrize("kind", [Invariant, StepProperty])
