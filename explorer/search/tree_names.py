@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from types import CodeType, FunctionType, ModuleType
@@ -63,7 +63,8 @@ def names_of(engine: Engine, audit: int) -> Names | None:
     versions = {name: version for name, version in actions["distributions"].items() if name in OWN}
     for part in (actions, code):
         part["distributions"] = {name: of for name, of in part["distributions"].items() if name not in OWN}
-    loaded = {name: list(_loaded(name, modules)) for name in modules}
+    stamp = cache(changed_last)  # all functions of a module have one file
+    loaded = {name: list(_loaded(name, modules, stamp)) for name in modules}
     of_actions = [loaded[name] for name in actions["modules"]]
     kinds = [described(type(given)) for given in (system.protocol, system.bounds)]
     family = _digest([{part: actions[part] for part in (*FAMILY, "distributions")}, kinds, of_actions])
@@ -73,7 +74,7 @@ def names_of(engine: Engine, audit: int) -> Names | None:
     return Names(f"actions-{family}-{exact}", f"properties-{_digest(of_properties)}", f"actions-{family}", versions)
 
 
-def _loaded(module: str, modules: Container[str]) -> Iterator[str]:
+def _loaded(module: str, modules: Container[str], stamp: Callable[[str], Any]) -> Iterator[str]:
     """The functions of a module as they are loaded: where each is written, or else what it does. It is written nowhere
     where it was replaced, as tests do, or the file was changed after it had been loaded.
 
@@ -82,10 +83,11 @@ def _loaded(module: str, modules: Container[str]) -> Iterator[str]:
 
     Args:
         modules: those whose files are known.
+        stamp: says when the file of a module was changed last.
     """
     for name, found in _functions_in(sys.modules.get(module)):
         of, code = found.__module__, found.__code__
-        if code not in _written(of, changed_last(of)):
+        if code not in _written(of, stamp(of)):
             yield f"{name} {_of_code(code)}"
         elif of in modules:
             yield f"{name} {of}:{code.co_qualname}:{code.co_firstlineno}"
