@@ -41,7 +41,7 @@ class Commit:
         environment = {**inherited, "XDG_CACHE_HOME": str(self._folder / "kept"), "PYTHONPATH": str(self._folder)}
         began = time.perf_counter()
         ended = subprocess.run(
-            [sys.executable, "-m", "highwater.cli.main", "check", *map(str, specs)],
+            [sys.executable, "-m", "highwater", "check", *map(str, specs)],
             cwd=self._folder, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         seconds = time.perf_counter() - began

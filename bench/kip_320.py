@@ -118,7 +118,7 @@ def paired(other: str, runs: int) -> None:
             f'model = "reference"\nprotocol = {{ variant = "kip-320" }}\nbounds = {{ {bounds} }}\ncheck = '
             '["weak_isr", "strong_isr"]\n'
         )
-        check = [sys.executable, "-m", "highwater.cli.main", "check", str(spec)]
+        check = [sys.executable, "-m", "highwater", "check", str(spec)]
         ours = {"as it comes": check, "every state, 1 thread": [*check, "--no-symmetry", "--workers", "1"]}
         ratios: dict[str, list[float]] = {how: [] for how in ours}
         whole_process(check, str(DISTINCT[SMALL]))  # fills the kernel cache

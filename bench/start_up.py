@@ -36,7 +36,7 @@ def seconds(*arguments: str) -> float:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
     subprocess.run(
-        [sys.executable, "-m", "highwater.cli.main", *arguments], env=environment, capture_output=True, check=True
+        [sys.executable, "-m", "highwater", *arguments], env=environment, capture_output=True, check=True
     )
     return time.perf_counter() - started
 
