@@ -35,9 +35,7 @@ def seconds(*arguments: str) -> float:
     """One run, as users have it: with byte code."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
-    subprocess.run(
-        [sys.executable, "-m", "highwater", *arguments], env=environment, capture_output=True, check=True
-    )
+    subprocess.run([sys.executable, "-m", "highwater", *arguments], env=environment, capture_output=True, check=True)
     return time.perf_counter() - started
 
 
