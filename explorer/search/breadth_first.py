@@ -83,14 +83,14 @@ def explore(
     kept = KeptTrees(engine, audit) if keep_trees else None
     if kept is not None:
         kept.load()
-        engine.store.expect(kept.slots)
+        engine.store.expect(*kept.size)
     if checkpoint is not None:
         options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
         search.keep(Snapshots(engine, checkpoint, options), resume)
     outcome = search.run()
     if kept is not None:
         kept.keep()
-        kept.keep_slots(len(engine.store.table))
+        kept.keep_size(len(engine.store.table), engine.store.count)
     return outcome
 
 

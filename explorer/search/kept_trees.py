@@ -4,7 +4,8 @@ Python runs a path of a function once, not once per run of Highwater. What was l
 on: the code of the model and of Highwater, the protocol, the bounds, the initial states, the properties. Actions are
 kept apart from properties, so that claims that differ in their properties share them.
 
-How large the visited set of a search became is kept beside them if that is large: the next one begins with it.
+How large the visited set of a search became is kept beside them if that is large: the next one begins with it. So is
+how many states it held, for a search that folds its rows.
 
 Kept trees are used only if a sample of their paths, another one each time, agrees with plain Python. If it does not,
 they are forgotten and learned anew.
@@ -90,16 +91,21 @@ class KeptTrees:
                 self._files.write(name, as_bytes(learned(self._engine, which)))
 
     @property
-    def slots(self) -> int:
-        """The most slots that the visited set of a search of the same has had, 0 if that is not known."""
+    def size(self) -> tuple[int, int]:
+        """The most slots that the visited set of a search of the same has had, and how many states it held then; 0 if
+        that is not known.
+        """
+        found = [(0, 0)]
         with suppress(ValueError):
-            return max(map(int, self._files.read(self._slots_name)), default=0) if self._names else 0
-        return 0
+            for data in self._files.read(self._slots_name) if self._names else ():
+                slots, states = map(int, data.split())
+                found.append((slots, states))
+        return max(found)
 
-    def keep_slots(self, slots: int) -> None:
-        """Keep how many slots there were, if they are many, and more than ever."""
-        if self._names and slots >= SLOTS_WORTH_KEEPING and slots > self.slots:
-            self._files.write(self._slots_name, str(slots).encode())
+    def keep_size(self, slots: int, states: int) -> None:
+        """Keep how many slots and states there were, if they are many, and more than ever."""
+        if self._names and slots >= SLOTS_WORTH_KEEPING and slots > self.size[0]:
+            self._files.write(self._slots_name, f"{slots} {states}".encode())
 
     @property
     def _slots_name(self) -> str:
