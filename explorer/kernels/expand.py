@@ -42,8 +42,7 @@ from explorer.kernels.stored import (
     ask_for_row,
     fold_successors,
     holds,
-    note_parts,
-    read_states,
+    read_batch,
     room_for_parts,
     write_state,
 )
@@ -203,7 +202,7 @@ def expand(
             counts[FIRST] = first
             counts[LAST] = min(end, first + len(work.moves))
         first, last = counts[FIRST], counts[LAST]
-        read_states(rows, first, last - first, work.words, units)
+        read_batch(rows, first, last - first, work, units)
         hits, resolved = list_hits(first, last - first, False, trees, work, units)
         if not resolved:
             return MISSED
@@ -227,9 +226,7 @@ def expand(
             return PARTS_FULL
 
         successors = take_steps(last - first, hits, effects, symmetry, work, units)
-        for at in range(last - first):
-            note_parts(rows, first + at, work, at)
-        fold_successors(rows, successors, True, work)
+        fold_successors(rows, successors, True, work, units)
         ask_for_slots(successors, table, work)
         ask_for_rows(successors, rows, table, work, units)
         entered = True

@@ -20,29 +20,29 @@ from typing import Any
 import numpy as np
 
 from explorer.kernels.arrays import (
+    BEHIND_CUT,
     FIRST_WORD,
-    HIGHEST,
+    HELD,
+    LAST_WORD,
+    LAST_WORDS,
     LEFT,
     LOWEST,
     NUMBER_BITS,
-    PARTS,
     RIGHT,
     ROW_BYTES,
+    SHIFT,
     STEPS,
     WAY,
     WORDS,
 )
 from explorer.kernels.compiling import part
-from explorer.kernels.intrinsics import fetch_add, load, prefetch, prefetch_at, swap_if, word_at
-from explorer.kernels.rows import entry_of, hash_of_mixed, home_slot, may_be, mixed_with, next_slot, row_at, row_bits
+from explorer.kernels.intrinsics import prefetch, prefetch_at, word_at
+from explorer.kernels.parts import content_of, hash_in, look_up, shape_at
+from explorer.kernels.rows import hash_of_mixed, home_slot, mixed_with
 
-NONE = np.int64(2**32 - 1)  # the number of a part that is not there, and so of all pairs with it
-
-_PARTS = np.uint64(PARTS)
-_ZERO, _ONE, _BYTE, _WIDTH = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(64)
+_BEHIND_CUT = np.uint64(BEHIND_CUT)
+_ZERO, _ONE, _BYTE, _WIDTH, _TOP = np.uint64(0), np.uint64(1), np.uint64(8), np.uint64(64), np.uint64(63)
 _LOW, _HALF, _ALL = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(0xFFFFFFFFFFFFFFFF)
-_SAME = np.uint64(0)  # in place of the hash of a part that need not be looked up
-_FREE = np.uint32(0)
 
 
 # Rows
@@ -93,6 +93,11 @@ def _number_at(rows: Any, key: int, place: int) -> int:
 def _put_piece(rows: Any, number: int, place: int, words: Any, at: int) -> None:
     """Add a piece to `words[at]`, whose bits are 0 there."""
     first = rows.plan[place, FIRST_WORD]
+    if rows.plan[place, WORDS] == _ONE:
+        shift = rows.plan[place, SHIFT]
+        words[at, first] |= rows.parts[number, 0] << shift
+        words[at, rows.plan[place, LAST_WORD]] |= rows.parts[number, 0] >> _ONE >> (_TOP - shift)
+        return
     for column in range(rows.plan[place, WORDS]):
         words[at, first + column] |= rows.parts[number, column]
 
@@ -124,6 +129,29 @@ def unfold_batch(rows: Any, first: int, states: int, words: Any, units: Any) -> 
 
 
 @part
+def unfold_noting(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> None:
+    """Unpack rows from `first` on, and note the numbers of all their parts: place by place, from the last one on."""
+    root = len(rows.plan) - 1
+    left, right = rows.plan[root, LEFT], rows.plan[root, RIGHT]
+    for at in range(states):
+        key = key_at(rows, first + at)
+        prefetch_at(rows.parts, key & _LOW)
+        prefetch_at(rows.parts, key >> _HALF)
+        numbers[left, at], numbers[right, at] = np.uint32(key & _LOW), np.uint32(key >> _HALF)
+        for word in range((len(units) + 1) // 2):
+            words[at, word] = _ZERO
+    for place in range(root - 1, -1, -1):
+        if rows.plan[place, WORDS]:
+            for at in range(states):
+                _put_piece(rows, numbers[place, at], place, words, at)
+        else:
+            left, right = rows.plan[place, LEFT], rows.plan[place, RIGHT]
+            for at in range(states):
+                pair = rows.parts[numbers[place, at], 0]
+                numbers[left, at], numbers[right, at] = np.uint32(pair & _LOW), np.uint32(pair >> _HALF)
+
+
+@part
 def note_numbers(rows: Any, row: int, numbers: Any, at: int) -> None:
     """Note the numbers of all parts of a row."""
     key = key_at(rows, row)
@@ -131,134 +159,93 @@ def note_numbers(rows: Any, row: int, numbers: Any, at: int) -> None:
         numbers[place, at] = np.uint32(_number_at(rows, key, place))
 
 
-# Looking up
-
-
-@part
-def _shape_at(plan: Any, place: int) -> tuple[int, int, int, int, int, int]:
-    """The *shape* of the part that the plan has at a place: what it says of where the part is in a state."""
-    row = plan[place]
-    return row[WORDS], row[FIRST_WORD], row[LOWEST], row[HIGHEST], row[LEFT], row[RIGHT]
-
-
-@part
-def _content(shape: Any, column: int, words: Any, numbers: Any, at: int) -> int:
-    """One word of the part of `words[at]` that has a shape; of a pair, its numbers."""
-    count, first, lowest, highest, left, right = shape
-    if count == _ZERO and column == 0:
-        return np.uint64(numbers[left, at]) | np.uint64(numbers[right, at]) << _HALF
-    if np.uint64(column) >= count:
-        return _ZERO
-    word = words[at, first + np.uint64(column)]
-    if column == 0:
-        word &= lowest
-    return word & highest if np.uint64(column) + _ONE == count else word
-
-
-@part
-def hash_of_part(parts: Any, number: int) -> int:
-    """The hash of a part: never `_SAME`. Words that are 0 at its end make no difference."""
-    mixed = _ZERO
-    for column in range(parts.shape[1] - 1, -1, -1):
-        mixed = mixed_with(mixed, parts[number, column])
-    return hash_of_mixed(mixed) | _ONE
-
-
-@part
-def _hash_of(shape: Any, words: Any, numbers: Any, at: int) -> int:
-    """The hash of the part of `words[at]` that has a shape."""
-    mixed = _ZERO
-    for column in range(max(np.int64(shape[0]), 1) - 1, -1, -1):
-        mixed = mixed_with(mixed, _content(shape, column, words, numbers, at))
-    return hash_of_mixed(mixed) | _ONE
-
-
-@part
-def _is_part(rows: Any, number: int, shape: Any, words: Any, numbers: Any, at: int) -> bool:
-    """Whether a part is that of `words[at]` that has a shape."""
-    for column in range(rows.parts.shape[1]):
-        if rows.parts[number, column] != _content(shape, column, words, numbers, at):
-            return False
-    return True
-
-
-@part
-def _seek(rows: Any, slot: int, hashed: int, shape: Any, words: Any, numbers: Any, at: int) -> tuple[int, int]:
-    """From a slot on, that of the part of `words[at]` that has a shape, and its number; or the first free one, and
-    NONE.
-    """
-    bits, slots = row_bits(len(rows.index)), len(rows.index)
-    entry = load(rows.index, slot)
-    while entry != _FREE:
-        if may_be(entry, hashed, bits) and _is_part(rows, row_at(entry, bits), shape, words, numbers, at):
-            return slot, row_at(entry, bits)
-        slot = next_slot(slot, slots)
-        entry = load(rows.index, slot)
-    return slot, NONE
-
-
-@part
-def _look_up(rows: Any, hashed: int, shape: Any, words: Any, numbers: Any, at: int, enters: bool) -> int:
-    """The number of the part of `words[at]` that has a shape. If it is new, it is entered, for which there must be
-    room; or NONE.
-    """
-    bits = row_bits(len(rows.index))
-    slot, number = _seek(rows, home_slot(hashed, len(rows.index)), hashed, shape, words, numbers, at)
-    if not enters or number != NONE:
-        return number
-    own = fetch_add(rows.sizes, _PARTS, 1)
-    for column in range(rows.parts.shape[1]):
-        rows.parts[own, column] = _content(shape, column, words, numbers, at)
-    while swap_if(rows.index, slot, _FREE, entry_of(own, hashed, bits)) != _FREE:
-        slot, number = _seek(rows, slot, hashed, shape, words, numbers, at)
-        if number != NONE:
-            for column in range(rows.parts.shape[1]):
-                rows.parts[own, column] = _ZERO  # so that no part has two numbers once all are entered anew
-            return number
-    return own
-
-
 # Folding
 
 
 @part
-def _is_same(shape: Any, words: Any, numbers: Any, at: int, others: Any, other_numbers: Any, other: int) -> bool:
-    """Whether two states have the same part of a shape."""
-    changed = _ZERO
-    for column in range(max(np.int64(shape[0]), 1)):
-        here = _content(shape, column, words, numbers, at)
-        changed |= here ^ _content(shape, column, others, other_numbers, other)
-    return changed == _ZERO
+def _note_changes(rows: Any, states: int, words: Any, keys: Any, sources: Any, source_words: Any, units: Any) -> None:
+    """Put the words in which a batch's states are not as their sources into `keys`, a bit each. There are no branches,
+    since which words these are is hard to predict.
+    """
+    whole = rows.plan[len(rows.plan) - 1]
+    cut, before, own = whole[FIRST_WORD], whole[LOWEST], whole[HELD]
+    for at in range(states):
+        source, changed = sources[at], _ZERO
+        for word in range((len(units) + 1) // 2):
+            changed |= np.uint64(words[at, word] != source_words[source, word]) << np.uint64(min(word, LAST_WORDS))
+        differ = words[at, cut] ^ source_words[source, cut]
+        changed = changed & ~own | (own if differ & before else _ZERO)
+        keys[at] = changed | np.uint64(differ & ~before != _ZERO) << _BEHIND_CUT
+
+
+@part
+def _list_changed(
+    held: int, place: int, states: int, numbers: Any, keys: Any, sources: Any, source_numbers: Any, listed: Any
+) -> int:
+    """List the states of a batch whose part at a place, which has bits in some words, is not as in their sources; how
+    many. The others have the numbers of their sources.
+    """
+    count = _ZERO
+    for at in range(states):
+        numbers[place, at] = source_numbers[place, sources[at]]
+        listed[count] = np.uint32(at)
+        count += np.uint64(keys[at] & held != _ZERO)
+    return np.int64(count)
+
+
+@part
+def _follow_sources(held: int, place: int, states: int, numbers: Any, keys: Any, sources: Any) -> None:
+    """Give the states of a batch the numbers of their sources, which are in it, where their part at a place is the same."""
+    for at in range(states):
+        own, other = numbers[place, at], numbers[place, sources[at]]
+        numbers[place, at] = own if keys[at] & held else other
+
+
+@part
+def _look_up_listed(
+    rows: Any, place: int, shape: Any, count: int, listed: Any, words: Any, numbers: Any, hashes: Any, enters: bool
+) -> None:
+    """Find the numbers of the parts at a place of so many states that are listed."""
+    for each in range(count):
+        hashes[each] = hash_in(shape, words, numbers, listed[each])
+        prefetch(rows.index, home_slot(hashes[each], len(rows.index)))
+    for each in range(count):
+        at = listed[each]
+        numbers[place, at] = np.uint32(look_up(rows, hashes[each], shape, words, numbers, at, enters))
 
 
 @part
 def fold_batch(
     rows: Any, states: int, words: Any, numbers: Any, keys: Any, sources: Any, source_words: Any, source_numbers: Any,
-    hashes: Any, enters: bool,
+    hashes: Any, enters: bool, chained: bool, units: Any,
 ) -> None:  # fmt: skip
     """Find the numbers of the parts of a batch of states, and of their halves, their `keys`.
 
     Args:
-        sources: for each state, which of `source_words`, whose numbers are known, it is like. It may be one before it
-            in the same batch.
+        numbers: by place and state; the last place, that of whole states, is room.
+        sources: for each state, which of `source_words`, whose numbers are known, it is like. If they are `chained`,
+            it may be one before it in the same batch.
         hashes: room.
         enters: whether to enter parts that are new. Otherwise states with such have a key that no row has.
     """
     root = len(rows.plan) - 1
+    _note_changes(rows, states, words, keys, sources, source_words, units)
     for place in range(root):
-        shape = _shape_at(rows.plan, place)
-        for at in range(states):
-            hashes[at] = _SAME
-            if not _is_same(shape, words, numbers, at, source_words, source_numbers, sources[at]):
-                hashes[at] = _hash_of(shape, words, numbers, at)
-                prefetch(rows.index, home_slot(hashes[at], len(rows.index)))
-        for at in range(states):
-            number = np.int64(source_numbers[place, sources[at]])
-            if hashes[at] != _SAME:
-                number = np.int64(_look_up(rows, hashes[at], shape, words, numbers, at, enters))
-            numbers[place, at] = np.uint32(number)
+        columns, held = rows.plan[place, WORDS], rows.plan[place, HELD]
+        count = _list_changed(held, place, states, numbers, keys, sources, source_numbers, numbers[root])
+        if columns == _ZERO:
+            shape = shape_at(rows.plan, place, 0)
+            _look_up_listed(rows, place, shape, count, numbers[root], words, numbers, hashes, enters)
+        elif columns == _ONE:
+            shape = shape_at(rows.plan, place, 1)
+            _look_up_listed(rows, place, shape, count, numbers[root], words, numbers, hashes, enters)
+        else:
+            shape = shape_at(rows.plan, place, columns)
+            _look_up_listed(rows, place, shape, count, numbers[root], words, numbers, hashes, enters)
+        if chained:
+            _follow_sources(held, place, states, numbers, keys, sources)
     for at in range(states):
-        keys[at] = _content(_shape_at(rows.plan, root), 0, words, numbers, at)
+        keys[at] = content_of(shape_at(rows.plan, root, 0), 0, words, numbers, at)
 
 
 @part
@@ -266,7 +253,7 @@ def key_of(rows: Any, words: Any, numbers: Any, at: int) -> int:
     """The numbers of the halves of `words[at]`, in a word that no row has if it has new parts; `numbers` is room."""
     root = len(rows.plan) - 1
     for place in range(root):
-        shape = _shape_at(rows.plan, place)
-        hashed = _hash_of(shape, words, numbers, at)
-        numbers[place, at] = np.uint32(_look_up(rows, hashed, shape, words, numbers, at, False))
-    return _content(_shape_at(rows.plan, root), 0, words, numbers, at)
+        shape = shape_at(rows.plan, place, rows.plan[place, WORDS])
+        hashed = hash_in(shape, words, numbers, at)
+        numbers[place, at] = np.uint32(look_up(rows, hashed, shape, words, numbers, at, False))
+    return content_of(shape_at(rows.plan, root, 0), 0, words, numbers, at)

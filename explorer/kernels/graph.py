@@ -95,7 +95,7 @@ def list_edges(
             work.hashes[number] = hash_of(work.made, number, units)
         for at in range(states):
             note_parts(rows, work.orbits[at], work, at)
-        fold_successors(rows, made, False, work)
+        fold_successors(rows, made, False, work, units)
         ask_for_slots(made, table, work)
         ask_for_rows(made, rows, table, work, units)
         for number in range(made):

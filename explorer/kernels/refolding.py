@@ -8,7 +8,8 @@ import numpy as np
 
 from explorer.kernels.arrays import NUMBER_BITS, ROW_BYTES
 from explorer.kernels.compiling import kernel
-from explorer.kernels.folding import fold_batch, hash_of_part, key_at, put_key
+from explorer.kernels.folding import fold_batch, key_at, put_key
+from explorer.kernels.parts import hash_of_part
 from explorer.kernels.rows import entry_of, home_slot, next_slot, read_row, row_bits, write_row
 from explorer.kernels.stored import read_state
 
@@ -32,7 +33,7 @@ def fold_rows(
         batch = min(end - begin - done, size)
         for at in range(batch):
             read_row(flat, begin + done + at, words, at, units)
-        fold_batch(rows, batch, words, numbers, keys, sources, words, numbers, hashes, True)
+        fold_batch(rows, batch, words, numbers, keys, sources, words, numbers, hashes, True, True, units)
         for at in range(batch):
             put_key(rows, first + done + at, keys[at], rows.sizes[ROW_BYTES])
         for word in range((len(units) + 1) // 2):

@@ -53,6 +53,21 @@ def read_states(rows: Any, first: int, states: int, words: Any, units: Any) -> A
 
 
 @part_by_type
+def read_batch(rows: Any, first: int, states: int, work: Any, units: Any) -> Any:
+    """Unpack so many rows from `first` on into `work.words`, and note the numbers of their parts."""
+    if _is_flat(rows):
+
+        def read(rows: Any, first: int, states: int, work: Any, units: Any) -> None:
+            for at in range(states):
+                read_row(rows.flat, first + at, work.words, at, units)
+
+        return read
+    return lambda rows, first, states, work, units: folding.unfold_noting(
+        rows, first, states, work.words, work.numbers, units
+    )
+
+
+@part_by_type
 def note_parts(rows: Any, row: int, work: Any, at: int) -> Any:
     """Note the numbers of the parts of a row whose state is `work.words[at]`."""
     if _is_flat(rows):
@@ -93,15 +108,15 @@ def room_for_parts(rows: Any, states: int) -> Any:
 
 
 @part_by_type
-def fold_successors(rows: Any, successors: int, enters: bool, work: Any) -> Any:
+def fold_successors(rows: Any, successors: int, enters: bool, work: Any, units: Any) -> Any:
     """Find the keys of successors, and by these their hashes; flat rows have no keys."""
     if _is_flat(rows):
-        return lambda rows, successors, enters, work: None
+        return lambda rows, successors, enters, work, units: None
 
-    def fold(rows: Any, successors: int, enters: bool, work: Any) -> None:
+    def fold(rows: Any, successors: int, enters: bool, work: Any, units: Any) -> None:
         folding.fold_batch(
             rows, successors, work.made, work.made_numbers, work.keys, work.hit_state, work.words, work.numbers,
-            work.hashes, enters,
+            work.hashes, enters, False, units,
         )  # fmt: skip
         for number in range(successors):
             work.hashes[number] = folding.hash_of_key(work.keys[number])

@@ -12,14 +12,20 @@ import numpy as np
 
 from explorer.compiler.layout import WORD_BITS, Layout
 from explorer.kernels.arrays import (
+    BEHIND_CUT,
     COLUMNS,
     FIRST_WORD,
     FOLD,
+    HELD,
     HIGHEST,
+    LAST_WORD,
+    LAST_WORDS,
     LEFT,
     LOWEST,
     MULTIPLIER,
+    OWN_BITS,
     RIGHT,
+    SHIFT,
     STEPS,
     WAY,
     WORDS,
@@ -44,24 +50,42 @@ def plan_of(layout: Layout, sample: np.ndarray) -> np.ndarray | None:
     return np.array(plan, np.uint64)
 
 
-def _list(plan: list[list[int]], sample: np.ndarray, begin: int, end: int, way: int, depth: int) -> int:
-    """List the parts of some bits, each behind those below it: the place of the last one. The state has depth 0."""
+def _list(plan: list[list[int]], sample: np.ndarray, begin: int, end: int, way: int, depth: int, first: int = 0) -> int:
+    """List the parts of some bits, each behind those below it: the place of the last one. The state has depth 0.
+
+    Args:
+        first: the first cut, of parts.
+    """
     part = [0] * COLUMNS
-    part[WAY], part[STEPS] = way, max(0, depth - 1)
+    part[WAY], part[STEPS], part[HELD] = way, max(0, depth - 1), _held(begin, end, first)
     if depth and end - begin <= WORD_BITS * (1 if depth == 1 else MOST_WORDS):
         part[FIRST_WORD], last = begin // WORD_BITS, (end - 1) // WORD_BITS
-        part[WORDS] = last - part[FIRST_WORD] + 1
+        part[WORDS] = last - part[FIRST_WORD] + 1 if end - begin > WORD_BITS else 1
         part[LOWEST] = (1 << WORD_BITS) - (1 << begin % WORD_BITS)
         part[HIGHEST] = (1 << end - WORD_BITS * last) - 1
+        part[SHIFT], part[LAST_WORD] = begin % WORD_BITS, last
+        part[OWN_BITS] = (1 << min(WORD_BITS, end - begin)) - 1
     else:
-        _, firsts = np.unique(_hashes(sample, begin, end), return_index=True)
+        firsts = _firsts(_hashes(sample, begin, end))
         cut = _cut(sample[firsts], begin, end)
         if depth:
             cut = min(max(round(cut / WORD_BITS), begin // WORD_BITS + 1), (end - 1) // WORD_BITS) * WORD_BITS
-        part[LEFT] = _list(plan, sample[firsts], begin, cut, way, depth + 1)
-        part[RIGHT] = _list(plan, sample[firsts], cut, end, way | 1 << depth, depth + 1)
+        else:
+            first, word = cut, cut // WORD_BITS
+            part[FIRST_WORD], part[LOWEST] = word, (1 << cut % WORD_BITS) - 1
+            part[HELD] = 1 << word if word < LAST_WORDS else 0
+        part[LEFT] = _list(plan, sample[firsts], begin, cut, way, depth + 1, first)
+        part[RIGHT] = _list(plan, sample[firsts], cut, end, way | 1 << depth, depth + 1, first)
     plan.append(part)
     return len(plan) - 1
+
+
+def _held(begin: int, end: int, cut: int) -> int:
+    """In which words some bits on one side of the first cut are, see `explorer.kernels.arrays`."""
+    held = 0
+    for word in range(begin // WORD_BITS, -(-end // WORD_BITS)):
+        held |= 1 << (BEHIND_CUT if word == cut // WORD_BITS and begin >= cut else min(word, LAST_WORDS))
+    return held
 
 
 def _cut(sample: np.ndarray, begin: int, end: int) -> int:
@@ -78,7 +102,15 @@ def _cut(sample: np.ndarray, begin: int, end: int) -> int:
 
 def _different(sample: np.ndarray, begin: int, end: int) -> int:
     """How many different values some bits have."""
-    return len(np.unique(_hashes(sample, begin, end)))
+    found = np.sort(_hashes(sample, begin, end))
+    return 1 + int(np.count_nonzero(found[1:] != found[:-1]))
+
+
+def _firsts(hashes: np.ndarray) -> np.ndarray:
+    """Where each different value is. numpy's own way to do this imports much that nothing else needs."""
+    order = np.argsort(hashes)
+    found = hashes[order]
+    return order[np.append(True, found[1:] != found[:-1])]
 
 
 def _hashes(sample: np.ndarray, begin: int, end: int) -> np.ndarray:

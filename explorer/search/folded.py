@@ -112,7 +112,7 @@ class Folded:
         return {"plan": self._plan.tolist(), "sizes": self._sizes.tolist(), "slots": len(self._index)}
 
     def _update(self) -> None:
-        self._sizes[MOST_PARTS] = min(len(self._index) * 3 // 4, 1 << 4 * self.row_bytes, len(self._parts))
+        self._sizes[MOST_PARTS] = min(len(self._index) // 2, 1 << 4 * self.row_bytes, len(self._parts))
         self.rows = FoldedRows(self._rows, self._parts, self._index, self._plan, self._sizes)
 
     @property
@@ -140,7 +140,7 @@ class Folded:
 
     def _make_room(self, parts: int, count: int, rows: int) -> None:
         """Make room for so many parts, and for so many rows, of which `count` are there."""
-        if 4 * parts > 3 * MOST_SLOTS:
+        if 2 * parts > MOST_SLOTS:
             raise MemoryError("so many parts have no numbers")
         self._parts = self._arrays("parts", (parts, self._columns), np.uint64)
         size, slots = self.row_bytes, max(FIRST_INDEX, len(self._index))
@@ -150,7 +150,7 @@ class Folded:
         if size > self.row_bytes:
             self._update()
             entry_points.widen_rows(self.rows, count, size)
-        while 4 * parts > 3 * slots:
+        while 2 * parts > slots:
             slots = min(slots * 5 // 4, MOST_SLOTS)
         if slots > len(self._index):
             self._index = self._arrays("index", (slots,), np.uint32)
