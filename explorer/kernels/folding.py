@@ -195,7 +195,7 @@ def _list_changed(
 
 @part
 def _follow_sources(held: int, place: int, states: int, numbers: Any, keys: Any, sources: Any) -> None:
-    """Give the states of a batch the numbers of their sources, which are in it, where their part at a place is the same."""
+    """Give states the numbers of their sources, which are in the same batch, where the part at a place is the same."""
     for at in range(states):
         own, other = numbers[place, at], numbers[place, sources[at]]
         numbers[place, at] = own if keys[at] & held else other
