@@ -16,11 +16,10 @@ ROW_BYTES, NUMBER_BITS, PARTS, MOST_PARTS, SIZES = range(5)
 # of a piece in which word it begins, how many words it takes, and which bits of the first and the last word that it has
 # bits in; of a pair 0 words, and the places of both halves. A piece of up to a word takes one, shifted, even if it has
 # bits in two: of such a piece by how much, in which word it ends, and what bits it takes. Of each part also in which
-# words it has bits, a bit each: the last one for the word in which the state is cut, if it has bits behind the cut; the
-# one before that for all words without a bit of their own. Of the state, in the columns of pieces, the word in which it
-# is cut and the bits before that there; and the bit for these, unless they share it.
+# words it has bits, a bit each; but another one for the word in which the state is cut, if they are behind the cut. Of
+# the state, in the columns of pieces, the word in which it is cut, its bits before that, and the bit for these.
 WAY, STEPS, FIRST_WORD, WORDS, LOWEST, HIGHEST, LEFT, RIGHT, SHIFT, LAST_WORD, OWN_BITS, HELD, COLUMNS = range(13)
-BEHIND_CUT, LAST_WORDS = 63, 62
+BEHIND_CUT = 63  # states have fewer words
 
 # Hashes of states and of parts multiply by the one and fold by the other.
 MULTIPLIER, FOLD = 0x9E3779B97F4A7C15, 29

@@ -25,6 +25,7 @@ def check(
     violations: Any,
     trees: Any,
     words: Any,
+    numbers: Any,
     left: Any,
     misses: Any,
     units: Any,
@@ -32,7 +33,8 @@ def check(
     """Walk the wanted invariants' trees for the rows begin..end, and count in `violations` the rows that violate each.
 
     Args:
-        words, left: room for a batch of states, and for the trees that the filter leaves for them.
+        words, numbers, left: room for a batch of states, for the numbers of their parts, and for the trees that the
+            filter leaves for them.
 
     Returns:
         0, or -1 where a walk waits for a branch that another thread has asked for, or the number of misses. Unless it
@@ -41,7 +43,7 @@ def check(
     missed, waiting = 0, False
     for first in range(begin, end, len(words)):
         states = min(end - first, len(words))
-        read_states(rows, first, states, words, units)
+        read_states(rows, first, states, words, numbers, units)
         filter_all(states, words, trees, left, units)
         for at in range(states):
             for group in range(len(wanted)):

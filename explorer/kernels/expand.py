@@ -42,7 +42,7 @@ from explorer.kernels.stored import (
     ask_for_row,
     fold_successors,
     holds,
-    read_batch,
+    read_states,
     room_for_parts,
     write_state,
 )
@@ -202,7 +202,7 @@ def expand(
             counts[FIRST] = first
             counts[LAST] = min(end, first + len(work.moves))
         first, last = counts[FIRST], counts[LAST]
-        read_batch(rows, first, last - first, work, units)
+        read_states(rows, first, last - first, work.words, work.numbers, units)
         hits, resolved = list_hits(first, last - first, False, trees, work, units)
         if not resolved:
             return MISSED

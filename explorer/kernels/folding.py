@@ -24,7 +24,6 @@ from explorer.kernels.arrays import (
     FIRST_WORD,
     HELD,
     LAST_WORD,
-    LAST_WORDS,
     LEFT,
     LOWEST,
     NUMBER_BITS,
@@ -36,7 +35,7 @@ from explorer.kernels.arrays import (
     WORDS,
 )
 from explorer.kernels.compiling import part
-from explorer.kernels.intrinsics import prefetch, prefetch_at, word_at
+from explorer.kernels.intrinsics import prefetch, prefetch_at, put_half_word, word_at
 from explorer.kernels.parts import content_of, hash_in, look_up, shape_at
 from explorer.kernels.rows import hash_of_mixed, home_slot, mixed_with
 
@@ -58,9 +57,15 @@ def key_at(rows: Any, row: int) -> int:
 
 @part
 def put_key(rows: Any, row: int, key: int, size: int) -> None:
-    """Write a row of so many bytes."""
+    """Write a row of so many bytes, and no others: another thread may write the next row. Of four bytes or more, the
+    first four are written at once, and then the last four, some of them again.
+    """
     first = np.uint64(row) * np.uint64(size)
     numbers = key & _LOW | key >> _HALF << np.uint64(4 * size)
+    if size >= 4:
+        put_half_word(rows.folded, first, numbers)
+        put_half_word(rows.folded, first + np.uint64(size - 4), numbers >> np.uint64(8 * (size - 4)))
+        return
     for byte in range(size):
         rows.folded[first + np.uint64(byte)] = np.uint8((numbers >> (_BYTE * np.uint64(byte))) & np.uint64(0xFF))
 
@@ -114,22 +119,7 @@ def unfold(rows: Any, row: int, words: Any, at: int, units: Any) -> None:
 
 
 @part
-def unfold_batch(rows: Any, first: int, states: int, words: Any, units: Any) -> None:
-    """Unpack rows from `first` on: place by place, each for all of them."""
-    for at in range(states):
-        key = key_at(rows, first + at)
-        prefetch_at(rows.parts, key & _LOW)
-        prefetch_at(rows.parts, key >> _HALF)
-        for word in range((len(units) + 1) // 2):
-            words[at, word] = _ZERO
-    for place in range(len(rows.plan)):
-        if rows.plan[place, WORDS]:
-            for at in range(states):
-                _put_piece(rows, _number_at(rows, key_at(rows, first + at), place), place, words, at)
-
-
-@part
-def unfold_noting(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> None:
+def unfold_batch(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> None:
     """Unpack rows from `first` on, and note the numbers of all their parts: place by place, from the last one on."""
     root = len(rows.plan) - 1
     left, right = rows.plan[root, LEFT], rows.plan[root, RIGHT]
@@ -172,7 +162,7 @@ def _note_changes(rows: Any, states: int, words: Any, keys: Any, sources: Any, s
     for at in range(states):
         source, changed = sources[at], _ZERO
         for word in range((len(units) + 1) // 2):
-            changed |= np.uint64(words[at, word] != source_words[source, word]) << np.uint64(min(word, LAST_WORDS))
+            changed |= np.uint64(words[at, word] != source_words[source, word]) << np.uint64(word)
         differ = words[at, cut] ^ source_words[source, cut]
         changed = changed & ~own | (own if differ & before else _ZERO)
         keys[at] = changed | np.uint64(differ & ~before != _ZERO) << _BEHIND_CUT

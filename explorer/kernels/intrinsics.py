@@ -120,6 +120,18 @@ def word_at(typing: Any, array: Any, position: Any) -> Any:
 
 
 @intrinsic
+def put_half_word(typing: Any, array: Any, position: Any, value: Any) -> Any:
+    """Write the lower half of a word into four bytes of a flat array of bytes from a position on."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        pointer, half = _pointer(context, builder, signature.args[0], arguments[0], arguments[1]), ir.IntType(32)
+        builder.store(builder.trunc(arguments[2], half), builder.bitcast(pointer, half.as_pointer()), align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64, types.uint64), generate
+
+
+@intrinsic
 def prefetch_at(typing: Any, array: Any, position: Any) -> Any:
     """Ask for the memory of where a row of an array begins."""
 

@@ -56,7 +56,7 @@ def mark_predecessors(
     _note_near(rows, next_begin, next_end, marks, near, symmetry, work, units)
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
-        read_states(rows, first, last - first, work.words, units)
+        read_states(rows, first, last - first, work.words, work.numbers, units)
         hits, resolved = list_hits(first, last - first, True, trees, work, units)
         if not resolved:
             return work.counts[MISSES]
@@ -109,7 +109,7 @@ def note_parents(
     """
     for first in range(begin, end, len(work.moves)):
         last = min(end, first + len(work.moves))
-        read_states(rows, first, last - first, work.words, units)
+        read_states(rows, first, last - first, work.words, work.numbers, units)
         hits, resolved = list_hits(first, last - first, True, trees, work, units)
         if not resolved:
             return work.counts[MISSES]

@@ -78,7 +78,7 @@ ANY_WIDTH: dict[str, tuple[Any, ...]] = {
 
 ONE_WIDTH: dict[str, tuple[Any, ...]] = {
     "expand.expand": (FLAT, UNITS, NUMBERS, 0, 0, 0, 0, 0, TREES, TREES, EFFECTS, SYMMETRY, WORK),
-    "check.check": (FLAT, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, WORDS_2, NUMBERS_2),
+    "check.check": (FLAT, 0, 0, WORDS, NUMBERS, TREES, WORDS_2, UNITS_2, WORDS_2, NUMBERS_2),
     "check.mark_violating": (FLAT, 0, 0, WORDS, BYTES, TREES, WORDS_2),
     "refolding.copy_rows": (FLAT, NUMBERS, UNITS, WORDS_2),
     "stored.enter_rows": (FLAT, 0, 0, UNITS, WORDS_2, WORDS),

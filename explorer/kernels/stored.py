@@ -40,30 +40,17 @@ def read_state(rows: Any, row: int, words: Any, at: int, units: Any) -> Any:
 
 
 @part_by_type
-def read_states(rows: Any, first: int, states: int, words: Any, units: Any) -> Any:
-    """Unpack so many rows from `first` on into `words`."""
+def read_states(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> Any:
+    """Unpack so many rows from `first` on into `words`, and note the numbers of the parts of folded ones."""
     if _is_flat(rows):
 
-        def read(rows: Any, first: int, states: int, words: Any, units: Any) -> None:
+        def read(rows: Any, first: int, states: int, words: Any, numbers: Any, units: Any) -> None:
             for at in range(states):
                 read_row(rows.flat, first + at, words, at, units)
 
         return read
-    return lambda rows, first, states, words, units: folding.unfold_batch(rows, first, states, words, units)
-
-
-@part_by_type
-def read_batch(rows: Any, first: int, states: int, work: Any, units: Any) -> Any:
-    """Unpack so many rows from `first` on into `work.words`, and note the numbers of their parts."""
-    if _is_flat(rows):
-
-        def read(rows: Any, first: int, states: int, work: Any, units: Any) -> None:
-            for at in range(states):
-                read_row(rows.flat, first + at, work.words, at, units)
-
-        return read
-    return lambda rows, first, states, work, units: folding.unfold_noting(
-        rows, first, states, work.words, work.numbers, units
+    return lambda rows, first, states, words, numbers, units: folding.unfold_batch(
+        rows, first, states, words, numbers, units
     )
 
 

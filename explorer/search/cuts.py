@@ -19,7 +19,6 @@ from explorer.kernels.arrays import (
     HELD,
     HIGHEST,
     LAST_WORD,
-    LAST_WORDS,
     LEFT,
     LOWEST,
     MULTIPLIER,
@@ -73,7 +72,7 @@ def _list(plan: list[list[int]], sample: np.ndarray, begin: int, end: int, way: 
         else:
             first, word = cut, cut // WORD_BITS
             part[FIRST_WORD], part[LOWEST] = word, (1 << cut % WORD_BITS) - 1
-            part[HELD] = 1 << word if word < LAST_WORDS else 0
+            part[HELD] = 1 << word
         part[LEFT] = _list(plan, sample[firsts], begin, cut, way, depth + 1, first)
         part[RIGHT] = _list(plan, sample[firsts], cut, end, way | 1 << depth, depth + 1, first)
     plan.append(part)
@@ -84,7 +83,7 @@ def _held(begin: int, end: int, cut: int) -> int:
     """In which words some bits on one side of the first cut are, see `explorer.kernels.arrays`."""
     held = 0
     for word in range(begin // WORD_BITS, -(-end // WORD_BITS)):
-        held |= 1 << (BEHIND_CUT if word == cut // WORD_BITS and begin >= cut else min(word, LAST_WORDS))
+        held |= 1 << (BEHIND_CUT if word == cut // WORD_BITS and begin >= cut else word)
     return held
 
 

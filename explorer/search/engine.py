@@ -168,13 +168,15 @@ class Engine(Compiled):
 
     def count_violations(self, program: Program, wanted: np.ndarray, begin: int, end: int) -> np.ndarray:
         """How many of the rows violate each of a program's invariants that are wanted; all walks are known then."""
-        words, misses = np.zeros_like(self.works[0].words), np.zeros_like(self.works[0].misses)
+        work = self.works[0]
+        words, numbers, misses = (np.zeros_like(room) for room in (work.words, work.numbers, work.misses))
         left = np.zeros((len(words), len(wanted)), np.uint64)
         while True:
             found = np.zeros(len(program.instances), np.int64)
             missed = entry_points.check(
-                self.store.rows, begin, end, wanted, found, self.trees(program), words, left, misses, self.store.units
-            )
+                self.store.rows, begin, end, wanted, found, self.trees(program), words, numbers, left, misses,
+                self.store.units,
+            )  # fmt: skip
             if not missed:
                 return found
             self.learn(program, misses[: max(0, missed)])  # or waits there for the thread that learns

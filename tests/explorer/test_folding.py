@@ -74,6 +74,51 @@ class Wide:
     numbers: tuple[int, ...] = within(ArrayOf(Integers(0, 2**14 - 1), 16))
 
 
+@attrs.frozen
+class TwoWords:
+    """As many bits as a word and a half: each half of a state is a piece, and one of them has bits in both words."""
+
+    numbers: tuple[int, ...] = within(ArrayOf(Integers(0, 2**14 - 1), 7))
+
+
+@attrs.frozen
+class ManyWords:
+    """As many bits as a state may have."""
+
+    numbers: tuple[int, ...] = within(ArrayOf(Integers(0, 2**14 - 1), 128))
+
+
+def folded_and_flat(layout: Layout, words: np.ndarray) -> tuple[Rows, np.ndarray]:
+    """States in words as folded rows, and the units that these must have."""
+    cells = np.ascontiguousarray(words.view(np.uint32)[:, : layout.units])
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in (("FEWEST_BYTES", 2), ("FIRST_INDEX", 16), ("MOST_OF_FLAT", 1e9)):
+            patch.setattr(folded, name, value)
+        found = folded.folded(cells.reshape(-1), layout, folded.Reserved(len(words), 1), lambda *of: spread(None, *of))
+    assert found is not None
+    rows = Rows(layout)
+    rows.use(found.rows, len(words))
+    return rows, cells
+
+
+@pytest.mark.parametrize(("kind", "length"), [(TwoWords, 7), (Wide, 16), (ManyWords, 128)])
+@settings(deadline=None, max_examples=15)
+@given(seed=st.integers(0, 2**32 - 1), count=st.integers(2, 300), changes=st.integers(1, 3))
+def test_states_that_differ_little_from_those_before_them_keep_what_differs(
+    kind: type[Any], length: int, seed: int, count: int, changes: int
+) -> None:
+    """Each state is the one before it but for one number, or a few: its other parts need not be looked up."""
+    layout, random = Layout(domain_of(kind, None)), np.random.default_rng(seed)
+    fields = random.integers(0, 2**14, length).tolist()
+    states = []
+    for _ in range(count):
+        for place in random.integers(0, length, changes).tolist():
+            fields[place] = int(random.integers(0, 2**14))
+        states.append(layout.pack(kind(tuple(fields))))
+    rows, cells = folded_and_flat(layout, np.array(states, np.uint64))
+    assert (rows.cells(0, count) == cells).all()
+
+
 @settings(deadline=None, max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
@@ -159,6 +204,25 @@ def test_parts_that_threads_enter_at_once_have_one_number() -> None:
     rows = found.rows.folded[: 2 * count * found.row_bytes].reshape(2, -1)
     assert (rows[0] == rows[1]).all()
     assert found.parts > 2 * count
+
+
+def test_the_visited_set_over_folded_rows_is_made_for_all_states_that_are_expected(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    layout = Layout(domain_of(Wide, None))
+    states = [layout.pack(Wide((n % 50,) * 8 + (n // 50,) * 8)) for n in range(2000)]
+    for module, name, value in (
+        (store, "FOLD_FROM", 1 << 10), (store, "FIRST_TABLE", 64), (folded, "FIRST_INDEX", 16),
+        (folded, "FOLDED_AT_ONCE", 8),
+    ):  # fmt: skip
+        monkeypatch.setattr(module, name, value)
+    for hoped, slots in ((100_000, 150_000), (1000, 6000), (10**18, 6000)):  # too few and too many are forgotten
+        full = Store(layout, Budget(), None)
+        full.expect(64, hoped)
+        full.add_initial(states)
+        assert (full.is_folded, full.find(states[1999])) == (True, 1999)
+        assert (len(full.table) == slots) is (slots == 150_000)
+        assert 2000 < len(full.table) <= slots
 
 
 def test_states_are_found_if_the_visited_set_cannot_grow_after_rows_were_folded(

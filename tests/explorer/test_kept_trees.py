@@ -156,7 +156,7 @@ def test_the_visited_set_begins_as_large_as_it_became(made_anew: list[int], fold
     assert made_anew == [1], "a search that ends early does not count"
 
 
-@pytest.mark.parametrize("said", ["1", "-1", "1000000000000000000", "many", ""])
+@pytest.mark.parametrize("said", ["1", "1 1", "-1 -1", "1000000000000000000 1000000000000000000", "1 many", ""])
 def test_a_wrong_size_changes_nothing_else(made_anew: list[int], folder: Path, said: str) -> None:
     system = found(CLAIMS[2])
     first = explored(system)
