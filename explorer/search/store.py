@@ -243,9 +243,9 @@ class Store(Rows):
         least = max(self._first_table, least, self.count * 4 // 3)
         if not self._folded:
             return min(MOST_SLOTS, max(least, 2 * len(self.table), 2 * self.count))
-        hoped = int(SLOTS_A_STATE * self._expected)
-        if self.count < self._expected and 2 * (self._expected * self._row + 4 * hoped) <= self._memory:
-            return min(MOST_SLOTS, hoped)
+        hoped = min(MOST_SLOTS, int(SLOTS_A_STATE * self._expected))
+        if hoped >= least and 2 * (self._expected * self._row + 4 * hoped) <= self._memory:
+            return hoped
         wanted = min(int(BYTES_A_STATE * self.count), self._memory) - self._bytes_of_rows
         return min(MOST_SLOTS, max(least, wanted // 4))
 
