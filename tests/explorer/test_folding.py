@@ -223,6 +223,9 @@ def test_the_visited_set_over_folded_rows_is_made_for_all_states_that_are_expect
         assert (full.is_folded, full.find(states[1999])) == (True, 1999)
         assert (len(full.table) == slots) is (slots == 150_000)
         assert 2000 < len(full.table) <= slots
+        before = len(full.table)
+        full.grow_table()
+        assert len(full.table) >= before * 3 // 2  # threads may claim more slots than there are states
 
 
 def test_states_are_found_if_the_visited_set_cannot_grow_after_rows_were_folded(
