@@ -382,8 +382,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "kept copies go the other way",
         "compiler/storing.py",
-        "            (leaves[target], leaves[source])\n",
-        "            (leaves[source], leaves[target])\n",
+        "frozenset((leaves[target], leaves[source]) for",
+        "frozenset((leaves[source], leaves[target]) for",
         (STORED,),
     ),
     Defect(
@@ -620,8 +620,8 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "trees are kept that an interrupt has left half learned",
         "search/kept_trees.py",
-        "if whole and self._paths",
-        "if self._paths",
+        "if whole and (",
+        "if (",
         (INTERRUPTED,),
     ),
     Defect(
@@ -634,7 +634,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a function is taken for what its file says",
         "search/tree_names.py",
-        "if code not in _written(of, changed_last(of)):",
+        "if code not in _written(of, stamp(of)):",
         "if False:",
         ("tests/explorer/test_kept_trees.py::test_what_came_along_is_not_of_a_function_that_was_replaced_in_memory",),
     ),

@@ -26,6 +26,7 @@ from explorer.compiler.storing import as_bytes, from_bytes
 from explorer.memory import process_memory
 from explorer.search import breadth_first, fingerprint, kept_trees, store, tree_files, tree_names
 from explorer.search.store import Store
+from explorer.sources import changed_last
 from explorer.system import ModelError, System
 from explorer.verdict import Budget, Outcome
 from highwater.claims.spec import load_spec
@@ -573,7 +574,7 @@ def test_a_function_is_named_by_where_it_is_written_also_after_it_ran(model: Cal
         for each in system.actions:
             each.apply(system.initial[0])
     assert tree_names.names_of(engine, 8) == before
-    said = list(tree_names._loaded("model_of_counters", {"model_of_counters", "steps_of_counters"}))
+    said = list(tree_names._loaded("model_of_counters", {"model_of_counters", "steps_of_counters"}, changed_last))
     assert [each for each in said if each.startswith("count. ")] == ["count. model_of_counters:count:15"]
     assert [each for each in said if each.startswith("ahead. ")] == ["ahead. steps_of_counters:ahead:1"]
 
@@ -581,7 +582,7 @@ def test_a_function_is_named_by_where_it_is_written_also_after_it_ran(model: Cal
 def test_of_other_distributions_names_say_which_functions_are_imported_and_no_more() -> None:
     """Lines, and what classes get from `Enum` and attrs, differ between versions of these and of Python."""
     known = {"model.reference.state", "model.language.graph_properties"}
-    said = [each for module in known for each in tree_names._loaded(module, known)]
+    said = [each for module in known for each in tree_names._loaded(module, known, changed_last)]
     foreign = [each for each in said if not each.partition(" ")[2].startswith(tuple(known))]
     assert {each.partition(" ")[0] for each in foreign} >= {"bound.", "evolve."}
     assert [each for each in foreign if not re.fullmatch(r"(\w+)\. [a-z_.]+:\w+", each)] == []
