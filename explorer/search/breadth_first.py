@@ -90,7 +90,7 @@ def explore(
     outcome = search.run()
     if kept is not None:
         kept.keep()
-        kept.keep_size(len(engine.store.table), engine.store.count)
+        kept.keep_size(len(engine.store.table), engine.store.count, engine.store.folded_bytes)
     return outcome
 
 

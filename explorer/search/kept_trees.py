@@ -91,21 +91,21 @@ class KeptTrees:
                 self._files.write(name, as_bytes(learned(self._engine, which)))
 
     @property
-    def size(self) -> tuple[int, int]:
-        """The most slots that the visited set of a search of the same has had, and how many states it held then; 0 if
-        that is not known.
+    def size(self) -> tuple[int, int, int]:
+        """The most slots that the visited set of a search of the same has had, how many states it held then, and what
+        folded rows and their parts took; 0 where that is not known.
         """
-        found = [(0, 0)]
+        found = [(0, 0, 0)]
         with suppress(ValueError):
             for data in self._files.read(self._slots_name) if self._names else ():
-                slots, states = map(int, data.split())
-                found.append((slots, states))
+                slots, states, folded_bytes = map(int, data.split())
+                found.append((slots, states, folded_bytes))
         return max(found)
 
-    def keep_size(self, slots: int, states: int) -> None:
-        """Keep how many slots and states there were, if they are many, and more than ever."""
+    def keep_size(self, slots: int, states: int, folded_bytes: int) -> None:
+        """Keep how many slots, states and bytes there were, if slots are many, and more than ever."""
         if self._names and slots >= SLOTS_WORTH_KEEPING and slots > self.size[0]:
-            self._files.write(self._slots_name, f"{slots} {states}".encode())
+            self._files.write(self._slots_name, f"{slots} {states} {folded_bytes}".encode())
 
     @property
     def _slots_name(self) -> str:

@@ -27,7 +27,8 @@ RESERVED_ROWS = 256
 FOLD_FROM = 1 << 27  # bytes that folding has to save; fewer are not worth its time
 FEW_TAGS = 1 << 28  # slots
 BYTES_A_STATE = 13.5  # of a folded row with its parts and its share of the visited set just after that has grown
-SLOTS_A_STATE = 1.5  # that is expected, once rows are folded
+SLOTS_A_STATE = 1.5  # that is expected, once rows are folded, as far as it takes no more than
+BYTES_A_STATE_EXPECTED = 13  # with its row and its parts
 
 
 class Stopped(Exception):
@@ -53,7 +54,7 @@ class Store(Rows):
         self._folded: Folded | None = None
         self._fold_from = FOLD_FROM
         self._first_table = FIRST_TABLE
-        self._expected = 0  # states
+        self._expected = 0, 0  # states, and bytes of their rows and parts
         self._budget = budget
         self.pool = pool
         self._total = machine_memory() * 4 // 5 // budget.sharers if budget.memory is None else budget.memory
@@ -109,6 +110,11 @@ class Store(Rows):
         return self._bytes_of_rows + self.table.nbytes
 
     @property
+    def folded_bytes(self) -> int:
+        """Bytes taken by folded rows and their parts."""
+        return self._bytes_of_rows if self._folded else 0
+
+    @property
     def _bytes_of_rows(self) -> int:
         return self.count * self._row + self._bytes_of_parts
 
@@ -149,12 +155,15 @@ class Store(Rows):
             raise Stopped("memory") from None
         self._fold()
 
-    def expect(self, slots: int, states: int = 0) -> None:
+    def expect(self, slots: int, states: int = 0, folded_bytes: int = 0) -> None:
         """Begin with a visited set of so many slots, which need not be made anew on the way then; at most of so many as
         it has before rows are folded, which are then made as many as that many states need. Where the budget has
         little room for it, it begins as ever.
+
+        Args:
+            folded_bytes: what rows and parts of that many states take, 0 if that is not known.
         """
-        self._expected = states
+        self._expected = states, folded_bytes
         while 3 * slots // 8 * (self._row - FEWEST_BYTES) >= FOLD_FROM:
             slots //= 2
         if 2 * (3 * slots // 4 * self._row + 4 * slots) <= self._memory:
@@ -243,8 +252,9 @@ class Store(Rows):
         least = max(self._first_table, least, self.count * 4 // 3)
         if not self._folded:
             return min(MOST_SLOTS, max(least, 2 * len(self.table), 2 * self.count))
-        hoped = min(MOST_SLOTS, int(SLOTS_A_STATE * self._expected))
-        if hoped >= least and 2 * (self._expected * self._row + 4 * hoped) <= self._memory:
+        states, taken = self._expected
+        hoped = min(MOST_SLOTS, int(SLOTS_A_STATE * states), (BYTES_A_STATE_EXPECTED * states - taken) // 4)
+        if hoped >= least and 2 * (states * self._row + 4 * hoped) <= self._memory:
             return hoped
         wanted = min(int(BYTES_A_STATE * self.count), self._memory) - self._bytes_of_rows
         return min(MOST_SLOTS, max(least, wanted // 4))
