@@ -223,7 +223,7 @@ def fold_batch(
     for place in range(root):
         columns, held = rows.plan[place, WORDS], rows.plan[place, HELD]
         count = _list_changed(held, place, states, numbers, keys, sources, source_numbers, numbers[root])
-        if columns == _ZERO:
+        if columns == _ZERO:  # the same three times, so that machine code knows how many words there are
             shape = shape_at(rows.plan, place, 0)
             _look_up_listed(rows, place, shape, count, numbers[root], words, numbers, hashes, enters)
         elif columns == _ONE:
