@@ -1,7 +1,9 @@
 """Files that one run keeps for the next: whole or not at all, and only where nobody else can change them.
 
-Machine code that is kept is executed, and trees that are kept decide verdicts. So both are read only if root or this
-user made them, and nobody else can write there.
+Machine code and Java classes that are kept are executed, and trees that are kept decide verdicts. So a file is read
+only if root or this user made it, nobody else can write there, and no link leads there. Each file says in which folder
+and under which name it was kept, and a checksum covers that, too: who owns a folder further up can put another of this
+user's files there, but it is not taken for what it is not.
 """
 
 from __future__ import annotations
@@ -17,10 +19,14 @@ from pathlib import Path
 
 
 def own_folder() -> Iterator[Path]:
-    """The user's own folder for what is kept; none for users without a home."""
-    own = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if os.path.isabs(own):
-        yield Path(own) / "highwater"
+    """The user's own folder for what is kept; none for users without a home. A relative `XDG_CACHE_HOME` is ignored.
+
+    Source: XDG Base Directory Specification 0.8.
+    """
+    for own in (os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser("~/.cache")):
+        if os.path.isabs(own):
+            yield Path(own) / "highwater"
+            return
 
 
 def read(folder: Path, name: str, owners: Collection[int] = ()) -> bytes:
@@ -36,19 +42,31 @@ def read(folder: Path, name: str, owners: Collection[int] = ()) -> bytes:
     trusted = {0, os.geteuid(), *owners}
     with _opened(folder, trusted) as place:
         data = _read(name, place, trusted)
-    return body_of(data, name)
+    return body_of(data, name, folder.name)
 
 
-def body_of(data: bytes, name: str) -> bytes:
+def body_of(data: bytes, name: str, folder: str | None = None) -> bytes:
     """What is in a kept file, of its bytes.
 
+    Args:
+        folder: the name of the folder in which it must have been kept; any if None.
+
     Raises:
-        ValueError: it is damaged.
+        ValueError: it is damaged, or was kept as something else.
     """
     head, _, body = data.partition(b"\n")
-    if hashlib.sha256(body).hexdigest().encode("ascii") != head:
+    kept_in, _, kept_as = head.decode("utf-8").partition(" ")[2].rpartition("/")
+    if _head(kept_in, kept_as, body) != head:
         raise ValueError(f"{name} is damaged")
+    if kept_as != name or folder not in (None, kept_in):
+        raise ValueError(f"{name} was kept as {kept_in}/{kept_as}")
     return body
+
+
+def _head(folder: str, name: str, body: bytes) -> bytes:
+    """The first line of a kept file: a checksum of the rest of this line and of all that follows."""
+    place = f"{folder}/{name}".encode()
+    return hashlib.sha256(place + b"\n" + body).hexdigest().encode("ascii") + b" " + place
 
 
 def write(folder: Path, name: str, body: bytes, owners: Collection[int] = ()) -> None:
@@ -61,7 +79,7 @@ def write(folder: Path, name: str, body: bytes, owners: Collection[int] = ()) ->
         unfinished = f"{name}-{os.getpid()}"
         try:
             with open(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644, dir_fd=place), "wb") as file:
-                file.write(hashlib.sha256(body).hexdigest().encode("ascii") + b"\n" + body)
+                file.write(_head(folder.name, name, body) + b"\n" + body)
             os.replace(unfinished, name, src_dir_fd=place, dst_dir_fd=place)
         finally:
             with suppress(FileNotFoundError):
@@ -139,6 +157,18 @@ def _read(name: str, place: int, trusted: Collection[int]) -> bytes:
             raise PermissionError(f"{name} is no file")
         _refuse_foreign(found, trusted)
         return file.read()
+
+
+def refuse_foreign(file: Path) -> None:
+    """Refuse a file that others made or may change, or that is a link: what another program keeps for this user.
+
+    Raises:
+        OSError: it is one, or there is no such file.
+    """
+    found = os.lstat(file)
+    if not stat.S_ISREG(found.st_mode):
+        raise PermissionError("is no file")
+    _refuse_foreign(found, {0, os.geteuid()})
 
 
 def _refuse_foreign(found: os.stat_result, trusted: Collection[int]) -> None:

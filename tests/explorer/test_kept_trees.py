@@ -699,6 +699,7 @@ def test_without_a_folder_that_can_be_written_searches_run_all_the_same(
     home: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", home)
+    monkeypatch.setenv("HOME", "relative")  # a user without a home
     assert explored(found(CLAIMS[0])).violations
 
 

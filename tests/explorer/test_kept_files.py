@@ -1,0 +1,91 @@
+"""The one door to what is kept: whose files are read, and as what."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from explorer import kept_files
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "kinds-1"
+    folder.mkdir(0o755)
+    kept_files.write(folder, "entry", b"body\nof it")
+    return folder
+
+
+def moved(folder: Path, name: str) -> tuple[Path, str]:
+    """The file under another name, or in another folder."""
+    other = folder.parent / "kinds-2" if name == "entry" else folder
+    other.mkdir(0o755, exist_ok=True)
+    (folder / "entry").rename(other / name)
+    return other, name
+
+
+def exchanged(folder: Path) -> tuple[Path, str]:
+    """The whole folder under another name, as who owns the one above can do."""
+    return folder.rename(folder.with_name("kinds-2")), "entry"
+
+
+def foreign(path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    os.chown(path, 4242, 4242)
+
+
+def linked(path: Path) -> None:
+    path.symlink_to(path.rename(path.with_name("elsewhere")))
+
+
+def test_what_was_kept_is_read(folder: Path) -> None:
+    assert kept_files.read(folder, "entry") == b"body\nof it"
+    assert kept_files.body_of((folder / "entry").read_bytes(), "entry") == b"body\nof it"
+
+
+@pytest.mark.parametrize(
+    "move", [lambda folder: moved(folder, "other"), lambda folder: moved(folder, "entry"), exchanged],
+    ids=["another name", "another folder", "a folder of another name"],
+)  # fmt: skip
+def test_a_file_is_read_only_as_what_it_was_kept_as(folder: Path, move: Callable[[Path], tuple[Path, str]]) -> None:
+    where, name = move(folder)
+    with pytest.raises(ValueError, match="was kept as kinds-1/entry"):
+        kept_files.read(where, name)
+
+
+@pytest.mark.parametrize("position", range(0, 90, 7))
+def test_a_changed_byte_anywhere_is_noticed(folder: Path, position: int) -> None:
+    data = bytearray((folder / "entry").read_bytes())
+    data[position % len(data)] ^= 1
+    (folder / "entry").write_bytes(data)
+    with pytest.raises(ValueError, match="entry"):
+        kept_files.read(folder, "entry")
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [foreign, linked, lambda path: path.chmod(0o664), lambda path: path.chmod(0o646)],
+    ids=["another owner", "a link", "the group may write", "all may write"],
+)
+@pytest.mark.parametrize("where", ["file", "folder"])
+def test_what_others_could_have_made_is_refused(folder: Path, harm: Callable[[Path], None], where: str) -> None:
+    harm(folder if where == "folder" else folder / "entry")
+    with pytest.raises(OSError):
+        kept_files.read(folder, "entry")
+    if where == "file":
+        with pytest.raises(PermissionError):
+            kept_files.refuse_foreign(folder / "entry")
+
+
+@pytest.mark.parametrize(
+    ("named", "expected"),
+    [("/somewhere", "/somewhere/highwater"), ("x", "/home/own/.cache/highwater"), ("", "/home/own/.cache/highwater")],
+)
+def test_a_relative_folder_is_ignored(monkeypatch: pytest.MonkeyPatch, named: str, expected: str) -> None:
+    monkeypatch.setenv("HOME", "/home/own")
+    monkeypatch.setenv("XDG_CACHE_HOME", named)
+    assert list(kept_files.own_folder()) == [Path(expected)]
