@@ -24,7 +24,8 @@ from cluster import watchdog, wire
 from cluster.clients import Client
 from cluster.nodes import Node
 from cluster.replica_logs import Stored, stored
-from conformance.distribution import Distribution, KafkaError, compiled, java
+from conformance.distribution import Distribution, KafkaError, java
+from conformance.programs import compiled
 
 PROGRAMS = Path(__file__).parent / "programs"
 IN_MEMORY = "/dev/shm"
@@ -80,15 +81,12 @@ class Cluster:
 
     def __enter__(self) -> Cluster:
         self._java = java()
-        self._programs = compiled(
-            self.distribution,
-            sorted(PROGRAMS.rglob("*.java")),
-            self.distribution.class_path,
-            f"cluster {self.distribution.release}",
-        )
+        programs = compiled(self.distribution, sorted(PROGRAMS.rglob("*.java")))
         memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX, dir=memory))
+        self._programs = self.folder / "programs.jar"
         try:
+            self._programs.write_bytes(programs)
             self._watch()
             self._start()
         except BaseException:  # an interrupt, too, leaves nothing behind

@@ -13,9 +13,10 @@ from typing import Any
 
 import attrs
 
-from conformance.distribution import Distribution, KafkaError, cache_folder
+from conformance.distribution import Distribution, KafkaError, kept_releases
 from conformance.process import Harness
-from model.language.definition import release_number
+from model.language.definition import release_number, up_to
+from model.partition.releases import LAST_RELEASES
 
 METADATA = "__cluster_metadata"
 MARK, CHECKPOINT, STARTS = "meta.properties", "replication-offset-checkpoint", "log-start-offset-checkpoint"
@@ -111,10 +112,13 @@ class DiskReader(Harness):
 
 
 def reader_release() -> str:
-    """The newest release from 4.0 on that was resolved before; else one that Maven is asked for."""
-    known = [each.stem.removeprefix("kafka-") for each in cache_folder().glob("kafka-*[0-9].classpath")]
-    found = sorted((release_number(each), each) for each in known)
-    return found[-1][1] if found and found[-1][0] >= OLDEST_READER else DEFAULT_READER
+    """The newest release from 4.0 on that was resolved before and that the models know; else one that Maven is asked
+    for.
+    """
+    last = up_to(LAST_RELEASES["kraft"])
+    found = sorted((release_number(each), each) for each in kept_releases())
+    known = [each for number, each in found if OLDEST_READER <= number <= last]
+    return known[-1] if known else DEFAULT_READER
 
 
 def read(root: Path, distribution: Distribution) -> Disk:

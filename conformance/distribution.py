@@ -1,23 +1,28 @@
-"""Where Kafka's classes come from, and the harness compiled for them.
+"""Where Kafka's classes come from.
 
 WHERE is a folder of a Kafka distribution (with `libs/`), a class path, or a release number that Maven resolves from
-`org.apache.kafka:kafka_2.13`. Class path and compiled harness are kept in the cache folder, so that Maven is asked once
-per release.
+`org.apache.kafka:kafka_2.13`. Which jars that are is kept in the cache folder, so that Maven is asked once per release,
+and again if a jar has changed.
 """
 
 from __future__ import annotations
 
-import hashlib
+import json
 import os
 import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import attrs
 
-HARNESS = Path(__file__).parent / "harness"
+from explorer import kept_files
+
+MOST_BYTES = 1 << 26  # of what is kept
 OLDEST_JAVA = 17
 OLDEST_KAFKA = (3, 5)
 RESOLVE_SECONDS = 600
@@ -63,13 +68,21 @@ class Distribution:
     class_path: tuple[str, ...]
 
 
-def cache_folder() -> Path:
-    """Where class paths and the compiled harness are kept. `HIGHWATER_CACHE` names another folder than
-    ~/.cache/highwater.
+def cache_folder() -> Iterator[Path]:
+    """Where jars of Highwater's own programs and lists of Kafka's jars are kept, if anywhere: `java` in
+    `HIGHWATER_CACHE`, or else in ~/.cache/highwater.
     """
-    if named := os.environ.get("HIGHWATER_CACHE"):
-        return Path(named) / "conform"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "highwater" / "conform"
+    named = os.environ.get("HIGHWATER_CACHE", "")
+    yield from ([Path(named) / "java"] if os.path.isabs(named) else (each / "java" for each in kept_files.own_folder()))
+
+
+def keep(name: str, body: bytes) -> None:
+    """Keep a file if that is possible, and forget what was kept longest ago."""
+    for folder in cache_folder():
+        with suppress(OSError):
+            kept_files.make_folder(folder, folder.name, 1)
+            kept_files.write(folder, name, body)
+            kept_files.forget_files(folder, MOST_BYTES)
 
 
 def find(where: str) -> Distribution:
@@ -134,21 +147,78 @@ def _dependency(coordinates: str) -> str:
 
 def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -> tuple[str, ...]:
     """The class path of a release, from the cache or by Maven."""
-    kept = cache_folder() / f"kafka-{release}{kind}.classpath"
-    if kept.exists():
-        entries = tuple(kept.read_text().strip().split(os.pathsep))
-        if all(Path(entry).exists() for entry in entries):
-            return entries
+    name, asked, why = f"kafka-{release}{kind}.classpath", [each.format(release=release) for each in wanted], ""
+    for folder in cache_folder():
+        try:
+            return _kept(folder, name, asked)
+        except FileNotFoundError:
+            continue
+        except (OSError, ValueError) as error:
+            why = f"; {folder / name} is kept, and is not used: {error}"
+    entries = _by_maven(release, asked, why)
+    if f"kafka_2.13-{release}.jar" not in map(os.path.basename, entries):
+        raise KafkaError(f"--kafka {release}: among the jars that Maven names there is no kafka_2.13-{release}.jar")
+    try:
+        keep(name, json.dumps({"asked": asked, "jars": [_stamp(entry) for entry in entries]}).encode())
+    except OSError as error:
+        raise KafkaError(
+            f"--kafka {release}: {error}; give Maven's files to yourself alone (chown, chmod go-w), or name the jars "
+            "as a class path"
+        ) from None
+    return entries
+
+
+def kept_releases() -> list[str]:
+    """The releases that were resolved before, and whose jars are as they were."""
+    found = []
+    for folder in cache_folder():
+        for path in sorted(folder.glob("kafka-*.classpath")):
+            if numbers := re.fullmatch(r"kafka-(\d+\.\d+\.\d+)\.classpath", path.name):
+                with suppress(OSError, ValueError):
+                    _kept(folder, path.name, [CORE.format(release=numbers[1])])
+                    found.append(numbers[1])
+    return found
+
+
+def _kept(folder: Path, name: str, asked: Sequence[str]) -> tuple[str, ...]:
+    """The class path that is kept by a name.
+
+    Raises:
+        OSError: there is none, or somebody else can change it or one of its jars.
+        ValueError: it is damaged, is of something else, or a jar is not as it was.
+    """
+    kept = json.loads(kept_files.read(folder, name))
+    if kept["asked"] != asked:
+        raise ValueError(f"it is of {', '.join(kept['asked'])}")
+    for entry, *stamp in kept["jars"]:
+        if _stamp(entry) != [entry, *stamp]:
+            raise ValueError(f"{entry} has changed since")
+    return tuple(entry for entry, *_ in kept["jars"])
+
+
+def _stamp(jar: str) -> list[Any]:
+    """What changes when a jar does.
+
+    Raises:
+        OSError: it is missing, or others may change it.
+    """
+    try:
+        kept_files.refuse_foreign(Path(jar))
+    except PermissionError as error:
+        raise PermissionError(f"{jar}: {error}") from None
+    found = os.stat(jar)
+    return [jar, found.st_size, found.st_mtime_ns]
+
+
+def _by_maven(release: str, asked: Sequence[str], why: str) -> tuple[str, ...]:
     mvn = shutil.which("mvn")
     if mvn is None:
         raise KafkaError(
             f"--kafka {release}: Maven (mvn) is needed to fetch a release and is not on the PATH; or name a folder of "
-            "Kafka"
+            f"Kafka{why}"
         )
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    dependencies = "\n".join(_dependency(each.format(release=release)) for each in wanted)
     with tempfile.TemporaryDirectory() as folder:
-        Path(folder, "pom.xml").write_text(POM.format(dependencies=dependencies))
+        Path(folder, "pom.xml").write_text(POM.format(dependencies="\n".join(map(_dependency, asked))))
         command = [
             mvn,
             "-q",
@@ -165,6 +235,7 @@ def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -
                 text=True,
                 timeout=RESOLVE_SECONDS,
                 env={"MAVEN_OPTS": MAVEN_OPTS, **os.environ},
+                umask=0o022,  # jars that Maven fetches are its user's alone
             )
         except subprocess.TimeoutExpired:
             raise KafkaError(f"--kafka {release}: Maven did not end within {RESOLVE_SECONDS} s") from None
@@ -176,10 +247,7 @@ def _resolved(release: str, wanted: tuple[str, ...] = (CORE,), kind: str = "") -
                 f"--kafka {release}: Maven cannot resolve org.apache.kafka:kafka_2.13:{release}: "
                 f"{(lines or ['no reason'])[0]}"
             )
-        written = kept.with_suffix(f".{os.getpid()}")
-        written.write_text(found.read_text())
-        written.replace(kept)  # another process reads all of it or none
-    return tuple(kept.read_text().strip().split(os.pathsep))
+        return tuple(filter(None, found.read_text().strip().split(os.pathsep)))
 
 
 def java() -> str:
@@ -201,49 +269,3 @@ def java() -> str:
             f"{found} is {shown.splitlines()[0] if shown else 'no Java'}: version {OLDEST_JAVA} or newer is needed"
         )
     return found
-
-
-def compiled_harness(distribution: Distribution) -> Path:
-    """The folder with the harness's classes: compiled by the JDK's compiler once per sources and kept.
-
-    Raises:
-        KafkaError: there is no compiler, or Kafka lacks what the harness is compiled against.
-    """
-    return compiled(distribution, sorted(HARNESS.glob("*.java")), distribution.class_path, "")
-
-
-def compiled_zookeeper_harness(distribution: Distribution) -> Path:
-    """The same of the classes that drive the controller with ZooKeeper. They extend Kafka's, so they are compiled for
-    each class path.
-    """
-    class_path = (str(compiled_harness(distribution)), *distribution.class_path)
-    return compiled(distribution, sorted((HARNESS / "zookeeper").glob("*.java")), class_path, repr(class_path))
-
-
-def compiled(distribution: Distribution, sources: list[Path], class_path: tuple[str, ...], compiled_for: str) -> Path:
-    """The folder with the classes of some sources, compiled once per sources and `compiled_for`.
-
-    Raises:
-        KafkaError: there is no compiler, or Kafka lacks what they are compiled against.
-    """
-    texts = b"".join(source.read_bytes() for source in sources)
-    kept = cache_folder() / f"harness-{hashlib.sha256(texts + compiled_for.encode()).hexdigest()[:16]}"
-    if kept.exists():
-        return kept
-    launcher = java()
-    javac = shutil.which("javac", path=str(Path(launcher).resolve().parent)) or shutil.which("javac")
-    if javac is None:
-        raise KafkaError("the Java compiler (javac) is needed and missing: install a JDK, not only a runtime")
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=kept.parent) as folder:
-        made = Path(folder, "classes")
-        command = [javac, "-nowarn", "-d", str(made), "-cp", os.pathsep.join(class_path), *map(str, sources)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if "error:" in line]
-            raise KafkaError(
-                f"the harness cannot be compiled against Kafka {distribution.release}: {(lines or [done.stderr])[0]}"
-            )
-        if not kept.exists():
-            made.rename(kept)
-    return kept

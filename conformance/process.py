@@ -16,7 +16,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from conformance.distribution import Distribution, KafkaError, compiled_harness, java
+from conformance.distribution import Distribution, KafkaError, java
+from conformance.programs import harness
 
 IN_MEMORY = Path("/dev/shm")
 PREFIX = "highwater-conform-"
@@ -51,18 +52,21 @@ class Harness:
             raise
         return self
 
-    def compiled(self) -> list[Path]:
-        """The folders with the program's own classes."""
-        return [compiled_harness(self.distribution)]
+    def compiled(self) -> list[bytes]:
+        """The jars with the program's own classes."""
+        return [harness(self.distribution)]
 
-    def _start(self, classes: Sequence[Path]) -> None:
+    def _start(self, jars: Sequence[bytes]) -> None:
         memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
         self._folder = tempfile.mkdtemp(prefix=PREFIX, dir=memory)
         self._lock = os.open(self._folder, os.O_RDONLY)
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         _sweep(Path(self._folder).parent)
         self._log = tempfile.TemporaryFile()  # noqa: SIM115 - `_end` closes it
-        class_path = os.pathsep.join([*map(str, classes), *self.distribution.class_path])
+        own = [Path(self._folder, f"program-{number}.jar") for number in range(len(jars))]
+        for path, jar in zip(own, jars, strict=True):
+            path.write_bytes(jar)
+        class_path = os.pathsep.join([*map(str, own), *self.distribution.class_path])
         self._process = subprocess.Popen(
             [java(), *OPTIONS, "-cp", class_path, self.program, self._folder],
             stdin=subprocess.PIPE,

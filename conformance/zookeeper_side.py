@@ -10,13 +10,12 @@ UpdateMetadata without the partition, which the model does not have.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import attrs
 
-from conformance.distribution import compiled_zookeeper_harness
 from conformance.process import Harness
+from conformance.programs import zookeeper_harness
 from model.controller.brokers import DURING_DELETION, Kind, Request
 from model.controller.elections import (
     Elected,
@@ -41,8 +40,8 @@ class StateMachines(Harness):
 
     program = "StateMachines"
 
-    def compiled(self) -> list[Path]:
-        return [compiled_zookeeper_harness(self.distribution), *super().compiled()]
+    def compiled(self) -> list[bytes]:
+        return [zookeeper_harness(self.distribution), *super().compiled()]
 
 
 @attrs.frozen

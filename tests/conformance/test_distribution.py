@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from conformance import distribution
+from conformance import disk, distribution
 from conformance.distribution import KafkaError, find, java
 from highwater.cli.main import main
 
@@ -64,31 +66,156 @@ def test_what_does_not_exist_is_named() -> None:
         find("/no/such/place")
 
 
-def test_a_release_needs_maven_or_what_was_resolved_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def maven(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Maven]:
+    """A cache of one's own, and a program in the place of Maven."""
     monkeypatch.setenv("HIGHWATER_CACHE", str(tmp_path))
-    monkeypatch.setattr(distribution.shutil, "which", lambda *arguments, **options: None)
-    with pytest.raises(KafkaError, match="Maven"):
-        find("4.1.1")
-    kept = tmp_path / "conform" / "kafka-4.1.1.classpath"
-    kept.parent.mkdir()
-    kept.write_text(str(jar(tmp_path / "libs")))
+    (tmp_path / "bin").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"), prepend=os.pathsep)
+    found = Maven(tmp_path)
+    found.names(jar(tmp_path / "libs"))
+    yield found
+
+
+class Maven:
+    """What Maven says of every release, and how often it was asked."""
+
+    def __init__(self, folder: Path) -> None:
+        self._program, self._asked = folder / "bin" / "mvn", folder / "asked"
+        self.kept = folder / "java" / "kafka-4.1.1.classpath"
+
+    def names(self, *jars: Path) -> None:
+        self._says(f"printf %s '{os.pathsep.join(map(str, jars))}' >classpath")
+
+    def fails(self) -> None:
+        self._says("echo '[ERROR] there is no network'\nexit 1")
+
+    @property
+    def asked(self) -> int:
+        return len(self._asked.read_text()) if self._asked.exists() else 0
+
+    def _says(self, script: str) -> None:
+        self._program.write_text(f"#!/bin/sh\nprintf x >>'{self._asked}'\n{script}\n")
+        self._program.chmod(0o755)
+
+
+def test_a_release_needs_maven_or_what_was_resolved_before(maven: Maven, monkeypatch: pytest.MonkeyPatch) -> None:
     assert find("4.1.1").release == "4.1.1"
+    monkeypatch.setattr(distribution.shutil, "which", lambda *arguments, **options: None)
+    assert find("4.1.1").release == "4.1.1"
+    with pytest.raises(KafkaError, match="Maven"):
+        find("4.3.1")
+    maven.kept.chmod(0o666)
+    with pytest.raises(KafkaError, match=rf"Maven.*; {maven.kept} is kept, and is not used: others may change"):
+        find("4.1.1")
 
 
-def test_maven_is_asked_once_for_a_release_and_never_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, core = tmp_path / "asked", jar(tmp_path / "libs")
-    mvn = tmp_path / "bin" / "mvn"
-    mvn.parent.mkdir()
-    mvn.write_text(f"#!/bin/sh\necho asked >>'{asked}'\nprintf %s '{core}' >classpath\n")
-    mvn.chmod(0o755)
-    monkeypatch.setenv("HIGHWATER_CACHE", str(tmp_path))
-    monkeypatch.setenv("PATH", str(mvn.parent), prepend=os.pathsep)
-    assert find("4.1.1").class_path == (str(core),)
-    mvn.write_text(f"#!/bin/sh\necho asked >>'{asked}'\necho '[ERROR] there is no network'\nexit 1\n")
-    assert find("4.1.1").class_path == (str(core),)
-    assert asked.read_text() == "asked\n"
+def test_maven_is_asked_once_for_a_release(maven: Maven, tmp_path: Path) -> None:
+    core = str(tmp_path / "libs" / "kafka_2.13-4.1.1.jar")
+    assert find("4.1.1").class_path == (core,)
+    maven.fails()
+    assert find("4.1.1").class_path == (core,)
+    assert maven.asked == 1
     with pytest.raises(KafkaError, match="there is no network"):
         find("4.3.1")
+
+
+def foreign(path: Path) -> None:
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    os.chown(path, 4242, 4242)
+
+
+def linked(path: Path) -> None:
+    path.symlink_to(path.rename(path.with_name("elsewhere")))
+
+
+def plain(path: Path) -> None:
+    """A list of jars as anybody can write it: one that names another jar."""
+    path.write_text(str(jar(path.parent, "kafka_2.13-9.9.9.jar")))
+
+
+def of_another_release(path: Path) -> None:
+    """A list of this user's own under the name of another release's."""
+    shutil.copy(path, path.with_name("kafka-4.1.2.classpath"))
+    path.with_name("kafka-4.1.2.classpath").rename(path)
+    path.write_bytes(path.read_bytes().replace(b"4.1.1", b"4.1.2"))
+
+
+HARMS = [
+    foreign, linked, plain, of_another_release, lambda path: path.chmod(0o664), lambda path: path.write_text(""),
+    lambda path: path.write_bytes(path.read_bytes()[:-9]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "harm", HARMS, ids=["foreign", "link", "planted", "of another", "group's", "empty", "cut short"]
+)
+def test_a_list_of_jars_that_is_not_as_it_was_kept_is_made_anew(
+    maven: Maven, tmp_path: Path, harm: Callable[[Path], None]
+) -> None:
+    found = find("4.1.1")
+    harm(maven.kept)
+    assert find("4.1.1") == found
+    assert maven.asked == 2
+    assert find("4.1.1") == found
+    assert maven.asked == 2, "what was made anew is kept"
+
+
+def test_maven_is_asked_again_if_a_jar_has_changed(maven: Maven, tmp_path: Path) -> None:
+    core = jar(tmp_path / "libs")
+    find("4.1.1")
+    core.write_bytes(b"another")
+    assert find("4.1.1").class_path == (str(core),)
+    assert maven.asked == 2
+    core.unlink()
+    with pytest.raises(KafkaError, match=r"kafka_2\.13-4\.1\.1\.jar"):
+        find("4.1.1")
+
+
+@pytest.mark.parametrize("harm", [foreign, linked, lambda path: path.chmod(0o646)], ids=["foreign", "link", "all's"])
+@pytest.mark.parametrize("before", [False, True], ids=["at first", "later"])
+def test_a_jar_that_others_may_change_is_not_executed(
+    maven: Maven, tmp_path: Path, harm: Callable[[Path], None], before: bool
+) -> None:
+    core = jar(tmp_path / "libs")
+    if before:
+        find("4.1.1")
+    harm(core)
+    with pytest.raises(KafkaError, match=rf"--kafka 4\.1\.1: {core}: .*; give Maven's files to yourself alone"):
+        find("4.1.1")
+    assert find(str(core)).class_path == (str(core),), "what the user names is the user's business"
+
+
+@pytest.mark.parametrize("names", [["kafka_2.13-9.9.9.jar"], []], ids=["another release", "no jar"])
+def test_the_jar_must_be_of_the_release_that_was_asked_for(maven: Maven, tmp_path: Path, names: list[str]) -> None:
+    maven.names(*(jar(tmp_path / "libs", name) for name in names))
+    for _ in range(2):
+        with pytest.raises(KafkaError, match=r"Maven names there is no kafka_2\.13-4\.1\.1\.jar"):
+            find("4.1.1")
+    assert not maven.kept.exists()
+
+
+def test_what_reads_disks_is_the_newest_release_that_is_kept_and_known(maven: Maven, tmp_path: Path) -> None:
+    assert disk.reader_release() == "4.3.1"
+    for release in ("3.9.1", "4.0.2", "4.1.1", "99.9.9"):
+        maven.names(jar(tmp_path / "libs", f"kafka_2.13-{release}.jar"))
+        find(release)
+    assert disk.reader_release() == "4.1.1"
+    plain(maven.kept)
+    plain(maven.kept.with_name("kafka-4.2.0.classpath"))
+    assert disk.reader_release() == "4.0.2"
+
+
+@pytest.mark.parametrize("variable", ["XDG_CACHE_HOME", "HIGHWATER_CACHE"])
+def test_a_relative_cache_folder_is_not_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.delenv("HIGHWATER_CACHE")
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv(variable, "x")
+    assert list(distribution.cache_folder()) == [tmp_path / ".cache" / "highwater" / "java"]
 
 
 def test_without_java_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

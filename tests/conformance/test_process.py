@@ -70,7 +70,7 @@ def test_what_ends_before_java_runs_leaves_no_folder(
         raise ending
 
     monkeypatch.setattr(process, "IN_MEMORY", tmp_path)
-    monkeypatch.setattr(process, "compiled_harness", lambda distribution: tmp_path)
+    monkeypatch.setattr(process, "harness", lambda distribution: b"")
     monkeypatch.setattr(process, "java", ends)
     with pytest.raises(ending), Harness(Distribution("here", "4.1.1", ())):
         pass
