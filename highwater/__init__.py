@@ -7,6 +7,12 @@
 
 from __future__ import annotations
 
+import sys
+
+# `python -m highwater` searches the current folder first: a file there, such as click.py, is not to be executed
+if sys.argv[:1] == ["-m"] and not sys.flags.safe_path and not __file__.startswith(f"{sys.path[0]}/highwater/"):
+    del sys.path[0]
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

@@ -68,6 +68,8 @@ class Site:
             response = self._answer(request)
         except HTTPException as error:
             response = Response(error.description, status=error.code or 500, mimetype="text/plain")
+        except RecursionError:
+            response = Response("the request is nested too deeply", status=400, mimetype="text/plain")
         except Refused as error:
             response = Response(str(error), status=403, mimetype="text/plain")
         except REFUSALS as error:

@@ -445,8 +445,8 @@ def test_a_file_that_hides_a_package_is_named(
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / f"{name}.py").write_text("", encoding="utf-8")
-    # python -m searches the current folder
-    ran = run(*(write_spec() if word == "SPEC" else word for word in arguments), cwd=folder)
+    first = environment(PYTHONPATH=os.pathsep.join([str(folder), str(ROOT)]))
+    ran = run(*(write_spec() if word == "SPEC" else word for word in arguments), env=first, cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
     line = one_line(ran.stderr)
     assert line.startswith(
@@ -458,9 +458,20 @@ def test_a_file_that_hides_a_package_is_named(
 @pytest.mark.parametrize("name", ["attrs", "attr", "copy"])
 def test_a_file_that_hides_what_highwater_needs_is_no_claim_that_is_not_met(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.py").write_text("raise RuntimeError('hidden')\n", encoding="utf-8")
-    ran = run("list", "models", cwd=tmp_path)
+    first = environment(PYTHONPATH=os.pathsep.join([str(tmp_path), str(ROOT)]))
+    ran = run("list", "models", env=first, cwd=tmp_path.parent)
     assert ran.returncode == 70
     assert "RuntimeError: hidden" in one_line(ran.stderr)
+
+
+def test_a_file_in_the_current_folder_is_not_executed(write_spec: Write, tmp_path: Path) -> None:
+    """Python puts that folder first for `python -m highwater`; for the command `highwater` it does not."""
+    folder = tmp_path / "downloaded"
+    folder.mkdir()
+    for name in ("click", "attr", "attrs", "typing", "resource", "json", "socket", "numpy", "model", "explorer"):
+        (folder / f"{name}.py").write_text(f"raise RuntimeError({name!r})\n", encoding="utf-8")
+    ran = run("check", write_spec(), cwd=folder)
+    assert (ran.returncode, ran.stderr) == (0, "")
 
 
 def test_a_folder_without_an_init_hides_nothing(write_spec: Write, tmp_path: Path) -> None:

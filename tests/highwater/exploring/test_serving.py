@@ -84,6 +84,13 @@ def test_the_page_loads_nothing_from_elsewhere_and_may_not_be_framed(site: Site)
     assert "http://" not in answer.text.replace("http://www.w3.org/2000/svg", "")
 
 
+@pytest.mark.parametrize("body", ["[" * 90_000, '{"verb":' * 11_000], ids=["arrays", "objects"])
+def test_a_body_that_is_nested_too_deeply_is_refused(site: Site, body: str) -> None:
+    answer = ask(site, "/do", method="POST", data=body, content_type="application/json")
+    assert (answer.status_code, answer.text) == (400, "the request is nested too deeply")
+    assert do(site, verb="take", action=0).status_code == 200
+
+
 def test_verbs_do_what_the_session_does(site: Site) -> None:
     assert do(site, verb="take", action=0).status_code == 200
     assert site.session.at.depth == 1
