@@ -69,6 +69,7 @@ final class Broker {
     private Kafka.Change learned;
 
     private boolean serving;
+    private boolean leaves;
     boolean up;
     long epoch;
     long checkpoint;
@@ -167,6 +168,8 @@ final class Broker {
      * topic's configuration, which a log reads when it is made, has changed.
      */
     void reset(boolean reconfigured) {
+        if (leaves)
+            shutDown();
         if (!up)
             start();
         follower.lose();
@@ -250,8 +253,15 @@ final class Broker {
         stop();
     }
 
+    /** The broker is told to shut down, and asks the controller whether it may. */
+    void beginShutdown() {
+        Reflect.call(replicaManager, "beginControlledShutdown");
+        leaves = true;
+    }
+
     private void stop() {
         up = false;
+        leaves = false;
         partition = null;
         logManager = null;
         follower.reset();

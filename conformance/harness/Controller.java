@@ -89,6 +89,11 @@ final class Controller {
             case "reassign":
                 managers.replay(managers.reassign(ints(o.get("replicas"))));
                 return null;
+            case "heartbeat":
+                return managers.heartbeat(broker, o.get("read").asLong(), o.get("wants").asText().equals("shutdown"), o.path("kept").asInt(Integer.MAX_VALUE));
+            case "fail over":
+                managers.failOver();
+                return null;
             default:
                 throw new IllegalArgumentException("no operation " + name);
         }

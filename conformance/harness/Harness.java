@@ -162,6 +162,9 @@ public final class Harness {
             case "consume":
                 List<long[]> read = Kafka.read(Reflect.get(Reflect.get(broker.fetch(-1, -1, o.get("offset").asLong(), -1, -1, false), "fetchedData"), "records"));
                 return read.isEmpty() ? null : read.get(0)[1];
+            case "begin_shutdown":
+                broker.beginShutdown();
+                return null;
             case "crash":
                 broker.crash(o.path("kept").asInt(-1));
                 return null;

@@ -13,6 +13,7 @@ import java.util.stream.Collectors;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigDef;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.message.BrokerHeartbeatRequestData;
 import org.apache.kafka.common.message.BrokerRegistrationRequestData;
 import org.apache.kafka.common.utils.LogContext;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
@@ -38,6 +39,7 @@ final class Managers {
     private final boolean elr;
     private final Map<String, Short> levels = new HashMap<>();
     private long offset;
+    private long heartbeatRecords;
 
     Managers(Clock clock, boolean elr, int minInsyncReplicas) {
         this.elr = elr;
@@ -179,6 +181,37 @@ final class Managers {
                 return Reflect.constant(BrokerRegistrationRequestData.class, "HIGHEST_SUPPORTED_VERSION");
             return type == long.class ? (Object) epoch : type == boolean.class ? (Object) true : type.isInstance(request) ? request : finalized;
         })));
+    }
+
+    /**
+     * What QuorumController makes of a heartbeat, with the offset that it notes for a controlled shutdown.
+     *
+     * @param read how many records the broker has read, of those that heartbeats led to
+     * @param kept how many of the records are replayed; the others are lost
+     */
+    Map<String, Object> heartbeat(int broker, long read, boolean wantsShutdown, int kept) {
+        BrokerHeartbeatRequestData request = new BrokerHeartbeatRequestData().setBrokerId(broker).setBrokerEpoch(epoch(broker))
+            .setCurrentMetadataOffset(read).setWantShutDown(wantsShutdown);
+        Object result = Reflect.call(replication, "processBrokerHeartbeat", request, 0L);
+        List<ApiMessageAndVersion> records = records(result);
+        Object reply = Reflect.call(result, "response");
+        boolean leaves = (Boolean) Reflect.call(reply, "inControlledShutdown");
+        replay(records.subList(0, Math.min(kept, records.size())));
+        heartbeatRecords += Math.min(kept, records.size());
+        if (leaves) {
+            Object heartbeats = Reflect.call(cluster, "heartbeatManager");
+            Reflect.call(heartbeats, "maybeUpdateControlledShutdownOffset", broker, heartbeatRecords);
+        }
+        List<Object> shown = new ArrayList<>();
+        for (ApiMessageAndVersion each : records)
+            shown.add(each.message().getClass().getSimpleName());
+        return Map.of("records", shown, "in controlled shutdown", leaves, "may shut down", Reflect.call(reply, "shouldShutDown"));
+    }
+
+    /** Another controller is active, and has replayed the same records. */
+    void failOver() {
+        Reflect.call(cluster, "deactivate");
+        Reflect.call(cluster, "activate");
     }
 
     long epoch(int broker) {

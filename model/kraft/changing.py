@@ -150,7 +150,7 @@ def without_broker(cluster: Cluster, broker: int, standing: Standing, protocol: 
         to 4.3.1).
     """
     stages = by_partition(cluster, lambda now, partition: without_member(now, partition, broker, protocol))
-    return recorded_last(stages, stages[-1].with_registration(broker, standing=standing))
+    return recorded_last(stages, stages[-1].with_standing(broker, standing))
 
 
 def recorded_last(stages: list[Cluster], after: Cluster) -> list[Cluster]:

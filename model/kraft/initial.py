@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 
 from model.kraft.image import Registration, Standing, created
-from model.kraft.state import Broker, Cluster, Replica, Used, View
+from model.kraft.state import Broker, Cluster, Heartbeats, Replica, Used, View
 
 
 def initial_states(bounds: Any) -> list[Cluster]:
@@ -33,10 +33,8 @@ def initial_states(bounds: Any) -> list[Cluster]:
             running=True,
             stopping=False,
             stopped_cleanly=False,
-            leaving_unrecorded=False,
             broker_epoch=0,
             knows_registration=True,
-            waits_for=frozenset(),
             unread=0,
             replicas=tuple(replica(number, replicas) for replicas in assigned),
         )
@@ -50,7 +48,11 @@ def initial_states(bounds: Any) -> list[Cluster]:
             min_isr=bounds.min_isr,
             tail=(),
             earlier=(),
-            contacted=frozenset(range(bounds.brokers)),
+            heartbeats=Heartbeats(
+                contacted=frozenset(range(bounds.brokers)),
+                leaving=frozenset(),
+                waits_for=(frozenset(),) * bounds.brokers,
+            ),
             at_end=frozenset(range(bounds.brokers)),
             can_revert=True,
             deposed=(),

@@ -6,7 +6,7 @@ from model.kraft.bounds import KraftBounds
 from model.kraft.image import Batch, Image
 from model.kraft.protocol import KraftProtocol
 from model.kraft.requests import answered, sent_again
-from model.kraft.state import Cluster, Mishap
+from model.kraft.state import Cluster, Heartbeats, Mishap
 from model.language.declarations import action
 from model.language.domain import Integers
 from model.language.records import evolve
@@ -98,7 +98,7 @@ def fail_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: Kraf
         nothing of its own waits to be committed. Then it goes back to what is committed.
     Source: org.apache.kafka.controller.QuorumController#claim, #renounce (3.5.1 to 4.3.1),
         org.apache.kafka.controller.ClusterControlManager#activate (3.5.1 to 4.3.1),
-        org.apache.kafka.controller.BrokerHeartbeatManager#register (3.5.1 to 3.8).
+        org.apache.kafka.controller.BrokerHeartbeatManager#register (3.5.1 to 4.3.1).
     """
     if kept > len(cluster.tail):
         return None
@@ -106,7 +106,11 @@ def fail_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: Kraf
     after = evolve(
         with_new_end(cluster.spending("fail_overs"), protocol, of_quorum=False),
         mishap=cluster.mishap if cluster.can_revert else Mishap.NO_SNAPSHOT,
-        contacted=everyone if protocol.new_controller_expects_heartbeats else NOBODY,
+        heartbeats=Heartbeats(
+            contacted=everyone if protocol.new_controller_expects_heartbeats else NOBODY,
+            leaving=NOBODY,
+            waits_for=(NOBODY,) * len(cluster.brokers),
+        ),
         deposed=(cluster.end,) if bounds.controllers > 1 and not cluster.tail else (),
         tail=tuple(evolve(batch, answers=None) for batch in cluster.tail[:kept]),
     )
@@ -114,9 +118,8 @@ def fail_over(cluster: Cluster, kept: int, protocol: KraftProtocol, bounds: Kraf
         image = cluster.tail[kept].before
         log = {"registrations": image.registrations, "partitions": image.partitions, "min_isr": image.min_isr}
         after = evolve(after, **log)
-    for broker in cluster.ids:
-        after = after.with_broker(broker, waits_for=NOBODY, leaving_unrecorded=False)
-        if cluster.tail:
+    if cluster.tail:
+        for broker in cluster.ids:
             after = sent_again(after, broker)
     return after
 

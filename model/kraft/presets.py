@@ -47,7 +47,6 @@ V4_3 = KraftProtocol(
     shutdowns_recorded=True,
     directories_registered_after_upgrade=True,
     registered_again_as_it_was=True,
-    controlled_shutdown_recorded_last=False,
     reregistration=Reregistration.ISR,
     voter_changes_skipped=True,
     new_controller_expects_heartbeats=True,

@@ -127,9 +127,6 @@ class KraftProtocol:
     registered_again_as_it_was: bool = toggle(
         "whether a broker that registers again is fenced only if it was before; KAFKA-16757, 3.7.1"
     )
-    controlled_shutdown_recorded_last: bool = toggle(
-        "whether the record that a broker is in controlled shutdown follows those of its partitions; in no release"
-    )
     reregistration: Reregistration = toggle(
         "whether a broker that returns before it is fenced leaves the ISR; KAFKA-15586, 3.8; KAFKA-18106, 4.0"
     )

@@ -43,8 +43,9 @@ def read_metadata(
         return None
     image = cluster.read_up_to(back)
     for other in cluster.ids:
-        if broker in cluster.brokers[other].waits_for and _has_departed(cluster, other, back, protocol, bounds):
-            cluster = cluster.with_broker(other, waits_for=cluster.brokers[other].waits_for - {broker})
+        awaited = cluster.heartbeats.waits_for[other]
+        if broker in awaited and _has_departed(cluster, other, back, protocol, bounds):
+            cluster = cluster.with_departure(other, awaited - {broker})
     if protocol.compares_with_end and not back:
         cluster = evolve(cluster, at_end=cluster.at_end | {broker})
     for partition in cluster.partition_ids:
@@ -77,7 +78,7 @@ def _has_departed(cluster: Cluster, broker: int, back: int, protocol: KraftProto
     """Whether what must be read before a broker may shut down is said, to the last of its batches, up to the end that
     many committed batches back.
     """
-    if not protocol.shutdown_offset_kept or cluster.brokers[broker].leaving_unrecorded:
+    if not protocol.shutdown_offset_kept or not protocol.shutdowns_recorded:
         return not cluster.tail and not back
     image = cluster.read_up_to(back)
     if image.registrations[broker].standing is not Standing.LEAVING:

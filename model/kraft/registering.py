@@ -27,7 +27,7 @@ from model.log import brokers
 
 
 def has_lost_its_session(cluster: Cluster, broker: int) -> bool:
-    silent = not cluster.brokers[broker].running and broker in cluster.contacted
+    silent = not cluster.brokers[broker].running and broker in cluster.heartbeats.contacted
     return silent and cluster.is_serving(broker)
 
 
@@ -70,8 +70,7 @@ def fence_two(
         records = [recorded(cluster, partition, protocol, target, without=broker) for broker, target in targets]
         for record in records:
             after = replayed(after, partition, record)
-    after = after.with_registration(first, standing=Standing.FENCED)
-    after = after.with_registration(second, standing=Standing.FENCED)
+    after = after.with_standing(first, Standing.FENCED).with_standing(second, Standing.FENCED)
     return appended(cluster, after, protocol, bounds)
 
 
@@ -92,8 +91,7 @@ def unfence(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: Kraf
         return None
     if cluster.registrations[broker].standing is not Standing.FENCED:
         return None
-    after = cluster.with_registration(broker, standing=Standing.UNFENCED)
-    after = evolve(after, contacted=after.contacted | {broker})
+    after = cluster.with_standing(broker, Standing.UNFENCED).having_heard_of(broker)
 
     def with_leader(now: Cluster, partition: int) -> Cluster:
         leaderless = now.partitions[partition].leader is None and now.partitions[partition].replicas
@@ -131,9 +129,8 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
         return changed(now, partition, protocol, taken_out(now, partition, broker, uncleanly), without=broker)
 
     stages = by_partition(cluster, without_incarnation)
-    after = evolve(stages[-1], contacted=cluster.contacted | {broker})
-    epoch = cluster.brokers[broker].broker_epoch
-    after = after.with_registration(broker, broker_epoch=epoch, standing=Standing.FENCED)
+    after = stages[-1].with_standing(broker, Standing.FENCED).having_heard_of(broker)
+    after = after.with_registration(broker, broker_epoch=cluster.brokers[broker].broker_epoch)
     if bounds.upgrades:
         failed = tuple(replica.directory_failed for replica in cluster.brokers[broker].replicas)
         after = after.with_registration(broker, directories_failed=failed, outdated=False)
@@ -155,8 +152,8 @@ def register_again(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
     return registered(cluster, broker, protocol, bounds)
 
 
-def _others_to_read(cluster: Cluster, broker: int) -> frozenset[int]:
-    return frozenset(other for other in cluster.ids if other != broker and cluster.is_unfenced(other))
+def _others(cluster: Cluster, broker: int) -> frozenset[int]:
+    return frozenset(other for other in cluster.ids if other != broker)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
@@ -166,32 +163,24 @@ def enter_controlled_shutdown(
     """The controller learns that a leader wants to shut down.
 
     Actor: the controller.
-    Enabled: the broker wants it, is unfenced and leads a partition.
+    Enabled: the broker wants it, is not fenced and leads a partition. This controller has noted no offset for it: what
+        its registration says does not matter. So after a fail-over the first heartbeat begins the shutdown anew.
     Effect: it is in controlled shutdown and leaves each ISR; others lead what it led, or nobody does. The other active
-        brokers must read so. The record that it is in controlled shutdown is the first one. If the batch is split, a
-        fail-over may leave that record alone: then the broker leads on, and nothing takes that from it. A repair would
-        record it last. A metadata version before 3.3 has no such record: the active controller alone knows.
+        brokers must read so. That it is in controlled shutdown is the first record, unless its registration says so
+        already. A metadata version before 3.3 has no such record: the active controller alone knows.
     Source: org.apache.kafka.controller.ReplicationControlManager#handleBrokerInControlledShutdown (3.5.1 to 4.3.1),
-        org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
+        org.apache.kafka.controller.BrokerHeartbeatManager#currentBrokerState, #calculateNextBrokerState (3.5.1 to
+        4.3.1).
     """
     ours = cluster.brokers[broker]
-    if not ours.running or not ours.stopping or not cluster.is_unfenced(broker) or not cluster.leads_any(broker):
+    if not ours.running or not ours.stopping or not cluster.is_serving(broker) or not cluster.leads_any(broker):
         return None
-    if ours.leaving_unrecorded:
+    if broker in cluster.heartbeats.leaving:
         return None
-    waiting = cluster.with_broker(broker, waits_for=_others_to_read(cluster, broker))
-    if protocol.controlled_shutdown_recorded_last:
-        return appended_by_partition(without_broker(waiting, broker, Standing.LEAVING, protocol), protocol, bounds)
-    leaving = _leaving(waiting, broker, protocol)
+    waiting = cluster.with_departure(broker, _others(cluster, broker))
+    leaving = waiting.with_standing(broker, Standing.LEAVING) if protocol.shutdowns_recorded else waiting
     stages = by_partition(leaving, lambda now, partition: without_member(now, partition, broker, protocol))
     return appended_by_partition(recorded_first(waiting, stages), protocol, bounds)
-
-
-def _leaving(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster:
-    """The cluster once a broker is in controlled shutdown, as far as that is recorded."""
-    if not protocol.shutdowns_recorded:
-        return cluster.with_broker(broker, leaving_unrecorded=True)
-    return cluster.with_registration(broker, standing=Standing.LEAVING)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
@@ -199,7 +188,7 @@ def stay_in_controlled_shutdown(cluster: Cluster, broker: int, protocol: KraftPr
     """A broker in controlled shutdown sends one more heartbeat.
 
     Actor: the controller.
-    Enabled: the broker is in controlled shutdown.
+    Enabled: the controller has noted an offset for the broker.
     Effect: until KAFKA-14292 the offset that other brokers must reach moved to the present end of the metadata log.
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset (3.3.2),
         #updateControlledShutdownOffset (3.3.1).
@@ -207,10 +196,10 @@ def stay_in_controlled_shutdown(cluster: Cluster, broker: int, protocol: KraftPr
     ours = cluster.brokers[broker]
     if protocol.shutdown_offset_kept or not ours.running or not ours.stopping:
         return None
-    if cluster.registrations[broker].standing is not Standing.LEAVING:
+    if broker not in cluster.heartbeats.leaving:
         return None
-    behind = _others_to_read(cluster, broker)
-    return cluster.with_broker(broker, waits_for=behind if cluster.tail else behind - cluster.at_end)
+    behind = _others(cluster, broker)
+    return cluster.with_departure(broker, behind if cluster.tail else behind - cluster.at_end)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.shutdowns, broker=brokers)
@@ -218,8 +207,8 @@ def grant_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
     """The controller lets a broker that wants to shut down do so.
 
     Actor: the controller.
-    Enabled: the broker leads no partition. If it is in controlled shutdown, the active brokers have read what that has
-        changed, as far as this controller knows.
+    Enabled: the broker leads no partition. If this controller has noted an offset for it, whoever it takes for active
+        has reached that.
     Effect: it is fenced and leaves each ISR.
     Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState (3.5.1 to 4.3.1).
     """
@@ -227,10 +216,9 @@ def grant_shutdown(cluster: Cluster, broker: int, protocol: KraftProtocol, bound
     if not ours.running or not ours.stopping or not cluster.is_serving(broker) or cluster.leads_any(broker):
         return None
     for other in cluster.ids:
-        if other in ours.waits_for and cluster.is_unfenced(other):
+        if other in cluster.heartbeats.waits_for[broker] and cluster.is_awaited(other):
             return None
-    granted = cluster.with_broker(broker, waits_for=frozenset[int](), leaving_unrecorded=False)
-    return appended_by_partition(without_broker(granted, broker, Standing.FENCED, protocol), protocol, bounds)
+    return appended_by_partition(without_broker(cluster, broker, Standing.FENCED, protocol), protocol, bounds)
 
 
 @action(actor="controller", needs=lambda bounds: bounds.directory_failures, broker=brokers, partition=partitions)
@@ -272,5 +260,6 @@ def unregister_broker(cluster: Cluster, broker: int, protocol: KraftProtocol, bo
     """
     if cluster.registrations[broker].standing is Standing.UNREGISTERED:
         return None
-    forgotten = evolve(cluster.spending("unregistrations"), contacted=cluster.contacted - {broker})
+    heard_of = evolve(cluster.heartbeats, contacted=cluster.heartbeats.contacted - {broker})
+    forgotten = evolve(cluster.spending("unregistrations"), heartbeats=heard_of)
     return appended_by_partition(without_broker(forgotten, broker, Standing.UNREGISTERED, protocol), protocol, bounds)

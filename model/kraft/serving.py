@@ -9,17 +9,18 @@ from model.kraft.registering import registered
 from model.kraft.requests import fate_of_next
 from model.kraft.state import Cluster, Proposal
 from model.language.declarations import action
-from model.language.records import evolve
 from model.log import brokers
 
 
 def down(cluster: Cluster, broker: int) -> Cluster:
-    """The broker after its process has ended. Its logs stay."""
+    """The broker after its process has ended. Its logs stay. Whom its shutdown waits for matters no more; that it is in
+    controlled shutdown does, since others do not wait for it.
+    """
+    if broker in cluster.heartbeats.leaving:
+        cluster = cluster.with_departure(broker, frozenset())
     for partition in cluster.partition_ids:
         cluster = cluster.with_replica(broker, partition, view=None, proposal=None, missing=False)
-    return cluster.with_broker(
-        broker, running=False, stopping=False, leaving_unrecorded=False, waits_for=frozenset[int](), unread=0
-    )
+    return cluster.with_broker(broker, running=False, stopping=False, unread=0)
 
 
 @action(actor="broker", needs=lambda bounds: bounds.crashes, broker=brokers)
@@ -81,7 +82,7 @@ def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
     """
     if not cluster.brokers[broker].running or cluster.registrations[broker].standing is Standing.UNREGISTERED:
         return None
-    return evolve(cluster, contacted=cluster.contacted | {broker})
+    return cluster.having_heard_of(broker)
 
 
 def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bool:

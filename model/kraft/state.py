@@ -113,12 +113,8 @@ class Broker:
     Attributes:
         stopping: whether it wants to shut down.
         stopped_cleanly: whether it is down after a shutdown in order.
-        leaving_unrecorded: whether it is in controlled shutdown, and the metadata log does not say so. Soft state of
-            the active controller.
         broker_epoch: the broker epoch that it has asked for, once its registration is committed.
         knows_registration: whether it has read the metadata log as far as its registration.
-        waits_for: the brokers that must read the metadata log before it may shut down, unless they are fenced.
-            Soft state of the active controller: the controlled shutdown offset.
         unread: how many committed ends of the metadata log are ahead of it, the present one included; more than
             `stops` + 1 are not told apart; 0 while it is down. This is its offset, from the end.
         replicas: what it has of each partition.
@@ -127,12 +123,28 @@ class Broker:
     running: bool = within(BOOLEAN)
     stopping: bool = within(BOOLEAN)
     stopped_cleanly: bool = within(flag_if("shutdowns"))
-    leaving_unrecorded: bool = within(flag_if("shutdowns"))
     broker_epoch: int = within(broker_epochs)
     knows_registration: bool = within(BOOLEAN)
-    waits_for: frozenset[int] = within(broker_sets)
     unread: int = within(lambda bounds: Integers(0, bounds.stops + 1 if bounds.stops else 0))
     replicas: tuple[Replica, ...] = within(per_partition(records(Replica)))
+
+
+@attrs.frozen
+class Heartbeats:
+    """What the active controller has learned by heartbeats. The metadata log has nothing of it, so that another active
+    controller begins without it.
+
+    Attributes:
+        contacted: the brokers that it has heard of, by registration or heartbeat. Only these can lose their session.
+        leaving: the brokers in controlled shutdown: it has noted the offset that the others must reach.
+        waits_for: by broker in controlled shutdown, the others that have not reached its offset.
+
+    Source: org.apache.kafka.controller.BrokerHeartbeatManager (3.3.0 to 4.3.1).
+    """
+
+    contacted: frozenset[int] = within(broker_sets)
+    leaving: frozenset[int] = within(broker_sets)
+    waits_for: tuple[frozenset[int], ...] = within(per_broker(broker_sets))
 
 
 @attrs.frozen
@@ -168,8 +180,7 @@ class Cluster:
             memory.
         tail: the batches that are not committed, oldest first.
         earlier: what the metadata log said up to its last committed ends before the present one, oldest first.
-        contacted: the brokers that the active controller has heard of, by registration or heartbeat. Only these
-            can lose their session.
+        heartbeats: what the active controller has learned by heartbeats.
         at_end: the brokers that have read the metadata log as far as it is committed. It is kept under protocols
             that compare offsets with the end only; under others it is everyone.
         can_revert: whether the active controller remembers what is committed, so that it can go back to it.
@@ -182,7 +193,7 @@ class Cluster:
     min_isr: int = within(min_isrs)
     tail: tuple[Batch, ...] = within(lambda bounds: SequenceOf(records(Batch)(bounds), bounds.uncommitted))
     earlier: tuple[Image, ...] = within(lambda bounds: SequenceOf(records(Image)(bounds), bounds.stops))
-    contacted: frozenset[int] = within(broker_sets)
+    heartbeats: Heartbeats = within(Heartbeats)
     at_end: frozenset[int] = within(broker_sets)
     can_revert: bool = within(BOOLEAN)
     deposed: tuple[Image, ...] = within(lambda bounds: SequenceOf(records(Image)(bounds), bounds.controllers - 1))
@@ -251,6 +262,14 @@ class Cluster:
         """Whether a broker is registered and not fenced."""
         return self.registrations[broker].standing in SERVING
 
+    def is_awaited(self, broker: int) -> bool:
+        """Whether a controlled shutdown waits until a broker has read of it: the active controller knows the broker as
+        unfenced, and not as in controlled shutdown, whatever its registration says of that.
+
+        Source: org.apache.kafka.controller.BrokerHeartbeatManager#touch, #lowestActiveOffset (3.3.0 to 4.3.1).
+        """
+        return self.is_serving(broker) and broker not in self.heartbeats.leaving
+
     def with_broker(self, broker: int, **changes: Any) -> Cluster:
         return evolve(self, brokers=replaced(self.brokers, broker, evolve(self.brokers[broker], **changes)))
 
@@ -264,6 +283,26 @@ class Cluster:
     def with_registration(self, broker: int, **changes: Any) -> Cluster:
         registration = evolve(self.registrations[broker], **changes)
         return evolve(self, registrations=replaced(self.registrations, broker, registration))
+
+    def with_standing(self, broker: int, standing: Standing) -> Cluster:
+        """The cluster once a broker is registered so. Who is fenced or not registered is no longer in controlled
+        shutdown.
+
+        Source: org.apache.kafka.controller.BrokerHeartbeatManager#touch, #remove (3.3.0 to 4.3.1).
+        """
+        after = self.with_registration(broker, standing=standing)
+        return after if standing in SERVING else after.with_departure(broker, None)
+
+    def with_departure(self, broker: int, waits_for: frozenset[int] | None) -> Cluster:
+        """The cluster once the active controller knows for whom a controlled shutdown waits; None if there is none."""
+        now = self.heartbeats
+        leaving = now.leaving - {broker} if waits_for is None else now.leaving | {broker}
+        awaited = replaced(now.waits_for, broker, waits_for or frozenset())
+        return evolve(self, heartbeats=evolve(now, leaving=leaving, waits_for=awaited))
+
+    def having_heard_of(self, broker: int) -> Cluster:
+        """The cluster once the active controller has heard of a broker."""
+        return evolve(self, heartbeats=evolve(self.heartbeats, contacted=self.heartbeats.contacted | {broker}))
 
     def spending(self, what: str) -> Cluster:
         return evolve(self, used=evolve(self.used, **{what: getattr(self.used, what) + 1}))

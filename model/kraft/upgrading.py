@@ -49,5 +49,5 @@ def register_directories(cluster: Cluster, broker: int, protocol: KraftProtocol,
     if registration.broker_epoch != ours.broker_epoch or registration.standing is Standing.UNREGISTERED:
         return None
     standing = registration.standing if protocol.registered_again_as_it_was else Standing.FENCED
-    after = cluster.with_registration(broker, outdated=False, standing=standing)
+    after = cluster.with_registration(broker, outdated=False).with_standing(broker, standing)
     return appended(cluster, after, protocol, bounds)

@@ -153,7 +153,7 @@ def decided_by(cluster: Cluster) -> Any:
         return attrs.evolve(replica, view=None, complete=False)
 
     brokers = [attrs.evolve(each, replicas=tuple(map(without_view, each.replicas))) for each in cluster.brokers]
-    return cluster.end, cluster.contacted, cluster.at_end, *brokers
+    return cluster.end, cluster.heartbeats, cluster.at_end, *brokers
 
 
 def reached(spec: Spec, monkeypatch: pytest.MonkeyPatch) -> list[Call]:

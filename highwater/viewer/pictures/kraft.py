@@ -102,14 +102,13 @@ def registered(cluster: Cluster) -> Iterable[NameSet]:
         members = names(broker for broker in cluster.ids if cluster.registrations[broker].standing is standing)
         if members:
             yield NameSet(standing.value, members)
-    unrecorded = names(broker for broker in cluster.ids if cluster.brokers[broker].leaving_unrecorded)
-    if unrecorded:
-        yield NameSet("in controlled shutdown, unrecorded", unrecorded)
+    if cluster.heartbeats.leaving:
+        yield NameSet("offset noted for shutdown", names(cluster.heartbeats.leaving))
     outdated = names(broker for broker in cluster.ids if cluster.registrations[broker].outdated)
     if outdated:
         yield NameSet("directories unknown", outdated)
-    if len(cluster.contacted) < len(cluster.brokers):
-        yield NameSet("heard of", names(cluster.contacted))
+    if len(cluster.heartbeats.contacted) < len(cluster.brokers):
+        yield NameSet("heard of", names(cluster.heartbeats.contacted))
     for partition in cluster.partition_ids:
         failed = names(broker for broker in cluster.ids if cluster.registrations[broker].directories_failed[partition])
         if failed:
@@ -129,8 +128,8 @@ def broker_lane(cluster: Cluster, broker: int, room: int) -> Lane:
         return Lane((Badge("down", Tone.DOWN, "x"),), facts=tuple(facts))
     if ours.stopping:
         badges.append(Badge("shutting down", short="leaving"))
-    if ours.waits_for:
-        name_sets.append(NameSet("waits for", names(ours.waits_for)))
+    if cluster.heartbeats.waits_for[broker]:
+        name_sets.append(NameSet("waits for", names(cluster.heartbeats.waits_for[broker])))
     if not ours.knows_registration:
         facts.append(Fact("metadata log", "read up to before its registration"))
     if ours.unread:

@@ -47,12 +47,14 @@ def told(story: str, protocol: KraftProtocol, bounds: KraftBounds) -> Cluster:
 
 def seen(state: Cluster, path: str) -> Any:
     """What stands in a state at a path such as `partition.isr` (of the first one), `p1.isr` (of the other),
-    `b0.view.leader` (of its replica of the first one), `b0.p1.view`, or `r0.standing` (its registration); enum members
-    by value.
+    `b0.view.leader` (of its replica of the first one), `b0.p1.view`, `r0.standing` (its registration), or
+    `heartbeats.waits_for.b0`; enum members by value.
     """
     at: Any = state
     for name in path.split("."):
-        if name == "partition" or name[1:].isdigit():
+        if isinstance(at, tuple):
+            at = at[int(name[1:])]
+        elif name == "partition" or name[1:].isdigit():
             where, number = ("p", 0) if name == "partition" else (name[0], int(name[1:]))
             parts = {"b": "brokers", "r": "registrations", "p": "replicas" if isinstance(at, Broker) else "partitions"}
             at = getattr(at, parts[where])[number]

@@ -46,14 +46,14 @@ ROWS = [
         "testProcessBrokerHeartbeatInControlledShutdown, IBP_3_3_IV2: the partitions have records alone",
         "3.8",
         LEAVES,
-        {"partition.leader": 1, "partition.isr": {1, 2}, "r0.standing": "unfenced", "b0.leaving_unrecorded": True},
+        {"partition.leader": 1, "partition.isr": {1, 2}, "r0.standing": "unfenced", "heartbeats.leaving": {0}},
         UNRECORDED,
     ),
     fact(
         "testProcessBrokerHeartbeatInControlledShutdown, IBP_3_3_IV3: so has the broker",
         "3.8",
         LEAVES,
-        {"r0.standing": "in controlled shutdown", "b0.leaving_unrecorded": False},
+        {"r0.standing": "in controlled shutdown", "heartbeats.leaving": {0}},
     ),
     fact(
         "alterPartition, IBP_3_3_IV2: who is in controlled shutdown joins the ISR again",

@@ -34,7 +34,6 @@ shutdown_offset_kept              False 3.4=True | BrokerHeartbeatManager#maybeU
 shutdowns_recorded                True | ReplicationControlManager#handleBrokerInControlledShutdown
 directories_registered_after_upgrade True | BrokerRegistrationTracker
 registered_again_as_it_was        False 3.8=True | ClusterControlManager#registerBroker
-controlled_shutdown_recorded_last False | ReplicationControlManager#handleBrokerInControlledShutdown
 reregistration                    nothing 3.8=isr-with-elr 4.0=isr | ClusterControlManager#registerBroker
 voter_changes_skipped             True | QuorumMetaLogListener#handleCommit
 new_controller_expects_heartbeats True | ClusterControlManager#activate

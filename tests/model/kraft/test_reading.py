@@ -79,10 +79,10 @@ ROWS = [
         stops=2,
     ),
     fact(
-        "updateControlledShutdownOffset 3.3.0: it is not enough, as the offset moves",
+        "updateControlledShutdownOffset 3.3.0: it is not enough, as the offset moves; the fenced b3 never reaches it",
         "3.3",
         f"{LEAVES}, stay_in_controlled_shutdown b0, read_metadata b1 1, read_metadata b2 1, not grant_shutdown b0",
-        {"b0.waits_for": {1, 2}},
+        {"heartbeats.waits_for.b0": {1, 2, 3}},
         stops=1,
     ),
     fact(

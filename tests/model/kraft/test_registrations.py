@@ -120,7 +120,7 @@ ROWS = [
         "4.3",
         f"{LEAVES}, read_metadata b1, read_metadata b2, read_metadata b3, append_no_op,"
         " stay_in_controlled_shutdown b0, not grant_shutdown b0",
-        {"b0.waits_for": {1, 2, 3}},
+        {"heartbeats.waits_for.b0": {1, 2, 3}},
         {"shutdown_offset_kept": False},
     ),
     fact(
@@ -216,7 +216,7 @@ ROWS = [
         "activate with KAFKA-18138: it expects them of whom it has heard",
         "4.3",
         "crash b1, fail_over 0, not fence b1, send_heartbeat b2, crash b2, fence b2",
-        {"contacted": {2}, "partition.isr": {0, 1}},
+        {"heartbeats.contacted": {2}, "partition.isr": {0, 1}},
         {"new_controller_expects_heartbeats": False},
     ),
 ]

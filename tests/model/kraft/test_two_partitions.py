@@ -64,20 +64,21 @@ ROWS = [
         **SPLIT,
     ),
     fact(
-        "handleBrokerInControlledShutdown: its record is the first one, so that the rest is not decided again",
+        "currentBrokerState: a new controller has no offset of the broker, so that the rest is decided again",
         "4.3",
-        "begin_shutdown b0, enter_controlled_shutdown b0, fail_over 1, not enter_controlled_shutdown b0,"
-        " not grant_shutdown b0",
-        {"p0.leader": 1, "p1.leader": 0, "r0.standing": "in controlled shutdown"},
+        "begin_shutdown b0, enter_controlled_shutdown b0, not enter_controlled_shutdown b0, fail_over 1,"
+        " not grant_shutdown b0, enter_controlled_shutdown b0",
+        {"p0.leader": 1, "p1.leader": 1, "r0.standing": "in controlled shutdown", "tail": 2, "heartbeats.leaving": {0}},
         **SPLIT,
     ),
     fact(
-        "handleBrokerInControlledShutdown, repaired",
+        "lowestActiveOffset: to a new controller, a broker is active until it has noted an offset of it",
         "4.3",
-        "begin_shutdown b0, enter_controlled_shutdown b0, fail_over 1, enter_controlled_shutdown b0",
-        {"p1.leader": 1, "r0.standing": "in controlled shutdown"},
-        {"controlled_shutdown_recorded_last": True},
-        **SPLIT,
+        "begin_shutdown b1, enter_controlled_shutdown b1, fail_over 1, begin_shutdown b0, enter_controlled_shutdown b0,"
+        " commit_batch, commit_batch, read_metadata b2, read_metadata b3, not grant_shutdown b0,"
+        " enter_controlled_shutdown b1, grant_shutdown b0",
+        {"r0.standing": "fenced", "r1.standing": "in controlled shutdown", "p1.leader": 2},
+        **{**SPREAD, "split_batches": 1, "uncommitted": 3},
     ),
     fact(
         "updateControlledShutdownOffset: the others must read the last of the batches",
