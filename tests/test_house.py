@@ -169,7 +169,7 @@ def test_the_front_door_offers_what_it_says_and_imports_it_when_asked() -> None:
     import highwater
 
     tree = ast.parse(Path(highwater.__file__).read_text(encoding="utf-8"))
-    checked = next(node for node in tree.body if isinstance(node, ast.If))  # if TYPE_CHECKING
+    checked = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
     for_readers = {(str(node.module), alias.name) for node in checked.body for alias in getattr(node, "names", [])}
     assert {(place, name) for place, names in highwater._PLACES.items() for name in names} == for_readers
     assert {name for _, name in for_readers} == set(highwater.__all__)
