@@ -101,14 +101,16 @@ def reach(
     symmetry: bool = True,
 ) -> tuple[Engine, Outcome]:
     """Explore, and hand back all rows and trees: what is reachable, and along which paths of functions; and what came
-    out, which says whether that is all.
+    out, which says whether that is all. Prospects and liveness are not judged.
 
     Raises:
         ModelError: as `explore` says.
         KeyboardInterrupt: the keyboard ended it.
     """
     engine = Engine(system, budget, 8, workers or os.cpu_count() or 1, symmetry)
-    outcome = _Search(engine, budget, False, True, lambda progress: None, False).run()
+    search = _Search(engine, budget, False, True, lambda progress: None, False)
+    search.judges_graph = False
+    outcome = search.run()
     if outcome.reason == "interrupted":
         raise KeyboardInterrupt
     return engine, outcome
@@ -141,6 +143,7 @@ class _Search:
         self.saw_everything = True
         self.coverage = coverage
         self.cut_short = ""
+        self.judges_graph = True
 
     def keep(self, snapshots: Snapshots, resume: bool) -> None:
         """Write snapshots from now on; first go on from the last one, if asked to."""
@@ -157,7 +160,8 @@ class _Search:
         try:
             reason = self._explore()
             self._snapshot(at_once=True)
-            if not reason and (self.keep_going or not self.violations):  # every state is known
+            every_state = not reason and (self.keep_going or not self.violations)
+            if every_state and self.judges_graph:
                 self.violations += hopeless_states(self.engine, {violation.property for violation in self.violations})
                 reason = self._judge_liveness()
         except KeyboardInterrupt:

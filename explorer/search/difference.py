@@ -7,7 +7,8 @@ A *step* is a state, an action that changes it, and the state after. A step of t
 - *changed*, if both reach its state and the action now leads to another state;
 - *unreached*, if only the first system reaches its state.
 
-The first two are what a change of rules does by itself, the third what follows from it.
+The first two are what a change of rules does by itself, the third what follows from it. Where both were explored to a
+depth only, a step is from a state that is reached before it.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ import attrs
 import numpy as np
 
 from explorer.compiler.layout import Layout
+from explorer.compiler.programs import Program
 from explorer.search.coverage import unreached
 from explorer.search.edges import Edges, Rows
-from explorer.search.engine import Engine
+from explorer.search.engine import Engine, mask_of
 from explorer.verdict import Unreached
 
 MOST_ACTIONS = 20  # bits of a step's key
@@ -40,6 +42,8 @@ class Difference:
         replaced, replacing: the actions that only the first system has, and those that only the second has.
         constant: fields of the state that change in the first system, and never in the second.
         unlooked: statements of the properties that ran in the first system, and never run in the second.
+        unasked: the liveness properties whose premise is true in some state of the first system, and in none of the
+            second.
     """
 
     states: tuple[int, int]
@@ -54,6 +58,7 @@ class Difference:
     replacing: tuple[str, ...]
     constant: tuple[str, ...]
     unlooked: tuple[Unreached, ...]
+    unasked: tuple[str, ...]
 
     @property
     def lost(self) -> Counter[str]:
@@ -63,14 +68,18 @@ class Difference:
     @property
     def never(self) -> tuple[str, ...]:
         """The actions that change a state in the first system, and never in the second, unless it has others in their
-        place.
+        place that do.
         """
         gone = [name for name, (before, after) in self.steps.items() if before and not after]
-        return tuple(name for name in gone if name not in self.replaced or not self.replacing)
+        replaced = self.replaced if any(self.steps[name][1] for name in self.replacing) else ()
+        return tuple(name for name in gone if name not in replaced)
 
 
-def difference(before: Engine, after: Engine) -> Difference:
-    """Compare two systems over the same domain, each explored to its end without symmetry.
+def difference(before: Engine, after: Engine, depth: int | None = None) -> Difference:
+    """Compare two systems over the same domain, each explored without symmetry.
+
+    Args:
+        depth: how deep they were explored; to their ends if None.
 
     Raises:
         Stopped: there is no room for the steps.
@@ -81,13 +90,13 @@ def difference(before: Engine, after: Engine) -> Difference:
     assert len(numbers) < 1 << MOST_ACTIONS
     _, ids = np.unique(np.concatenate([_as_bytes(before), _as_bytes(after)]), return_inverse=True)
     here, there = ids[:count], ids[count:]
-    keys, targets = _steps(before, here, numbers)
-    new_keys, new_targets = _steps(after, there, numbers)
+    keys, targets = _steps(before, here, numbers, _expanded(before, depth))
+    new_keys, new_targets = _steps(after, there, numbers, _expanded(after, depth))
     _, kept, new_kept = np.intersect1d(keys, new_keys, assume_unique=True, return_indices=True)
     turned = targets[kept] != new_targets[new_kept]
     lacking, new = np.ones(len(keys), bool), np.ones(len(new_keys), bool)
     lacking[kept], new[new_kept] = False, turned
-    gone = ~np.isin(keys >> MOST_ACTIONS, there)
+    gone = ~np.isin(keys >> MOST_ACTIONS, there[: _expanded(after, depth)])
 
     def by_action(chosen: np.ndarray) -> dict[str, int]:
         counts = np.bincount(chosen & ((1 << MOST_ACTIONS) - 1), minlength=len(names))
@@ -111,7 +120,14 @@ def difference(before: Engine, after: Engine) -> Difference:
         replacing=tuple(name for name in _actions(after) if name not in _actions(before)),
         constant=tuple(_outermost(_changing(before) - _changing(after))),
         unlooked=tuple(_unlooked(before, after)),
+        unasked=tuple(name for name in _asked(before) if name not in _asked(after)),
     )
+
+
+def _expanded(engine: Engine, depth: int | None) -> int:
+    """The rows whose steps are known."""
+    ends = engine.store.level_ends
+    return ends[-1] if depth is None else ends[min(depth, len(ends) - 1)]
 
 
 def _actions(engine: Engine) -> dict[str, None]:
@@ -125,12 +141,13 @@ def _as_bytes(engine: Engine) -> np.ndarray:
     return cells.view(f"V{cells.itemsize * cells.shape[1]}").reshape(-1)
 
 
-def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Each step as a key, its state and its action, and the state that it leads to."""
+def _steps(engine: Engine, ids: np.ndarray, numbers: dict[str, int], expanded: int) -> tuple[np.ndarray, np.ndarray]:
+    """Each step of the first rows as a key, its state and its action, and the state that it leads to."""
     store, actions = engine.store, engine.system.actions
     rows = Rows(store.rows, store.table, engine.symmetry, store.units, engine.layout.words)
-    region = np.ones(store.count, np.uint8)
-    graph = Edges(engine, rows, region, np.zeros(len(actions), np.uint8), store.room).graph
+    region, sources = np.ones(store.count, np.uint8), np.ones(store.count, np.uint8)
+    sources[expanded:] = 0
+    graph = Edges(engine, rows, region, np.zeros(len(actions), np.uint8), store.room, sources).graph
     listed = int(graph.first[store.count])
     sources = np.repeat(ids, np.diff(graph.first[: store.count + 1].astype(np.int64)))
     action = np.array([numbers[str(each)] for each in actions], np.int64)[graph.labels[:listed]]
@@ -163,8 +180,30 @@ def _outermost(fields: set[str]) -> list[str]:
 
 
 def _unlooked(before: Engine, after: Engine) -> list[Unreached]:
-    found = []
-    for first, second in ((before.invariants, after.invariants), (before.steps, after.steps)):
-        missed = set(unreached(first))
-        found += [each for each in unreached(second) if each not in missed]
-    return found
+    missed = set(_never_run(before))
+    return [each for each in _never_run(after) if each not in missed]
+
+
+def _never_run(engine: Engine) -> list[Unreached]:
+    """The statements of properties that run on no state. A search looks at no state with what it knows to be violated,
+    nor at any with what is judged on the graph.
+    """
+    on_states = (engine.invariants, engine.prospects, engine.liveness, engine.premises)
+    for program in on_states:
+        _false_in(engine, program)
+    return [each for program in (*on_states, engine.steps) for each in unreached(program)]
+
+
+def _false_in(engine: Engine, program: Program) -> np.ndarray:
+    """In how many states each property of a program is false; all of its walks are known then."""
+    if not program.instances:
+        return np.zeros(0, np.int64)
+    wanted = mask_of(True for _ in program.instances)
+    return engine.count_violations(program, wanted, 0, engine.store.count)
+
+
+def _asked(engine: Engine) -> dict[str, None]:
+    """The liveness properties whose premise is true in some state."""
+    with_premise = [each.of.name for each in engine.system.liveness if each.premise is not None]
+    false = _false_in(engine, engine.premises).tolist()
+    return dict.fromkeys(name for name, count in zip(with_premise, false, strict=True) if count < engine.store.count)

@@ -144,12 +144,21 @@ class Edges:
         bytes_taken: bytes of them, and of what judging them takes.
     """
 
-    def __init__(self, engine: Engine, rows: Rows, region: np.ndarray, relied_on: np.ndarray, room: int) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        rows: Rows,
+        region: np.ndarray,
+        relied_on: np.ndarray,
+        room: int,
+        sources: np.ndarray | None = None,
+    ) -> None:
         """List the steps.
 
         Args:
             rows: the rows.
-            region: by row, whether to list its steps.
+            region: by row, whether a step may lead there.
+            sources: by row, whether to list its steps; those of the region if None.
             relied_on: by action, whether to list steps of it that lead out of the region or out of the bounds.
             room: how many bytes there are for this and for judging, `BYTES_A_ROW` of them for each row.
 
@@ -163,7 +172,7 @@ class Edges:
             reserve((size,), of) for size, of in ((count + 1, np.uint32), (most, np.uint32), (most, steps.label))
         )
         listed = 0
-        with closing(steps.of(ranges(0, count), region, region)) as parts:
+        with closing(steps.of(ranges(0, count), region if sources is None else sources, region)) as parts:
             for begin, end, part in parts:
                 until = listed + len(part.targets)
                 if until > most:

@@ -20,7 +20,7 @@ from explorer.compiler.layout import Layout
 from explorer.system import ModelError, System
 from explorer.verdict import Budget
 from highwater.claims.mutation import Change
-from highwater.claims.resolving import define, find_model, with_preset
+from highwater.claims.resolving import with_preset
 from highwater.claims.spec import Spec, SpecError
 from highwater.claims.tables import Wrong, structure
 from model.partition.state import Partition
@@ -116,15 +116,10 @@ def with_another_preset(spec: Spec, preset: str | None) -> Spec:
     """
     if preset is None:
         return spec
-    model = find_model(spec.file.model)
+    model = spec.model
     try:
         protocol = structure(with_preset(model, preset, spec.file.protocol), model.protocol, "protocol")
-        return attrs.evolve(
-            spec,
-            file=attrs.evolve(spec.file, preset=preset),
-            protocol=protocol,
-            definition=define(model, protocol),
-        )
+        return attrs.evolve(spec.under(protocol), file=attrs.evolve(spec.file, preset=preset))
     except Wrong as wrong:
         raise SpecError("\n".join(f"{spec.path}: {problem}" for problem in wrong.problems)) from None
 
@@ -204,13 +199,12 @@ class Session:
         Raises:
             SpecError, KafkaError: as `conform` says, of the protocol as it is.
         """
-        model = find_model(spec.file.model)
         ours = _paths(spec, wanted)
         for change in changes:
             on_progress(change.key)
             protocol = attrs.evolve(spec.protocol, **{change.rule: change.value})
             try:
-                changed = attrs.evolve(spec, protocol=protocol, definition=define(model, protocol))
+                changed = spec.under(protocol)
                 theirs = _paths(changed, wanted)
             except (Wrong, SpecError):
                 yield Contradiction(change, Said.NOT_EXPRESSIBLE, None)

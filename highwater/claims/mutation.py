@@ -18,11 +18,9 @@ import attrs
 from explorer.system import RAISED
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
 from highwater.claims.checking import Result, check_spec
-from highwater.claims.resolving import define, find_model
-from highwater.claims.spec import Expectation, Spec, SpecError
+from highwater.claims.spec import AnotherModel, Expectation, Spec, SpecError
 from highwater.claims.tables import Wrong, did_you_mean, shown
 from highwater.visible import counted
-from model.language.definition import Definition
 
 _COMPLETE = (Verdict.HOLDS, Verdict.HOLDS_TO_DEPTH)  # to the spec's own depth: nothing else gives one here
 
@@ -130,6 +128,12 @@ def changes_of(spec: Spec, rules: Collection[str] = ()) -> list[Change]:
     return [change for change in every if not rules or change.rule in rules]
 
 
+def changed(protocol: Any, changes: Collection[Change]) -> Any:
+    """A protocol with some rules changed."""
+    fields = attrs.fields_dict(type(protocol))
+    return attrs.evolve(protocol, **{fields[change.rule].alias: change.value for change in changes})
+
+
 def mutate(
     spec: Spec,
     budget: Budget = Budget(),  # noqa: B008 - frozen
@@ -158,8 +162,8 @@ def mutate(
         SpecError: the spec does not hold, or as `changes_of` says.
         KeyboardInterrupt: the user ended it, also while the mutations are asked for.
     """
-    changed = changes_of(spec, rules)
-    search = functools.partial(_search, budget=budget, workers=workers, on_progress=on_progress)
+    changes = changes_of(spec, rules)
+    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress)
     if every_property:
         spec = _with_every_property(spec, search)
     base = search(spec)
@@ -167,10 +171,10 @@ def mutate(
         raise SpecError(f"{spec.path}: rules are switched off in a spec that holds; its verdict is violated")
     if base.verdict not in _COMPLETE:
         return base, iter(())
-    return base, (_explored(spec, base.outcome, change, search) for change in changed)
+    return base, (_explored(spec, base.outcome, change, search) for change in changes)
 
 
-def _search(spec: Spec, **options: Any) -> Result:
+def unjudged(spec: Spec, **options: Any) -> Result:
     """The result of a spec, without judging its claim."""
     result = check_spec(
         attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), keep_trees=True, **options
@@ -206,16 +210,13 @@ def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., R
         Mutation, change.rule, change.before, change.after, declared=change.key in spec.file.mutate.undefended
     )
     try:
-        protocol = attrs.evolve(
-            spec.protocol, **{attrs.fields_dict(type(spec.protocol))[change.rule].alias: change.value}
-        )
-        definition = define(find_model(spec.file.model), protocol)
+        mutant = spec.under(changed(spec.protocol, [change]))
+    except AnotherModel as other:
+        return became(Fate.OTHER, str(other))
     except (Wrong, *RAISED) as error:
         return became(Fate.REFUSED, f"the model refuses it: {error}".splitlines()[0])
-    if reason := _other(spec.definition, definition):
-        return became(Fate.OTHER, reason)
     try:
-        result = search(attrs.evolve(spec, protocol=protocol, definition=definition))
+        result = search(mutant)
     except SpecError as error:
         return became(Fate.UNKNOWN, str(error).removeprefix(f"{spec.path}: ").splitlines()[0].partition("; ")[0])
     outcome = result.outcome
@@ -228,13 +229,6 @@ def _explored(spec: Spec, base: Outcome, change: Change, search: Callable[..., R
         return became(Fate.NO_EFFECT, "the same number of states and steps at every depth", outcome=outcome)
     why = f"{outcome.distinct_states:,} states instead of {base.distinct_states:,}, and no property is violated"
     return became(Fate.UNDEFENDED, why, outcome=outcome)
-
-
-def _other(ours: Definition, theirs: Definition) -> str:
-    """Why two definitions cannot be compared, if they cannot."""
-    if ours.bounds is not theirs.bounds or ours.state is not theirs.state:
-        return "has other states or bounds"
-    return ""
 
 
 def _same(base: Outcome, outcome: Outcome) -> bool:

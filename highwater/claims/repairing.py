@@ -1,9 +1,9 @@
 """Which rules of a protocol, set otherwise, make a violated claim hold, and what does that cost?
 
-Sets of changed rules are tried by size; a superset of one that repairs is not tried. A set is *rejected by a known
-counterexample* if its behaviour is still one under the changed rules: its actions are executed in plain Python, and the
-property is false at the end. Otherwise the set is explored. If that finds a violation, its counterexample is known for
-the sets that follow.
+Sets of changed rules are tried by size; a superset of one that repairs is not tried, unless that is vacuous. A set is
+*rejected by a known counterexample* if its behaviour is still one under the changed rules: its actions are executed in
+plain Python, and the property is false at the end. Otherwise the set is explored. If that finds a violation, its
+counterexample is known for the sets that follow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import functools
 import itertools
 from collections.abc import Callable, Collection, Iterator
 from enum import Enum
-from typing import Any
 
 import attrs
 import numpy as np
@@ -24,11 +23,10 @@ from explorer.search.engine import Engine
 from explorer.search.store import Stopped
 from explorer.system import RAISED, ModelError, System, blaming_the_model
 from explorer.verdict import Budget, Outcome, Progress, Verdict, Violation
-from highwater.claims.checking import Result, check_spec
+from highwater.claims.checking import Result
 from highwater.claims.counterexamples import KnownCounterexamples
-from highwater.claims.mutation import Change, changes_of
-from highwater.claims.resolving import define, find_model
-from highwater.claims.spec import Expectation, Spec, SpecError
+from highwater.claims.mutation import Change, changed, changes_of, unjudged
+from highwater.claims.spec import AnotherModel, Spec, SpecError
 from highwater.claims.tables import Wrong
 from highwater.visible import counted
 
@@ -80,10 +78,16 @@ class Attempt:
             **{f"{name} never happens": name in self.needed for name in self.cost.never},
             **{f"{field} never changes": self._needs(field) for field in self.cost.constant},
             **{f"{each.of} never looks further than {each.text!r}": True for each in self.cost.unlooked},
+            **{f"the premise of {name} is never true": True for name in self.cost.unasked},
         }
 
     def _needs(self, field: str) -> bool:
         return any(each == field or each.startswith(f"{field}.") for each in self.needed)
+
+    @property
+    def repairs(self) -> bool:
+        """Whether the claim holds, and not only because something never happens any more."""
+        return self.ending is Ending.REPAIRED and not self.vacuous
 
     @property
     def vacuous(self) -> bool:
@@ -91,6 +95,11 @@ class Attempt:
         because a property looks at less.
         """
         return any(self.missing.values())
+
+
+def rules_of(changes: Collection[Change]) -> int:
+    """How many rules there are to change."""
+    return len({change.rule for change in changes})
 
 
 @attrs.frozen
@@ -132,7 +141,7 @@ def repair(
         KeyboardInterrupt: the user ended it, also while attempts are asked for.
     """
     changes = changes_of(spec, rules)
-    search = functools.partial(_search, budget=budget, workers=workers, on_progress=on_progress)
+    search = functools.partial(unjudged, budget=budget, workers=workers, on_progress=on_progress)
     base = search(spec)
     if base.verdict in _COMPLETE:
         raise SpecError(f"{spec.path}: there is nothing to repair: every property holds within these bounds")
@@ -140,16 +149,6 @@ def repair(
         return Repairing(base, changes, iter(()))
     costs = _Costs(spec, budget, workers)
     return Repairing(base, changes, _Search(spec, base, changes, search, costs).attempts(most_rules))
-
-
-def _search(spec: Spec, **options: Any) -> Result:
-    """The result of a spec, without judging its claim."""
-    result = check_spec(
-        attrs.evolve(spec, file=attrs.evolve(spec.file, expect=Expectation())), keep_trees=True, **options
-    )
-    if result.outcome.reason == "interrupted":
-        raise KeyboardInterrupt
-    return result
 
 
 class _Search:
@@ -160,34 +159,32 @@ class _Search:
     ) -> None:
         self._spec, self._changes, self._search, self._costs = spec, changes, search, costs
         self._repairs: list[set[str]] = []
-        self._known = KnownCounterexamples(spec)
+        self._known = KnownCounterexamples()
         self._known.add(spec, base.outcome.violations)
         self._needed = frozenset().union(*(_needed_by(spec, each) for each in base.outcome.violations))
 
     def attempts(self, most_rules: int) -> Iterator[Attempt]:
-        """Try each set that is no superset of a repair, and changes no rule twice."""
-        for size in range(1, min(most_rules, len({change.rule for change in self._changes})) + 1):
+        """Try each set that is no superset of a repair, and changes no rule twice. A vacuous repair hides none."""
+        for size in range(1, min(most_rules, rules_of(self._changes)) + 1):
             for chosen in itertools.combinations(self._changes, size):
                 keys = {change.key for change in chosen}
                 once = len({change.rule for change in chosen}) == size
                 if once and not any(repair <= keys for repair in self._repairs):
                     attempt = self._try(chosen)
-                    if attempt.ending is Ending.REPAIRED:
+                    if attempt.repairs:
                         self._repairs.append(keys)
                     yield attempt
 
     def _try(self, chosen: tuple[Change, ...]) -> Attempt:
         spec = self._spec
         try:
-            protocol = changed(spec.protocol, chosen)
-            definition = define(find_model(spec.file.model), protocol)
-            if definition.bounds is not spec.definition.bounds or definition.state is not spec.definition.state:
-                return Attempt(chosen, Ending.REFUSED, "has other states or bounds")
-            if known := self._known.first_under(protocol, definition):
+            candidate = spec.under(changed(spec.protocol, chosen))
+            if known := self._known.first_under(candidate):
                 return Attempt(chosen, Ending.REJECTED, known)
+        except AnotherModel as other:
+            return Attempt(chosen, Ending.REFUSED, str(other))
         except (Wrong, *RAISED) as error:
             return Attempt(chosen, Ending.REFUSED, f"the model refuses it: {error}".splitlines()[0])
-        candidate = attrs.evolve(spec, protocol=protocol, definition=definition)
         try:
             outcome = self._search(candidate).outcome
         except SpecError as error:
@@ -213,22 +210,15 @@ def _needed_by(spec: Spec, violation: Violation) -> set[str]:
     return actions | changing_fields(layout, words)
 
 
-def changed(protocol: Any, changes: Collection[Change]) -> Any:
-    """A protocol with some rules changed."""
-    fields = attrs.fields_dict(type(protocol))
-    return attrs.evolve(protocol, **{fields[change.rule].alias: change.value for change in changes})
-
-
 class _Costs:
     """What repairs cost, against all states of the spec as it is; these are found once, for the first repair."""
 
     def __init__(self, spec: Spec, budget: Budget, workers: int | None) -> None:
-        self._spec, self._budget, self._workers = spec, budget, workers
+        self._spec, self._workers = spec, workers
+        self._budget = attrs.evolve(budget, max_depth=spec.file.max_depth)
 
     def of(self, repaired: Spec) -> tuple[Difference | None, str]:
         """The difference, or why there is none."""
-        if self._spec.file.max_depth is not None:
-            return None, "not compared, as the claim has a max_depth"
         before, why = self._base
         if before is None:
             return None, f"not compared: the spec as it is {why}"
@@ -236,9 +226,11 @@ class _Costs:
         if after is None:
             return None, f"not compared: without symmetry it {why}"
         try:
-            return difference(before, after), ""
+            return difference(before, after, self._budget.max_depth), ""
         except Stopped as stopped:
             return None, f"not compared: the steps ran out of {stopped}"
+        except ModelError as error:
+            return None, f"not compared: {error}".splitlines()[0]
 
     @functools.cached_property
     def _base(self) -> tuple[Engine | None, str]:
@@ -246,10 +238,10 @@ class _Costs:
 
     def _reach(self, system: System) -> tuple[Engine | None, str]:
         """All states, or what it ran out of."""
-        bare = attrs.evolve(system, prospects=(), liveness=())
         try:
             with blaming_the_model():
-                engine, outcome = breadth_first.reach(bare, self._budget, self._workers, symmetry=False)
+                engine, outcome = breadth_first.reach(system, self._budget, self._workers, symmetry=False)
         except ModelError as error:
             return None, f"cannot be explored further: {error}".splitlines()[0]
-        return (None, f"ran out of {outcome.reason}") if outcome.reason else (engine, "")
+        to_its_end = outcome.reason in ("", f"depth {self._budget.max_depth}")
+        return (engine, "") if to_its_end else (None, f"ran out of {outcome.reason}")

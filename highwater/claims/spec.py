@@ -19,11 +19,19 @@ from explorer.system import System
 from explorer.verdict import DEADLOCK, Verdict
 from highwater.claims import gallery, own
 from highwater.claims.positions import may_be_spec, text_of
-from highwater.claims.resolving import build_system, choose, find_model, resolve_model, same_name, with_preset
+from highwater.claims.resolving import (
+    build_system,
+    choose,
+    define,
+    find_model,
+    resolve_model,
+    same_name,
+    with_preset,
+)
 from highwater.claims.tables import Findings, Wrong, shown, structure
 from highwater.limits import LARGEST_SPEC
 from model.catalogue import MODELS
-from model.language.definition import Definition, Property
+from model.language.definition import Definition, Model, Property
 from model.language.graph_properties import GraphProperty, Prospect
 from model.language.records import domain_of
 
@@ -40,6 +48,10 @@ class SpecError(Exception):
     def __init__(self, message: str, by_file: Mapping[Path, str] | None = None) -> None:
         super().__init__(message)
         self.by_file = dict(by_file or {})  # plain, as errors travel between processes
+
+
+class AnotherModel(Wrong):
+    """Under another protocol a model has other states or bounds: nothing can be compared."""
 
 
 @attrs.frozen
@@ -112,7 +124,7 @@ class Spec:
     Attributes:
         name: the file's name without its ending: the claim.
         path: the file.
-        definition, protocol, bounds: the model under the protocol, and the bounds object.
+        model, definition, protocol, bounds: the model, what it is under the protocol, and the bounds object.
         properties: the invariants, step properties, prospects and liveness properties to check.
         check_deadlock: whether a state without successors, which no bound explains, is a violation too.
     """
@@ -120,6 +132,7 @@ class Spec:
     name: str
     path: Path
     file: SpecFile
+    model: Model
     definition: Definition
     protocol: Any
     bounds: Any
@@ -133,6 +146,22 @@ class Spec:
     def system(self) -> System:
         """The transition system of the spec. It is built once."""
         return self._system
+
+    def under(self, protocol: Any) -> Spec:
+        """The same claim under another protocol: the model is defined anew, and its properties are found in it by name.
+
+        Raises:
+            AnotherModel: the model has other states or bounds under it.
+            Wrong: the model refuses it, or lacks a property under it.
+        """
+        definition = define(self.model, protocol)
+        if definition.bounds is not self.definition.bounds or definition.state is not self.definition.state:
+            raise AnotherModel("has other states or bounds")
+        ours, theirs = self.definition.known_properties, {each.name: each for each in definition.known_properties}
+        if gone := [each.name for each in self.properties if each in ours and each.name not in theirs]:
+            raise Wrong(f"has no property {' and no '.join(gone)}")
+        properties = tuple(theirs[each.name] if each in ours else each for each in self.properties)
+        return attrs.evolve(self, protocol=protocol, definition=definition, properties=properties)
 
     def within(self, **bounds: int) -> Spec:
         """The same claim with some bounds changed.
@@ -253,6 +282,7 @@ def _resolve(path: Path, data: dict[str, Any]) -> Spec:
         name=path.stem,
         path=path,
         file=attrs.evolve(file, model=file.model if own.is_reference(file.model) else model.name, expect=expect),
+        model=model,
         definition=definition,
         protocol=protocol,
         bounds=bounds,

@@ -35,8 +35,8 @@ def mutate(
     """Switch off each rule of SPEC's protocol in turn. Show which property catches it, and which rules nothing defends.
 
     Exit codes: 0 every rule is defended, or declared undefended in SPEC; 1 some are not, or are although declared
-    otherwise; 2 the spec or the usage is wrong; 3 a search, of SPEC as it is or of a mutation, did not come to an end;
-    70 a defect of Highwater; 130 interrupted.
+    otherwise; 2 the spec or the usage is wrong, or the model takes no other protocol; 3 a search, of SPEC as it is or
+    of a mutation, did not come to an end; 70 a defect of Highwater; 130 interrupted.
     """
     from explorer.verdict import Budget
     from highwater.claims.mutation import changes_of
@@ -69,6 +69,8 @@ def mutate(
             table.end()
             if json_path is not None:
                 write_text(json_path, json.dumps([_mutation(each) for each in table.mutations], indent=1) + "\n")
+        if table.nothing_tried:
+            raise SpecError(f"{spec.path}: {table.nothing_tried}")
     except (SpecError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)

@@ -40,8 +40,9 @@ def repair(
     costs in states and steps.
 
     Exit codes: 0 a repair was found; 1 no set of up to N rules repairs, but for those that are vacuous; 2 the spec or
-    the usage is wrong, or nothing is violated; 3 no repair was found, and a search, of SPEC as it is or of a set, did
-    not come to an end; 70 a defect of Highwater; 130 interrupted, with what was found so far.
+    the usage is wrong, nothing is violated, or the model refuses every set; 3 no repair was found, and a search, of
+    SPEC as it is or of a set, did not come to an end; 70 a defect of Highwater; 130 interrupted, with what was found so
+    far.
     """
     from explorer.verdict import Budget
     from highwater.claims.mutation import changes_of
@@ -56,7 +57,7 @@ def repair(
     try:
         spec = load_spec(path)
         try_out({"json": json_path}, [path])
-        table, done = Repairs(make_console(), changes_of(spec, rules)), False
+        table, done = Repairs(make_console(), changes_of(spec, rules), max_rules), False
         try:
             with Live(errors, spec.name) as live:
                 found = search_repairs(
@@ -79,6 +80,8 @@ def repair(
             table.end(done)
             if json_path is not None:
                 write_text(json_path, json.dumps(as_data(table.attempts), indent=1) + "\n")
+        if table.nothing_tried:
+            raise SpecError(f"{spec.path}: {table.nothing_tried}")
     except (SpecError, ReportError) as error:
         complain(error)
         sys.exit(USAGE)

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.system import ModelError
-from highwater.claims import own
-from highwater.claims.resolving import build_system, find_model
+from highwater.claims.resolving import build_system
 from highwater.claims.spec import Spec, SpecError, load_spec
 from highwater.exploring.session import Session, SessionError
 from highwater.files import ReportError
@@ -43,12 +42,10 @@ def open_spec(spec: Spec) -> Session:
         SpecError: the model is wrong within these bounds.
     """
     try:
-        with own.beside(spec.path):
-            model = find_model(spec.file.model)
         system = build_system(spec.definition, spec.protocol, spec.bounds, spec.properties)
     except ModelError as error:
         raise SpecError(f"{spec.path}: {error}") from None
-    return Session(about_spec(spec), Subject(model, spec.definition, spec.protocol, spec.bounds, system))
+    return Session(about_spec(spec), Subject(spec.model, spec.definition, spec.protocol, spec.bounds, system))
 
 
 def open_entry(entry: Mapping[str, Any], step: int | None = None) -> Session:

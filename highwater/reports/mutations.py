@@ -69,12 +69,20 @@ class Mutations:
         return True if known and len(self.mutations) == len(self._changes) else None
 
     @property
+    def nothing_tried(self) -> str:
+        """Why there is no answer, where the model takes no mutation; empty where it takes one."""
+        if not self.mutations or any(each.fate not in _NONE for each in self.mutations):
+            return ""
+        first = self.mutations[0]
+        return f"no other protocol could be tried; with {first.rule} {_arrow(first)} {first.why}"
+
+    @property
     def _wrong(self) -> list[Mutation]:
         return [each for each in self.mutations if not each.ok and each.fate is not Fate.UNKNOWN]
 
     def end(self) -> None:
         """Tell how many are caught, and what to declare."""
-        if not self.base_holds:
+        if not self.base_holds or self.nothing_tried:
             return
         real = [each for each in self.mutations if each.fate not in _NONE]
         parts = [f"{sum(each.fate is Fate.CAUGHT for each in real)} of {len(real)} mutations caught"]

@@ -13,7 +13,7 @@ from explorer.search.difference import Difference
 from explorer.verdict import Verdict
 from highwater.claims.checking import Result
 from highwater.claims.mutation import Change
-from highwater.claims.repairing import Attempt, Ending
+from highwater.claims.repairing import Attempt, Ending, rules_of
 from highwater.visible import counted, visible
 
 _QUIET = (Ending.REJECTED, Ending.REFUSED)  # counted, not shown
@@ -23,20 +23,20 @@ _COLOURS = {Ending.REPAIRED: "green", Ending.VIOLATED: "red", Ending.UNKNOWN: "y
 class Repairs:
     """The sets of changed rules as they are tried: what repairs, what does not, and at the end how many did what."""
 
-    def __init__(self, console: Console, changes: Sequence[Change]) -> None:
+    def __init__(self, console: Console, changes: Sequence[Change], most_rules: int) -> None:
         self.attempts: list[Attempt] = []
         self.violated = False
-        self._console, self._changes = console, changes
+        self._console, self._changes, self._rules = console, changes, rules_of(changes)
+        self._most = min(most_rules, self._rules)
 
     def begin(self, base: Result) -> None:
         """Say what came out for the spec as it is."""
         self.violated = base.verdict is Verdict.VIOLATED
         if self.violated:
             first = base.outcome.violations[0]
-            rules = len({change.rule for change in self._changes})
             words = (
                 f": as it is {first.property} is violated after {first.length_in_words}; "
-                f"{counted(len(self._changes), 'other value')} of {counted(rules, 'rule')}"
+                f"{counted(len(self._changes), 'other value')} of {counted(self._rules, 'rule')}"
             )
         else:
             words = (
@@ -46,9 +46,11 @@ class Repairs:
         self._console.print(Text.assemble((visible(base.spec.name), "bold"), words))
 
     def add(self, attempt: Attempt) -> None:
-        """Say what became of one set, unless a known counterexample was enough."""
+        """Say what became of one set, unless a known counterexample was enough, or a smaller set is vacuous, too."""
+        smaller = (each for each in self.attempts if set(each.changes) < set(attempt.changes))
+        known = attempt.vacuous and any(each.vacuous for each in smaller)
         self.attempts.append(attempt)
-        if attempt.ending in _QUIET:
+        if attempt.ending in _QUIET or known:
             return
         colour = "yellow" if attempt.vacuous else _COLOURS[attempt.ending]
         ending = "vacuous" if attempt.vacuous else attempt.ending.value
@@ -61,7 +63,7 @@ class Repairs:
     @property
     def repairs(self) -> list[Attempt]:
         """What repairs, and is not vacuous."""
-        return [each for each in self.attempts if each.ending is Ending.REPAIRED and not each.vacuous]
+        return [each for each in self.attempts if each.repairs]
 
     @property
     def found(self) -> bool | None:
@@ -73,13 +75,21 @@ class Repairs:
         undecided = not self.violated or any(each.ending is Ending.UNKNOWN for each in self.attempts)
         return None if undecided else False
 
+    @property
+    def nothing_tried(self) -> str:
+        """Why there is no answer, where the model refuses every set; empty where it takes one."""
+        if not self.attempts or any(each.ending is not Ending.REFUSED for each in self.attempts):
+            return ""
+        first = self.attempts[0]
+        return f"no other protocol could be tried; with {', '.join(map(_arrow, first.changes))} {first.why}"
+
     def end(self, done: bool) -> None:
         """Say how many sets of each size did what, and what to try next.
 
         Args:
             done: whether every set was tried.
         """
-        if not self.violated:
+        if not self.violated or self.nothing_tried:
             return
         for size in sorted({len(each.changes) for each in self.attempts}):
             counts = Counter(
@@ -91,10 +101,9 @@ class Repairs:
         if not done:
             self._console.print("the search ended early: other sets may repair, too")
         elif not self.repairs:
-            most = max((len(each.changes) for each in self.attempts), default=0)
-            more = len({change.rule for change in self._changes}) > most
-            hint = f"; try --max-rules {most + 1}" if more else ""
-            self._console.print(f"no set of up to {counted(most, 'rule')} repairs{hint}")
+            vacuous = ", but for those that are vacuous" if any(each.vacuous for each in self.attempts) else ""
+            hint = f"; try --max-rules {self._most + 1}" if self._rules > self._most else ""
+            self._console.print(f"no set of up to {counted(self._most, 'rule')} repairs{vacuous}{hint}")
 
 
 _ENDED = {  # of one set, and of several

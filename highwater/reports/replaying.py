@@ -132,8 +132,11 @@ class Subject:
     system: System
 
 
-def subject_of(entry: Mapping[str, Any]) -> Subject:
+def subject_of(entry: Mapping[str, Any], model: Model | None = None) -> Subject:
     """What an entry speaks of.
+
+    Args:
+        model: the entry's model, wherever it was found; it is looked for by its name if None.
 
     Raises:
         Wrong: with all that is wrong with it.
@@ -148,7 +151,7 @@ def subject_of(entry: Mapping[str, Any]) -> Subject:
     by_order = entry.get("by_order", [])
     if not isinstance(by_order, list) or not all(isinstance(group, str) for group in by_order):
         raise Wrong(f"by_order: is damaged: {shown(by_order)}")
-    model = find_model(entry["model"])
+    model = model or find_model(entry["model"])
     protocol, definition, bounds, properties = resolve_model(model, entry["protocol"], entry["bounds"], entry["check"])
     try:
         system = build_system(definition, protocol, bounds, properties, by_order)

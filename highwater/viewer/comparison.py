@@ -187,7 +187,7 @@ def _other(entry: Mapping[str, Any], subject: Subject, against: Sequence[str]) -
             given[key.removeprefix("protocol.")] = _value(value)
     try:
         toggles = {**entry["protocol"], **given} if preset is None else with_preset(model, preset, given)
-        return subject_of({**entry, "protocol": toggles}), toggles
+        return subject_of({**entry, "protocol": toggles}, model), toggles
     except Wrong as wrong:
         raise ReportError("\n".join(f"--against: {problem}" for problem in wrong.problems)) from None
 

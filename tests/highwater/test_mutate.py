@@ -101,6 +101,22 @@ def test_another_property_may_defend_a_rule() -> None:
     assert {each.key: each.fate for each in fates(check=["stays_small", "stays_even"])}["even=false"] is Fate.CAUGHT
 
 
+def test_the_property_is_the_one_of_the_changed_protocol() -> None:
+    """Where a rule is what the property allows, setting it otherwise is caught."""
+
+    def strict(protocol: Rules) -> Definition:
+        @invariant()
+        def stays_small(state: Count) -> bool:
+            return state.value <= (2 if protocol.ignored else 4)
+
+        return attrs.evolve(define(protocol), properties=(stays_small,))
+
+    spec = api.claim(model=Model("strict", "", Rules, strict), bounds={}, check=["stays_small"])
+    for every in (False, True):
+        (found,) = mutate(spec, workers=1, rules=["ignored"], every_property=every)[1]
+        assert (found.fate, found.why) == (Fate.CAUGHT, "stays_small after 2 steps")
+
+
 def test_what_is_declared_must_be_so() -> None:
     found = {
         each.key: each.ok

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import attrs
 import pytest
@@ -12,13 +13,15 @@ from click.testing import Result
 
 from explorer.verdict import Budget
 from highwater import SpecError, Verdict, api
-from highwater.claims import counterexamples, repairing
+from highwater.claims import counterexamples, mutation
+from highwater.claims.mutation import changes_of
 from highwater.claims.repairing import Attempt, Ending, repair
 from highwater.reports.progress import make_console
 from highwater.reports.repairs import Repairs
 from model.language.declarations import action, invariant
 from model.language.definition import Definition, Model, NoToggles
-from model.language.domain import Integers
+from model.language.domain import BOOLEAN, Integers
+from model.language.graph_properties import leads_to, prospect
 from model.language.records import evolve, within
 
 Run = Callable[..., Result]
@@ -116,10 +119,11 @@ def tried(**options: object) -> dict[tuple[str, ...], Attempt]:
 
 def test_the_smallest_sets_of_rules_are_found_and_no_superset_of_one_is_tried() -> None:
     found = tried(most_rules=3)
-    repairs = [keys for keys, each in found.items() if each.ending is Ending.REPAIRED]
-    assert repairs == [("low=true",), ("still=true",), ("blind=true",), ("gentle=true",), ("left=true", "right=true")]
-    assert not [keys for keys in found if len(keys) > 1 and {"low=true", "still=true", "blind=true"} & {*keys}]
-    assert not [keys for keys in found if len(keys) > 2 and {"left=true", "right=true"} <= {*keys}]
+    assert [keys for keys, each in found.items() if each.repairs] == [("gentle=true",)]
+    assert not [keys for keys in found if len(keys) > 1 and "gentle=true" in keys]
+    vacuous = [{*keys} for keys, each in found.items() if each.vacuous]
+    smallest = [keys for keys in vacuous if not any(other < keys for other in vacuous)]
+    assert smallest == [{"low=true"}, {"still=true"}, {"blind=true"}, {"left=true", "right=true"}]
 
 
 def test_no_larger_sets_are_looked_for_than_there_are_rules() -> None:
@@ -139,7 +143,7 @@ def test_a_set_is_explored_only_if_no_known_counterexample_stays() -> None:
 def test_a_known_counterexample_that_is_none_under_the_rules_rejects_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every set that replay rejects is violated, and every repair holds, if each is explored instead."""
     by_replay = {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()}
-    monkeypatch.setattr(counterexamples._Replay, "violates", lambda self, known: False)
+    monkeypatch.setattr(counterexamples._Known, "is_one_of", lambda self, system, actions: False)
     assert {keys: each.ending is Ending.REPAIRED for keys, each in tried(most_rules=3).items()} == by_replay
 
 
@@ -166,6 +170,115 @@ def test_what_happens_only_behind_the_flaw_makes_no_repair_vacuous() -> None:
     gentle = tried()["gentle=true",]
     assert gentle.missing == {"alarm never happens": False}
     assert not gentle.vacuous
+
+
+@attrs.frozen
+class Writing:
+    """`hasty` writes at once, `late` once it was asked and is ready; `deaf` never gets ready, `other` writes safely."""
+
+    hasty: bool = True
+    deaf: bool = False
+    other: bool = False
+
+
+@attrs.frozen
+class Desk:
+    asked: bool = within(BOOLEAN)
+    ready: bool = within(BOOLEAN)
+    written: bool = within(BOOLEAN)
+
+
+@action(actor="client")
+def ask(desk: Desk) -> Desk | None:
+    return None if desk.asked else evolve(desk, asked=True)
+
+
+@action(actor="writer")
+def prepare(desk: Desk, protocol: Writing) -> Desk | None:
+    return None if protocol.deaf or not desk.asked else evolve(desk, ready=True)
+
+
+@action(actor="writer")
+def write(desk: Desk, protocol: Writing) -> Desk | None:
+    if protocol.other:
+        return evolve(desk, written=True) if desk.ready else None
+    return evolve(desk, written=True) if protocol.hasty else None
+
+
+@invariant()
+def is_written_when_ready(desk: Desk) -> bool:
+    return desk.ready or not desk.written
+
+
+def is_waiting(desk: Desk) -> bool:
+    if not desk.asked:
+        return False
+    return desk.ready
+
+
+@leads_to(is_waiting, fair=[ask, prepare])
+def is_written(desk: Desk) -> bool:
+    return desk.written
+
+
+@prospect(along=[prepare])
+def may_still_be_read(desk: Desk) -> bool:
+    if desk.ready:
+        return not desk.written
+    return desk.asked is False or desk.asked is True
+
+
+def desks(protocol: Writing) -> Definition:
+    properties = (is_written_when_ready, is_written, may_still_be_read)
+    return Definition(
+        NoBounds, Desk, lambda bounds: [Desk(False, False, False)], (ask, prepare, write), properties=properties
+    )
+
+
+def desk(check: str, **keys: Any) -> dict[tuple[str, ...], Attempt]:
+    spec = api.claim(
+        **{"model": Model("desk", "Writes.", Writing, desks), "bounds": {}, "expect": {"verdict": "violated"}, **keys},
+        check=[check],
+    )
+    return {tuple(each.key for each in one.changes): one for one in repair(spec, workers=1).attempts}
+
+
+@pytest.mark.parametrize("keys", [{}, {"max_depth": 3}])
+def test_a_vacuous_repair_hides_no_good_one(keys: dict[str, Any]) -> None:
+    """Without the hasty write there is none; with the other one as well there is a safe one."""
+    found = desk("is_written_when_ready", **keys)
+    assert found["hasty=false",].missing == {"write never happens": True, "written never changes": True}
+    assert [keys for keys, each in found.items() if each.repairs] == [("other=true",)]
+    alone = desk("is_written_when_ready", protocol={"deaf": True}, **keys)
+    assert alone["hasty=false",].vacuous
+    assert [keys for keys, each in alone.items() if each.repairs] == [("deaf=false", "other=true")]
+
+
+def test_a_repair_after_which_a_premise_is_never_true_is_vacuous() -> None:
+    found = desk("is_written", protocol={"hasty": False})
+    assert found["deaf=true",].missing["the premise of is_written is never true"]
+    assert not found["hasty=true",].repairs  # nobody is fair to the write
+
+
+def test_a_repair_after_which_a_prospect_looks_at_less_is_vacuous() -> None:
+    found = desk("may_still_be_read")
+    assert found["deaf=true",].missing["may_still_be_read never looks further than 'return not desk.written'"]
+
+
+def test_the_property_is_the_one_of_the_changed_protocol() -> None:
+    """Where the rule is what the property allows, a known counterexample is none under the other."""
+
+    def loose(protocol: Rules) -> Definition:
+        @invariant()
+        def stays_small(state: Count) -> bool:
+            return state.value <= (20 if protocol.other else 4)
+
+        return attrs.evolve(define(protocol), properties=(stays_small,))
+
+    spec = claim(model=Model("loose", "Counts.", Rules, loose))
+    (good,) = repair(spec, workers=1, most_rules=1, rules=["other"]).attempts
+    assert good.repairs
+    assert good.missing == {}
 
 
 def test_a_claim_that_rests_on_the_graph_of_all_states_is_repaired_by_exploring() -> None:
@@ -213,11 +326,13 @@ def test_the_exit_code_says_why_there_is_no_repair(
     nothing = highwater("repair", write_spec())
     assert (nothing.exit_code, nothing.stdout) == (2, "")
     assert "there is nothing to repair: every property holds within these bounds" in nothing.stderr
-    vacuous = Repairs(make_console(), [])
+    vacuous = Repairs(make_console(), changes_of(claim()), 1)
     vacuous.violated, vacuous.attempts = True, [tried()[keys] for keys in (("still=true",), ("blind=true",))]
     assert vacuous.found is False
     vacuous.end(True)
-    assert "changing a rule: 2 are vacuous\n" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "changing a rule: 2 are vacuous\n" in out
+    assert "no set of up to 1 rule repairs, but for those that are vacuous; try --max-rules 2\n" in out
     none = highwater("repair", write_spec(check=["leader_in_isr"], expect={"verdict": "violated"}))
     assert none.exit_code == 1
     assert "no set of up to 1 rule repairs\n" in none.stdout
@@ -226,7 +341,7 @@ def test_the_exit_code_says_why_there_is_no_repair(
 def test_an_interrupt_ends_it_with_what_was_found(
     highwater: Run, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    real, report, calls = repairing.check_spec, tmp_path / "repairs.json", []
+    real, report, calls = mutation.check_spec, tmp_path / "repairs.json", []
 
     def interrupted(*arguments: object, **options: object) -> object:
         result = real(*arguments, **options)
@@ -238,7 +353,7 @@ def test_an_interrupt_ends_it_with_what_was_found(
             outcome=attrs.evolve(result.outcome, reason="interrupted", verdict=Verdict.UNKNOWN, violations=()),
         )
 
-    monkeypatch.setattr(repairing, "check_spec", interrupted)
+    monkeypatch.setattr(mutation, "check_spec", interrupted)
     result = highwater("repair", root / TWO_BROKERS, "--json", report)
     assert (result.exit_code, result.stderr) == (130, "interrupted\n")
     assert "changing a rule: 1 ends in another counterexample, 1 repairs\nthe search ended early" in result.stdout
