@@ -25,7 +25,13 @@ def initial_states(bounds: Any) -> list[Cluster]:
             topic_id=0,
         )
         return Replica(
-            complete=broker in replicas, directory_failed=False, view=view, proposal=None, topic_id=0, missing=False
+            complete=broker in replicas,
+            directory_failed=False,
+            view=view,
+            proposal=None,
+            topic_id=0,
+            missing=False,
+            fetcher_stopped=False,
         )
 
     def broker(number: int) -> Broker:

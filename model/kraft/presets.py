@@ -45,6 +45,7 @@ V4_3 = KraftProtocol(
     unfencing=Unfencing.AT_REGISTRATION,
     shutdown_offset_kept=True,
     shutdowns_recorded=True,
+    shutdown_stops_fetchers=True,
     directories_registered_after_upgrade=True,
     registered_again_as_it_was=True,
     reregistration=Reregistration.ISR,

@@ -65,8 +65,25 @@ def _with_news(cluster: Cluster, broker: int, partition: int, image: Image, prot
         cluster = cluster.with_replica(broker, partition, proposal=None)
     if replica.directory_failed and not protocol.failed_directories_avoided and _has_news(view, now):
         cluster = cluster.with_replica(broker, partition, directory_failed=False)
+    stopped = replica.fetcher_stopped
+    if _has_news(view, now) and broker in now.replicas:
+        stopped = _stops_fetching(cluster, broker, partition, now, protocol)
     cluster = with_replica_of(cluster, broker, partition, now, protocol)
-    return cluster.with_replica(broker, partition, view=view_of(image, partition))
+    return cluster.with_replica(broker, partition, view=view_of(image, partition), fetcher_stopped=stopped)
+
+
+def _stops_fetching(cluster: Cluster, broker: int, partition: int, now: Partition, protocol: KraftProtocol) -> bool:
+    """Whether the fetcher of a partition is stopped once a broker has read a record of it. In controlled shutdown the
+    broker stops it if the partition has no leader or its ISR lacks the broker; a new leader epoch starts another one.
+
+    Source: kafka.server.ReplicaManager#applyLocalFollowersDelta (3.3.0 to 4.3.1).
+    """
+    ours = cluster.brokers[broker]
+    if ours.stopping and protocol.shutdown_stops_fetchers and (now.leader is None or broker not in now.isr):
+        return True
+    view = ours.replicas[partition].view
+    same_epoch = view is not None and view.leader_epoch == now.leader_epoch and view.topic_id == now.topic_id
+    return same_epoch and ours.replicas[partition].fetcher_stopped
 
 
 def _has_news(view: View | None, now: Partition) -> bool:

@@ -19,7 +19,8 @@ def down(cluster: Cluster, broker: int) -> Cluster:
     if broker in cluster.heartbeats.leaving:
         cluster = cluster.with_departure(broker, frozenset())
     for partition in cluster.partition_ids:
-        cluster = cluster.with_replica(broker, partition, view=None, proposal=None, missing=False)
+        gone = {"view": None, "proposal": None, "missing": False, "fetcher_stopped": False}
+        cluster = cluster.with_replica(broker, partition, **gone)
     return cluster.with_broker(broker, running=False, stopping=False, unread=0)
 
 
@@ -86,14 +87,16 @@ def send_heartbeat(cluster: Cluster, broker: int) -> Cluster | None:
 
 
 def _follows(cluster: Cluster, leader: int, follower: int, partition: int) -> bool:
-    """Whether the leader that a follower knows runs and knows that it leads in the same epoch, and both know that the
-    follower is a replica.
+    """Whether a follower fetches: the leader that it knows runs and knows that it leads in the same epoch, and both
+    know that the follower is a replica.
 
     Source: kafka.cluster.Partition#fetchRecords, #followerReplicaOrThrow (3.5.1 to 3.9).
     """
     ours = cluster.brokers[follower]
     replica = ours.replicas[partition]
     if leader == follower or not ours.running or replica.directory_failed or replica.missing or replica.view is None:
+        return False
+    if replica.fetcher_stopped:
         return False
     theirs = cluster.brokers[leader].replicas[partition]
     if not cluster.leads(leader, partition) or replica.view.topic_id != theirs.view.topic_id:

@@ -96,6 +96,7 @@ class Replica:
         directory_failed: whether the log directory of the replica has failed. The broker has others.
         topic_id: the topic that the replica, or its log on disk, is of.
         missing: whether the broker has no replica of the topic although it is assigned.
+        fetcher_stopped: whether the broker, which shuts down, has stopped fetching it.
     """
 
     complete: bool = within(BOOLEAN)
@@ -104,6 +105,7 @@ class Replica:
     proposal: Proposal | None = within(lambda bounds: Maybe(records(Proposal)(bounds)))
     topic_id: int = within(topic_ids)
     missing: bool = within(flag_if("topic_deletions"))
+    fetcher_stopped: bool = within(flag_if("shutdowns"))
 
 
 @attrs.frozen

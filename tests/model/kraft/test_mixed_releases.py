@@ -11,6 +11,7 @@ from tests.model.kraft.test_requests import ASKED
 
 STALE = f"{ASKED}, crash b1, start b1, read_metadata b1, unfence b1, answer_alter_partition b0"
 UNRECORDED = {"shutdowns_recorded": False}
+FETCHING = {"shutdown_stops_fetchers": False}
 BACK = "read_metadata b0, read_metadata b1, propose_expansion b1 b0, answer_alter_partition b1"
 
 ROWS = [
@@ -56,20 +57,46 @@ ROWS = [
         {"r0.standing": "in controlled shutdown", "heartbeats.leaving": {0}},
     ),
     fact(
-        "alterPartition, IBP_3_3_IV2: who is in controlled shutdown joins the ISR again",
+        "applyLocalFollowersDelta 3.2.3, IBP_3_3_IV2: who is in controlled shutdown joins the ISR again",
         "3.8",
         f"{LEAVES}, {BACK}",
         {"partition.isr": {0, 1, 2}},
+        UNRECORDED | FETCHING,
+    ),
+    fact(
+        "alterPartition, IBP_3_3_IV3: it does not",
+        "3.8",
+        f"{LEAVES}, {BACK}",
+        {"partition.isr": {1, 2}},
+        FETCHING,
+    ),
+    fact(
+        "testReplicasAreStoppedWhileInControlledShutdown 3.3.0: it does not fetch",
+        "3.8",
+        f"{LEAVES}, read_metadata b1, read_metadata b0, not catch_up b1 b0, not propose_expansion b1 b0",
+        {"b0.fetcher_stopped": True, "b0.view.isr": {1, 2}},
         UNRECORDED,
     ),
-    fact("alterPartition, IBP_3_3_IV3: it does not", "3.8", f"{LEAVES}, {BACK}", {"partition.isr": {1, 2}}),
+    fact(
+        "applyLocalFollowersDelta 3.3.0: who has left the ISR before goes on, until it reads of the partition again",
+        "3.8",
+        "propose_shrink b0 b1, answer_alter_partition b0, read_metadata b1, begin_shutdown b1, read_metadata b1,"
+        " catch_up b0 b1, crash b2, fence b2, read_metadata b1, not catch_up b0 b1",
+        {"b1.fetcher_stopped": True},
+    ),
+    fact(
+        "applyLocalFollowersDelta 3.3.0: what has no leader is not fetched",
+        "3.8",
+        "begin_shutdown b1, crash b0, fence b0, crash b2, fence b2, enter_controlled_shutdown b1, read_metadata b1",
+        {"partition.leader": None, "partition.isr": {1}, "b1.fetcher_stopped": True},
+    ),
     fact(
         "calculateNextBrokerState, IBP_3_3_IV2: it leads again, and no heartbeat changes that",
         "3.8",
         f"{LEAVES}, {BACK}, balance_leaders, read_metadata b2, read_metadata b3, not enter_controlled_shutdown b0,"
         " not grant_shutdown b0",
         {"partition.leader": 0},
-        UNRECORDED,
+        UNRECORDED | FETCHING,
         balancing=1,
     ),
     fact(
@@ -77,7 +104,7 @@ ROWS = [
         "3.8",
         f"{LEAVES}, {BACK}, elect_preferred_leader, fail_over 0, enter_controlled_shutdown b0",
         {"partition.leader": 1, "partition.isr": {1, 2}},
-        UNRECORDED,
+        UNRECORDED | FETCHING,
     ),
     fact(
         "registerBroker 3.7.0: a broker that registers again is fenced, and leads on",

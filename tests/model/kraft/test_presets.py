@@ -32,6 +32,7 @@ stray_logs_deleted_first          False 3.7=True | LogManager#deleteStrayKRaftRe
 unfencing                         at-registration | BrokerHeartbeatManager#calculateNextBrokerState
 shutdown_offset_kept              False 3.4=True | BrokerHeartbeatManager#maybeUpdateControlledShutdownOffset
 shutdowns_recorded                True | ReplicationControlManager#handleBrokerInControlledShutdown
+shutdown_stops_fetchers           True | ReplicaManager#applyLocalFollowersDelta
 directories_registered_after_upgrade True | BrokerRegistrationTracker
 registered_again_as_it_was        False 3.8=True | ClusterControlManager#registerBroker
 reregistration                    nothing 3.8=isr-with-elr 4.0=isr | ClusterControlManager#registerBroker

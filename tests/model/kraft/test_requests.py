@@ -41,8 +41,10 @@ ROWS = [
     fact(
         "testAlterPartitionShouldRejectShuttingDownBrokers",
         "4.3",
-        f"{LEAVES}, read_metadata b1, read_metadata b0, propose_expansion b1 b0, answer_alter_partition b1",
-        {"partition.isr": {1, 2}, "b1.proposal": None},
+        "propose_shrink b0 b1 p0, send_request b0, answer_alter_partition b0, begin_shutdown b1,"
+        " enter_controlled_shutdown b1, propose_expansion b0 b1 p0, send_request b0, answer_alter_partition b0",
+        {"p0.isr": {0, 2}, "b0.p0.proposal": None, "r1.standing": "in controlled shutdown"},
+        partitions=2,
     ),
     fact(
         "testAlterPartitionShouldRejectBrokersWithStaleEpoch",
