@@ -1,4 +1,4 @@
-"""A real cluster on this machine: KRaft, one controller, some brokers, and Kafka's clients, all on 127.0.0.1.
+"""A real cluster on this machine: KRaft, controllers, brokers, and Kafka's clients, all on 127.0.0.1.
 
 Each process has its own folder. The brokers' ports are chosen by the system. A watchdog ends everything and removes the
 folders, also if this process is killed.
@@ -14,6 +14,8 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -46,6 +48,7 @@ class Settings:
 
     Attributes:
         brokers: how many there are, from 0 on.
+        controllers: how many voters the metadata quorum has.
         min_insync_replicas: of the topic.
         unclean_election: whether a replica outside the ISR may be elected.
         eligible_replicas: whether the controller keeps eligible leader replicas; None as the release has it.
@@ -54,9 +57,11 @@ class Settings:
         heartbeat_ms: how often it says that it is there.
         start_seconds, step_seconds: limits for a process to come up, and for one step to show its effect.
         heap: of a Java process.
+        others: more keys of `server.properties`.
     """
 
     brokers: int = 3
+    controllers: int = 1
     min_insync_replicas: int = 1
     unclean_election: bool = False
     eligible_replicas: bool | None = None
@@ -66,6 +71,7 @@ class Settings:
     start_seconds: float = 180
     step_seconds: float = 60
     heap: str = "320m"
+    others: Mapping[str, str] = attrs.field(factory=dict)
 
 
 class Cluster:
@@ -74,7 +80,8 @@ class Cluster:
     def __init__(self, distribution: Distribution, settings: Settings) -> None:
         self.distribution = distribution
         self.settings = settings
-        self.controller_port = 0
+        self.controllers: list[Node] = []
+        self._controller_ports: list[int] = []
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._nodes: list[Node] = []
         self._client: Client | None = None
@@ -137,22 +144,40 @@ class Cluster:
             self._client.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
+    @property
+    def controller(self) -> Node:
+        """The first of the controllers, which is all of them in most clusters."""
+        return self.controllers[0]
+
+    @property
+    def controller_port(self) -> int:
+        return self._controller_ports[0]
+
     def _start(self) -> None:
         for attempt in range(ATTEMPTS):
-            self.controller_port = _free_port()
-            self.controller = self._node("controller", CONTROLLER, "controller")
+            self._controller_ports = _free_ports(self.settings.controllers)
+            self.controllers = [
+                self._node(f"controller{number or ''}", CONTROLLER + number, "controller")
+                for number in range(self.settings.controllers)
+            ]
             if attempt == 0:
                 self._format(self.controller)
-            self.controller.start()
+                for number, node in enumerate(self.controllers[1:], 1):
+                    self._copy_format(node, CONTROLLER + number)
+            for node in self.controllers:
+                node.start()
             try:
-                self.controller.expect(STARTED, 0, self.settings.start_seconds)
+                for node in self.controllers:
+                    node.expect(STARTED, 0, self.settings.start_seconds)
                 break
             except KafkaError:
-                if attempt + 1 == ATTEMPTS or not self.controller.find(PORT_TAKEN):
+                if attempt + 1 == ATTEMPTS or not any(node.find(PORT_TAKEN) for node in self.controllers):
                     raise
+                for node in self.controllers:
+                    node.kill()
         self.brokers = [self._node(f"b{number}", number, "broker") for number in range(self.settings.brokers)]
-        for broker in self.brokers:
-            self._copy_format(broker)
+        for number, broker in enumerate(self.brokers):
+            self._copy_format(broker, number)
             broker.start()
         self._client = Client(self._command("Client"), self.folder, self._group)
         for broker in self.brokers:
@@ -175,14 +200,14 @@ class Cluster:
         return [self._java, *OPTIONS, f"-Xmx{self.settings.heap}", "-cp", class_path, program, *arguments]
 
     def _properties(self, number: int, role: str, folder: Path) -> str:
-        settings = self.settings
-        listener = (
-            f"CONTROLLER://127.0.0.1:{self.controller_port}" if role == "controller" else "PLAINTEXT://127.0.0.1:0"
-        )
+        settings, ports = self.settings, self._controller_ports
+        own_port = ports[number - CONTROLLER] if role == "controller" else 0
+        listener = f"{'CONTROLLER' if role == 'controller' else 'PLAINTEXT'}://127.0.0.1:{own_port}"
+        voters = (f"{CONTROLLER + each}@127.0.0.1:{port}" for each, port in enumerate(ports))
         keys = {
             "node.id": number,
             "process.roles": role,
-            "controller.quorum.voters": f"{CONTROLLER}@127.0.0.1:{self.controller_port}",
+            "controller.quorum.voters": ",".join(voters),
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "listeners": listener,
@@ -199,6 +224,7 @@ class Cluster:
             "background.threads": 2,
             "log.cleaner.enable": "false",
             "log.index.size.max.bytes": 65_536,
+            **settings.others,
         }
         return "".join(f"{key}={value}\n" for key, value in keys.items())
 
@@ -214,14 +240,16 @@ class Cluster:
         if tool.wait(self.settings.start_seconds):
             raise KafkaError(f"Kafka {self.distribution.release} cannot format a cluster{tool.last_lines()}")
 
-    def _copy_format(self, node: Node) -> None:
-        """What StorageTool writes for a broker differs in two ids only."""
-        shutil.copytree(
-            self.controller.folder / "data", node.folder / "data", ignore=shutil.ignore_patterns("__*", ".lock")
-        )
+    def _copy_format(self, node: Node, number: int) -> None:
+        """What StorageTool writes for another node differs in two ids only.
+
+        The first snapshot, in which releases since 4.2 keep a new cluster's features, is for controllers alone.
+        """
+        left = ("__*", ".lock") if number < CONTROLLER else (".lock",)
+        shutil.copytree(self.controller.folder / "data", node.folder / "data", ignore=shutil.ignore_patterns(*left))
         properties = node.folder / "data" / "meta.properties"
-        text = re.sub(r"node\.id=\d+", f"node.id={node.name[1:]}", properties.read_text())
-        own = base64.urlsafe_b64encode(b"highwaterbroker" + bytes([int(node.name[1:])])).decode()[:22]
+        text = re.sub(r"node\.id=\d+", f"node.id={number}", properties.read_text())
+        own = base64.urlsafe_b64encode(b"highwaterbroker" + bytes([number])).decode()[:22]
         properties.write_text(re.sub(r"directory\.id=.*", f"directory.id={own}", text))
 
     def address(self, broker: int) -> str:
@@ -231,10 +259,18 @@ class Cluster:
         return f"127.0.0.1:{found[1]}"
 
     def restart(self, broker: int) -> None:
-        """Start a broker that has ended, at its port: others still know it by that.
+        """Start a broker that has ended, and wait until it is up.
 
         Raises:
             KafkaError: it does not come up.
+        """
+        self.brokers[broker].expect(STARTED, self.start_again(broker), self.settings.start_seconds)
+
+    def start_again(self, broker: int) -> int:
+        """Start a broker that has ended, at its port: others still know it by that.
+
+        Returns:
+            Where its lines end so far.
         """
         node, port = self.brokers[broker], self.address(broker).rpartition(":")[2]
         properties = node.folder / "server.properties"
@@ -243,7 +279,7 @@ class Cluster:
         )
         mark = node.mark()
         node.start()
-        node.expect(STARTED, mark, self.settings.start_seconds)
+        return mark
 
     def replica(self, broker: int, topic: str = TOPIC, partition: int = 0) -> tuple[Stored, ...]:
         """The records that a broker's log holds on disk."""
@@ -266,8 +302,8 @@ class Cluster:
         """All brokers, one of them first."""
         return [broker, *(each for each in range(self.settings.brokers) if each != broker)]
 
-    def assign(self, replicas: list[int], topic: str = TOPIC, partition: int = 0) -> None:
-        """Give a partition other replicas, or the same in another order.
+    def assign(self, replicas: Sequence[int] | None, topic: str = TOPIC, partition: int = 0) -> None:
+        """Give a partition other replicas, or the same in another order; None cancels what is under way.
 
         Raises:
             wire.Refused, OSError: the controller does not do it.
@@ -285,7 +321,9 @@ class Cluster:
         return self._client.ask({"op": operation, **arguments})
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as open_until_all_are_found:
+        probes = [open_until_all_are_found.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [int(probe.getsockname()[1]) for probe in probes]

@@ -66,7 +66,7 @@ class Driver:
             failed = f"{error}{self._out_of_time(deed)}"
         lines = tuple(telling_lines(self._cluster, since))
         logs = tuple(tuple(map(str, self._cluster.replica(broker))) for broker in range(len(self._cluster.brokers)))
-        return Observed(deed, did, lines, logs, time.monotonic() - began, failed)
+        return Observed(did, lines, logs, time.monotonic() - began, failed)
 
     def _do(self, deed: Deed) -> None:
         cluster, broker = self._cluster, deed.broker

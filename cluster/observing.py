@@ -15,10 +15,12 @@ CREATED = re.compile(
 )
 CHANGED = re.compile(r"partition change for (\S+) with topic ID \S+: (.*)")
 LEARNED = re.compile(rf"\] (Leader|Follower) {TOPIC}-0 .*starts at leader epoch (\d+)")
-TELLING = re.compile(
-    rf"partition change for {TOPIC}-0|\] (?:Leader|Follower) {TOPIC}-0 .*starts at leader epoch"
-    rf"|partition={TOPIC}-0.*Truncating to offset|{TOPIC}-0.*(?:ISR updated|Shrinking ISR|Expanding ISR)"
+TELLING = (
+    r"partition change for {0}\b|\] (?:Leader|Follower) {0} .*starts at leader epoch"
+    r"|partition={0}\b.*Truncating to offset|{0}\b.*(?:ISR updated|Shrinking ISR|Expanding ISR)"
+    r"|Log for partition {0} is renamed"
     r"|Fencing broker|unfence has been granted|Registering a new incarnation|Registered broker"
+    r"|Renouncing leadership|Becoming the active controller at epoch"
 )
 LONGEST_LINE = 400
 
@@ -64,21 +66,21 @@ def learned(broker: Node) -> tuple[bool, int] | None:
     return (found[1] == "Leader", int(found[2])) if found else None
 
 
-def telling_lines(cluster: Cluster, marks: dict[str, int]) -> Iterator[str]:
-    """The lines since some marks that say what became of the partition, in the order of time."""
-    nodes = (cluster.controller, *cluster.brokers)
+def telling_lines(cluster: Cluster, marks: dict[str, int], topic: str = TOPIC, partition: int = 0) -> Iterator[str]:
+    """The lines since some marks that say what became of a partition, in the order of time."""
+    nodes, telling = (*cluster.controllers, *cluster.brokers), re.compile(TELLING.format(f"{topic}-{partition}"))
     found = [
         (line[:12], f"{node.name}: {_short(line)}")
         for node in nodes
         for line in node.lines(marks[node.name])
-        if TELLING.search(line)
+        if telling.search(line)
     ]
     return (line for _, line in sorted(found, key=lambda each: each[0]))
 
 
 def marks(cluster: Cluster) -> dict[str, int]:
     """Where each process's lines end now."""
-    return {node.name: node.mark() for node in (cluster.controller, *cluster.brokers)}
+    return {node.name: node.mark() for node in (*cluster.controllers, *cluster.brokers)}
 
 
 def _short(line: str) -> str:

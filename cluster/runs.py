@@ -8,6 +8,8 @@ import attrs
 
 from cluster.schedule import Deed, Kind
 
+MOST_NAMED = 6
+
 
 @attrs.frozen
 class Reading:
@@ -17,8 +19,10 @@ class Reading:
     end: int
 
     def __str__(self) -> str:
-        shown = ", ".join(f"{value} at offset {offset}" for offset, value, _ in self.records)
-        return f"{shown or 'nothing'} (end offset {self.end})"
+        named = [f"{value} at offset {offset}" for offset, value, _ in self.records]
+        if len(named) > MOST_NAMED:
+            named[1:-1] = ["..."]
+        return f"{', '.join(named) or 'nothing'} (end offset {self.end})"
 
 
 @attrs.frozen
@@ -26,7 +30,6 @@ class Observed:
     """One deed as it went.
 
     Attributes:
-        deed: what was to be done.
         did: what was done.
         lines: what processes printed meanwhile of the partition.
         logs: by broker, the records on disk afterwards.
@@ -34,7 +37,6 @@ class Observed:
         failed: why its effect could not be brought about; empty if it was.
     """
 
-    deed: Deed
     did: str
     lines: tuple[str, ...]
     logs: tuple[tuple[str, ...], ...]

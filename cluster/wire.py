@@ -15,21 +15,22 @@ from collections.abc import Sequence
 ALTER_PARTITION_REASSIGNMENTS, ELECT_LEADERS, INCREMENTAL_ALTER_CONFIGS = 45, 43, 44
 OF_TOPIC, SET = b"\x02", b"\0"
 NO_ERROR, ELECTION_NOT_NEEDED = 0, 84
-NO_TAGS = b"\0"
+NO_TAGS = NULL = b"\0"
 
 
 class Refused(Exception):
     """The controller has refused a request. The message has Kafka's error code and text."""
 
 
-def assign(port: int, topic: str, partition: int, replicas: Sequence[int], seconds: float) -> None:
-    """Give a partition other replicas, or the same in another order. The first one is preferred as the leader.
+def assign(port: int, topic: str, partition: int, replicas: Sequence[int] | None, seconds: float) -> None:
+    """Give a partition other replicas, or the same in another order. The first one is preferred as the leader. None
+    cancels a reassignment.
 
     Raises:
         Refused: the controller does not do it.
         OSError: it does not answer.
     """
-    ids = _length(replicas) + struct.pack(f">{len(replicas)}i", *replicas)
+    ids = NULL if replicas is None else _length(replicas) + struct.pack(f">{len(replicas)}i", *replicas)
     partitions = b"\x02" + struct.pack(">i", partition) + ids + NO_TAGS
     body = struct.pack(">i", int(seconds * 1000)) + b"\x02" + _text(topic) + partitions + NO_TAGS + NO_TAGS
     answer = _Answer(_ask(port, ALTER_PARTITION_REASSIGNMENTS, 0, body, seconds))

@@ -16,6 +16,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.apache.kafka.clients.admin.Admin;
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.clients.admin.ConfigEntry;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
@@ -23,6 +25,9 @@ import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.clients.producer.RecordMetadata;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.header.Header;
+import org.apache.kafka.common.header.internals.RecordHeader;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 
@@ -59,6 +64,10 @@ public final class Client {
         int limit = operation.path("limit").asInt(30_000);
         return switch (operation.get("op").asText()) {
             case "create" -> create(at, operation, limit);
+            case "configure" -> configure(at, operation, limit);
+            case "delete" -> delete(at, operation, limit);
+            case "describe" -> describe(at, operation, limit);
+            case "unregister" -> unregister(at, operation, limit);
             case "send" -> send(at, operation);
             case "outcome" -> outcome(operation.get("id").asText(), operation.path("wait").asInt(0));
             case "read" -> read(at, operation, limit);
@@ -76,10 +85,50 @@ public final class Client {
         }
         Map<String, String> settings = new HashMap<>();
         operation.path("settings").fields().forEachRemaining(each -> settings.put(each.getKey(), each.getValue().asText()));
-        try (Admin admin = Admin.create(Map.of("bootstrap.servers", at, "request.timeout.ms", "" + limit,
-                "default.api.timeout.ms", "" + limit))) {
+        try (Admin admin = admin(at, limit)) {
             admin.createTopics(List.of(new NewTopic(operation.get("topic").asText(), replicas).configs(settings)))
                 .all().get();
+        }
+        return true;
+    }
+
+    private static Admin admin(String at, int limit) {
+        return Admin.create(Map.of("bootstrap.servers", at, "request.timeout.ms", "" + limit,
+            "default.api.timeout.ms", "" + limit));
+    }
+
+    /** Set keys of a topic's or a broker's configuration. */
+    private Object configure(String at, JsonNode operation, int limit) throws Exception {
+        ConfigResource of = new ConfigResource(ConfigResource.Type.valueOf(operation.get("kind").asText()),
+            operation.get("name").asText());
+        List<AlterConfigOp> changes = new ArrayList<>();
+        operation.get("settings").fields().forEachRemaining(each -> changes.add(new AlterConfigOp(
+            new ConfigEntry(each.getKey(), each.getValue().asText()), AlterConfigOp.OpType.SET)));
+        try (Admin admin = admin(at, limit)) {
+            admin.incrementalAlterConfigs(Map.of(of, changes)).all().get();
+        }
+        return true;
+    }
+
+    private Object delete(String at, JsonNode operation, int limit) throws Exception {
+        try (Admin admin = admin(at, limit)) {
+            admin.deleteTopics(List.of(operation.get("topic").asText())).all().get();
+        }
+        return true;
+    }
+
+    /** A partition as Admin describes it, eligible leader replicas included where the release has them. */
+    private Object describe(String at, JsonNode operation, int limit) throws Exception {
+        String topic = operation.get("topic").asText();
+        try (Admin admin = admin(at, limit)) {
+            return admin.describeTopics(List.of(topic)).allTopicNames().get().get(topic).partitions()
+                .get(operation.path("partition").asInt(0)).toString();
+        }
+    }
+
+    private Object unregister(String at, JsonNode operation, int limit) throws Exception {
+        try (Admin admin = admin(at, limit)) {
+            admin.unregisterBroker(operation.get("broker").asInt()).all().get();
         }
         return true;
     }
@@ -92,8 +141,10 @@ public final class Client {
                 "request.timeout.ms", operation.path("timeout").asText("60000"),
                 "delivery.timeout.ms", operation.path("timeout").asText("60000"), "max.block.ms", "15000"),
             new StringSerializer(), new StringSerializer()));
+        List<Header> padding = List.of(new RecordHeader("padding", new byte[operation.path("padding").asInt(0)]));
+        String key = null;
         sent.put(operation.get("id").asText(), producer.send(new ProducerRecord<>(operation.get("topic").asText(),
-            operation.path("partition").asInt(0), null, operation.get("value").asText())));
+            operation.path("partition").asInt(0), key, operation.get("value").asText(), padding)));
         return true;
     }
 
@@ -110,7 +161,8 @@ public final class Client {
 
     /** All records that a consumer can read now, from the beginning. */
     private Object read(String at, JsonNode operation, int limit) {
-        TopicPartition partition = new TopicPartition(operation.get("topic").asText(), 0);
+        TopicPartition partition = new TopicPartition(operation.get("topic").asText(),
+            operation.path("partition").asInt(0));
         Duration wait = Duration.ofMillis(limit);
         List<Map<String, Object>> records = new ArrayList<>();
         try (KafkaConsumer<String, String> consumer = new KafkaConsumer<>(Map.of("bootstrap.servers", at,

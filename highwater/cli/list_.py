@@ -1,4 +1,4 @@
-"""`highwater list`: models, presets, actions, properties and specs."""
+"""`highwater list`: models, presets, actions, properties, specs and defects."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from highwater.cli.options import MET, PATH, USAGE, complain, model_path
 
 
 @click.command("list")
-@click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs", "schema"]))
+@click.argument("what", type=click.Choice(["models", "presets", "actions", "properties", "specs", "defects", "schema"]))
 @click.argument("paths", metavar="[DIR|RELEASE]...", nargs=-1, type=PATH)
 @model_path
 def list_(what: str, paths: tuple[Path, ...]) -> None:
-    """List models with their protocols and bounds, presets, actions, properties, or specs; or print the JSON schema of
-    spec files, with which editors complete TOML.
+    """List models with their protocols and bounds, presets, actions, properties, specs, or the defects that `reproduce`
+    brings about; or print the JSON schema of spec files, with which editors complete TOML.
 
     `list specs` lists those below DIR, by default below specs; `list specs gallery:` those that come with Highwater.
     `list presets 3.4.1` names the presets that speak for that release of Kafka.
@@ -24,6 +24,7 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
     from highwater.claims.spec import SpecError
     from highwater.cli.listing import (
         show_actions,
+        show_defects,
         show_models,
         show_presets,
         show_presets_of,
@@ -47,6 +48,8 @@ def list_(what: str, paths: tuple[Path, ...]) -> None:
                 show_actions(console)
             case "properties":
                 show_properties(console)
+            case "defects":
+                show_defects(console)
             case "schema":
                 show_schema()
             case "specs":

@@ -147,6 +147,17 @@ def show_specs(console: Console, paths: Iterable[Path]) -> list[SpecError]:
     return wrong
 
 
+def show_defects(console: Console) -> None:
+    """The defects that `highwater reproduce` brings about, each with its ways and controls."""
+    from cluster.defects import DEFECTS
+
+    for name, defect in DEFECTS.items():
+        _line(console, 0, f"defect:{name}", defect.words)
+        for each, way in defect.ways.items():
+            since = "" if way.control else f"  since {'.'.join(map(str, way.since))}"
+            _line(console, 2, f"{'control ' if way.control else ''}{each}", f"{way.words}{since}")
+
+
 def show_schema() -> None:
     """The JSON schema of spec files, as plain text."""
     click.echo(json.dumps(schema(), indent=1, ensure_ascii=False))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -9,22 +10,23 @@ from rich.console import Console
 from rich.text import Text
 
 from cluster.cluster import Settings
+from cluster.defects import Staged, Way
 from cluster.runs import Observed, Reading
 from cluster.schedule import Schedule
-from cluster.verdict import not_taken, numbers_of
+from cluster.verdict import Verdict, not_taken, numbers_of
 from explorer.verdict import Violation
 from highwater.claims.positions import readable
 from highwater.claims.reproduction import Reproduction
-from highwater.visible import visible
+from highwater.visible import counted, visible
 
-FORMAT, VERSION = "highwater-reproduction", 1
+FORMAT, FORMAT_OF_DEFECTS, VERSION = "highwater-reproduction", "highwater-defect", 1
 
 
 def show_settings(console: Console, settings: Settings) -> None:
     """What the cluster is like."""
     console.print(
         Text(
-            f"    cluster  1 controller, {settings.brokers} brokers, "
+            f"    cluster  {counted(settings.controllers, 'controller')}, {settings.brokers} brokers, "
             f"min.insync.replicas={settings.min_insync_replicas}, "
             f"unclean.leader.election.enable={str(settings.unclean_election).lower()}, "
             f"broker.session.timeout.ms={settings.session_ms}",
@@ -39,6 +41,11 @@ def show_deed(console: Console, schedule: Schedule, violation: Violation, number
     if number == schedule.shows_from:
         console.print(Text(f"    {violation.property} is violated now. What follows from that:", "bold"))
     taken = f"   step{'s' if len(steps) > 1 else ''} {', '.join(map(str, steps))}" if steps else ""
+    show_observed(console, number, each, taken)
+
+
+def show_observed(console: Console, number: int, each: Observed, taken: str = "") -> None:
+    """What was done, and what was observed meanwhile."""
     console.print(Text.assemble(f"{number:>4}  {each.did}", (f"{taken}  {each.seconds:.1f} s", "dim")))
     for line in each.lines:
         console.print(Text(f"        {visible(line)}", "dim"), soft_wrap=True)
@@ -59,9 +66,14 @@ def show(console: Console, found: Reproduction) -> None:
         if left:
             named = ", ".join(f"{number} {step}" for number, step in left.items())
             console.print(Text(f"    steps of the trace that it does without: {named}", "dim"), soft_wrap=True)
-    mark = ("REPRODUCED", "bold red") if found.said.reproduced else ("not reproduced", "bold yellow")
-    console.print(Text.assemble(mark, "  ", (visible(found.of.name), "bold"), f"  Kafka {found.kafka}"))
-    console.print(Text(f"    {visible(found.said.sentence)}"), soft_wrap=True)
+    show_verdict(console, found.of.name, found.kafka, found.said)
+
+
+def show_verdict(console: Console, name: str, kafka: str, said: Verdict) -> None:
+    """Whether it was reproduced, and in what way or why not."""
+    mark = ("REPRODUCED", "bold red") if said.reproduced else ("not reproduced", "bold yellow")
+    console.print(Text.assemble(mark, "  ", (visible(name), "bold"), f"  Kafka {kafka}"))
+    console.print(Text(f"    {visible(said.sentence)}"), soft_wrap=True)
 
 
 def as_json(found: Reproduction) -> dict[str, Any]:
@@ -78,14 +90,7 @@ def as_json(found: Reproduction) -> dict[str, Any]:
         "verdict": readable(found.said.sentence),
         "settings": attrs.asdict(found.settings) if found.settings else None,
         "deeds": [
-            {
-                "deed": each.did,
-                "steps": list(numbers[number]),
-                "logs": [list(log) for log in each.logs],
-                "lines": list(map(readable, each.lines)),
-                "seconds": round(each.seconds, 3),
-                "failed": readable(each.failed),
-            }
+            {**_observed(each), "steps": list(numbers[number])}
             for number, each in enumerate(run.observed if run else ())
         ],
         "violated_after": schedule.shows_from - 1 if schedule else None,
@@ -95,6 +100,36 @@ def as_json(found: Reproduction) -> dict[str, Any]:
         "producers": dict(run.acknowledged) if run else {},
         "consumer_before": _reading(run.before) if run else None,
         "consumer_after": _reading(run.after) if run else None,
+    }
+
+
+def defect_as_json(name: str, way: Way, kafka: str, runs: Sequence[Staged]) -> dict[str, Any]:
+    """What came of some runs of one way, as `--json` writes it; `docs/reproduce.md` describes the keys."""
+    return {
+        "format": FORMAT_OF_DEFECTS,
+        "version": VERSION,
+        "name": name,
+        "control": way.control,
+        "kafka": kafka,
+        "settings": attrs.asdict(way.settings),
+        "runs": [
+            {
+                "reproduced": run.said.reproduced,
+                "verdict": readable(run.said.sentence),
+                "deeds": list(map(_observed, run.deeds)),
+            }
+            for run in runs
+        ],
+    }
+
+
+def _observed(each: Observed) -> dict[str, Any]:
+    return {
+        "deed": each.did,
+        "logs": [list(log) for log in each.logs],
+        "lines": list(map(readable, each.lines)),
+        "seconds": round(each.seconds, 3),
+        "failed": readable(each.failed),
     }
 
 

@@ -21,7 +21,7 @@ def schedule(planned: tuple[Schedule, int]) -> Schedule:
 @pytest.fixture
 def run(schedule: Schedule) -> Run:
     logs = tuple(tuple(map(str, replica.log)) for replica in schedule.deeds[-1].state.replicas)
-    observed = tuple(Observed(deed, words_of(deed, 3), (), logs, 0.1) for deed in schedule.deeds)
+    observed = tuple(Observed(words_of(deed, 3), (), logs, 0.1) for deed in schedule.deeds)
     return Run(observed, {"r0": "acknowledged at offset 0"}, BEFORE, AFTER)
 
 

@@ -56,6 +56,12 @@ def elected(code: int, why: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("answering", [assigned(0, b"\0")], indirect=True)
+def test_a_reassignment_is_cancelled_by_null(answering: Controller) -> None:
+    wire.assign(answering.port, "t", 3, None, 10)
+    assert answering.request.endswith(b"\2\2t\2" + struct.pack(">i", 3) + b"\0" + b"\0\0\0")
+
+
+@pytest.mark.parametrize("answering", [assigned(0, b"\0")], indirect=True)
 def test_an_order_of_replicas_is_asked_for(answering: Controller) -> None:
     wire.assign(answering.port, "t", 0, [2, 0, 1], 10)
     assert answering.request.startswith(struct.pack(">hhi", 45, 0, 1))

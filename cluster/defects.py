@@ -1,0 +1,405 @@
+"""Defects of Kafka's controller as an operator meets them: requests and failures that bring each about on a cluster,
+and controls in which one circumstance differs and nothing happens.
+
+Each was found by driving Kafka's real controller at random, in one thread. docs/findings.md has the stories.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import attrs
+
+from cluster.clients import ClientError
+from cluster.cluster import STARTED, TOPIC, Cluster, Settings
+from cluster.nodes import Node, until
+from cluster.runs import Observed, Reading, shown
+from cluster.stage import Stage, Stuck
+from cluster.verdict import Verdict
+from conformance.distribution import Distribution, KafkaError
+
+SESSION_MS = 9_000  # Kafka's default
+RECORDS = 3
+ELECTION_SECONDS = 3 * SESSION_MS / 1000  # a session, and what a busy machine adds
+WATCHED_SECONDS = 120.0
+OTHER = "other"
+RENOUNCING = re.compile(r"registerBroker: event failed.*Renouncing leadership")
+
+
+@attrs.frozen
+class Way:
+    """One way to bring a defect about, or a control.
+
+    Attributes:
+        words: what is done, in one sentence.
+        settings: of the cluster.
+        partition: the one that matters.
+        play: does it, and judges.
+        control: whether the defect must not come about.
+        since: the first release in which it comes about.
+    """
+
+    words: str
+    settings: Settings
+    partition: int
+    play: Callable[[Stage], Verdict]
+    control: bool = False
+    since: tuple[int, int] = (4, 1)
+
+
+@attrs.frozen
+class Staged:
+    """One run of a way.
+
+    Attributes:
+        deeds: as they went.
+        said: whether the defect came about, and in what way or why not.
+    """
+
+    deeds: tuple[Observed, ...]
+    said: Verdict
+
+
+def bring_about(
+    distribution: Distribution, way: Way, on_deed: Callable[[int, Observed], None], keep: Path | None = None
+) -> Staged:
+    """Start a cluster, and go one way on it.
+
+    Args:
+        keep: a folder to which the cluster's folders are copied in the end.
+
+    Raises:
+        KafkaError: the cluster does not come up.
+    """
+    with Cluster(distribution, way.settings) as cluster:
+        stage = Stage(cluster, way.partition, on_deed)
+        try:
+            said = way.play(stage)
+        except Stuck as error:
+            said = Verdict(False, str(error))
+        if keep is not None:
+            cluster.keep(keep)
+    return Staged(tuple(stage.deeds), said)
+
+
+@attrs.frozen
+class Defect:
+    """
+    Attributes:
+        words: what an operator loses, in one sentence.
+        ways: by name; the first one is the smallest.
+    """
+
+    words: str
+    ways: dict[str, Way]
+
+
+def _cluster(brokers: int, **others: object) -> Settings:
+    given = {"min_insync_replicas": 2, "session_ms": SESSION_MS, "eligible_replicas": True, **others}
+    return Settings(brokers=brokers, **given)  # type: ignore[arg-type]
+
+
+def _removed_and_added_again(stage: Stage) -> Verdict:
+    """A replica is removed by one reassignment and added by the next, and the leader dies before it has caught up."""
+    before = _two_replicas(stage)
+    with stage.deed(f"reassign {TOPIC}-{stage.partition} to [b1]"):
+        stage.assign([1])
+        stage.await_change(0, gone=True)
+        stage.describe(1)
+    return _added_and_elected(stage, before, 0, [1, 0])
+
+
+def _two_replicas(stage: Stage, padding: int = 0, count: int = RECORDS) -> Reading:
+    """A topic of two partitions on b1 and b0, and records in the one that matters."""
+    stage.create([[1, 0], [1, 0]], min_isr=2)
+    stage.produce(count, padding)
+    return stage.read(1, "a consumer reads from the beginning")
+
+
+def _added_and_elected(stage: Stage, before: Reading, added: int, replicas: list[int]) -> Verdict:
+    """Add a replica whose broker is paused while the leader dies, and see who is elected."""
+    own = shown(added)
+    with stage.deed(f"pause {own}, reassign {TOPIC}-{stage.partition} to {_listed(replicas)}, kill b1, resume {own}"):
+        stage.cluster.brokers[added].pause()
+        stage.assign(replicas)
+        stage.kill(1)
+        stage.cluster.brokers[added].resume()
+    return _elected(stage, before, added)
+
+
+def _elected(stage: Stage, before: Reading, emptied: int) -> Verdict:
+    """Wait for the end of the dead leader's session, and judge who leads then."""
+    with stage.deed("wait until the session of b1 ends"):
+        found = stage.await_record(lambda now: now.leader != 1, "b1 leads no more", ELECTION_SECONDS)
+        stage.describe(emptied)
+    if found.leader != emptied:
+        kept = " ".join(str(each).split("@")[0] for each in stage.log(1))
+        return Verdict(
+            False, f"{shown(emptied)} is not elected: the leader is {shown(found.leader)}; b1's log has {kept}"
+        )
+    after = stage.read(emptied, f"a consumer reads from {shown(emptied)}, from the beginning")
+    there = {value for _, value, _ in after.records}
+    lost = [value for _, value, _ in before.records if value not in there]
+    if not lost:
+        return Verdict(False, f"{shown(emptied)} is elected, and has all records: a consumer reads {after}")
+    if any("leaderRecoveryState: RECOVERED -> RECOVERING" in line for line in stage.deeds[-2].lines):
+        return Verdict(False, f"{shown(emptied)} is elected uncleanly")
+    _start_the_former_leader(stage, after)
+    named = ", ".join(lost) if len(lost) <= RECORDS else f"{lost[0]} to {lost[-1]}"
+    return Verdict(
+        True,
+        f"acknowledged records are gone in a clean election: {named}. A consumer read them; now it reads "
+        f"{after} from {shown(emptied)}, and b1 has truncated its own",
+    )
+
+
+def _start_the_former_leader(stage: Stage, after: Reading) -> None:
+    """Start b1, which follows and truncates what the new leader does not have."""
+    with stage.deed("start b1 again"):
+        stage.cluster.restart(1)
+        until(
+            lambda: len(stage.log(1)) <= len(after.records),
+            stage.cluster.settings.step_seconds,
+            "b1 truncates what b0 lacks",
+        )
+
+
+def _throttled(stage: Stage) -> Verdict:
+    """As `_removed_and_added_again`, with a throttled reassignment instead of a pause."""
+    before = _two_replicas(stage, padding=200_000, count=20)
+    with stage.deed(f"reassign {TOPIC}-{stage.partition} to [b1]"):
+        stage.assign([1])
+        stage.await_change(0, gone=True)
+    with stage.deed(f"reassign {TOPIC}-{stage.partition} to [b1 b0], throttled to 100 kB a second"):
+        rates = {f"{role}.replication.throttled.rate": 100_000 for role in ("leader", "follower")}
+        for broker in (0, 1):
+            stage.cluster.ask("configure", at=stage.address(1), kind="BROKER", name=str(broker), settings=rates)
+        replicas = {f"{role}.replication.throttled.replicas": "*" for role in ("leader", "follower")}
+        stage.cluster.ask("configure", at=stage.address(1), kind="TOPIC", name=TOPIC, settings=replicas)
+        stage.assign([1, 0])
+        until(lambda: stage.log(0), stage.cluster.settings.step_seconds, "b0 has records")
+    with stage.deed("kill b1 while b0 catches up"):
+        stage.kill(1)
+    return _elected(stage, before, 0)
+
+
+def _cancelled(stage: Stage) -> Verdict:
+    """A reassignment is cancelled after a new replica has joined the ISR, and is begun again."""
+    stage.create([[1, 2]], min_isr=2)
+    stage.produce(RECORDS)
+    before = stage.read(1, "a consumer reads from the beginning")
+    with stage.deed("kill b2 and b3, and wait until b2 has left the ISR"):
+        stage.kill(2)
+        stage.kill(3)
+        stage.await_record(lambda now: now.isr == {1}, "the ISR is b1", ELECTION_SECONDS)
+        for broker in (2, 3):
+            stage.cluster.controller.expect(rf"Fencing broker {broker}\b", 0, ELECTION_SECONDS)
+    with stage.deed(f"reassign {TOPIC}-0 to [b1 b0 b3], and wait until b0 has joined the ISR"):
+        stage.assign([1, 0, 3])
+        stage.await_record(lambda now: now.isr == {0, 1}, "b0 joins the ISR")
+    with stage.deed("cancel the reassignment, and wait until b0 has deleted its replica"):
+        stage.assign(None)
+        stage.await_change(0, gone=True)
+        stage.describe(1)
+    return _added_and_elected(stage, before, 0, [1, 0, 3])
+
+
+def _replaced(stage: Stage) -> Verdict:
+    """A replacement completes below min.insync.replicas, and the replica that was replaced is added again."""
+    stage.create([[3, 0]], min_isr=2)
+    stage.produce(RECORDS)
+    before = stage.read(3, "a consumer reads from the beginning")
+    with stage.deed("kill b0, and wait until it has left the ISR"):
+        stage.kill(0)
+        stage.await_record(lambda now: now.isr == {3}, "the ISR is b3", ELECTION_SECONDS)
+        stage.cluster.controller.expect(r"Fencing broker 0\b", 0, ELECTION_SECONDS)
+    with stage.deed(f"reassign {TOPIC}-0 to [b0 b1], and wait until b3 has deleted its replica"):
+        stage.assign([0, 1])
+        stage.await_record(lambda now: now.leader == 1, "b1 leads")
+        stage.await_change(3, gone=True)
+        stage.describe(1)
+    return _added_and_elected(stage, before, 3, [1, 3])
+
+
+def _listed(replicas: Iterable[int]) -> str:
+    return f"[{' '.join(map(shown, replicas))}]"
+
+
+def _deposed(stage: Stage, min_isr: int, heal: Callable[[Stage], str] | None = None) -> Verdict:
+    """A broker that was eligible to lead a partition of a topic that is gone registers."""
+    cluster = stage.cluster
+    stage.create([[0, 1]], min_isr=2)
+    cluster.ask("create", at=stage.address(0), topic=OTHER, replicas=[[0]])
+    with stage.deed("kill b1, and wait until it has left the ISR"):
+        stage.kill(1)
+        stage.await_record(lambda now: now.isr == {0}, "the ISR is b0", ELECTION_SECONDS)
+        stage.describe(0)
+    with stage.deed(f"set min.insync.replicas={min_isr}, and delete the topic"):
+        cluster.ask(
+            "configure", at=stage.address(0), kind="TOPIC", name=TOPIC, settings={"min.insync.replicas": min_isr}
+        )
+        cluster.ask("delete", at=stage.address(0), topic=TOPIC)
+        until(lambda: not stage.has_replica(0), cluster.settings.step_seconds, "b0 deletes its replica")
+    renounced, up, served = _watched(stage)
+    if up and not renounced:
+        return Verdict(False, "b1 is up, and no controller was deposed")
+    healed = "" if heal is None else heal(stage)
+    state = "came up" if up else "never came up"
+    return Verdict(
+        renounced > 1 and not up,
+        f"active controllers were deposed {renounced} times in {WATCHED_SECONDS:g} s, and b1 {state}; {served}{healed}",
+    )
+
+
+def _watched(stage: Stage) -> tuple[int, bool, str]:
+    """Start b1, and watch: how often a controller renounces, whether b1 comes up, and what is served meanwhile."""
+    cluster = stage.cluster
+    with stage.deed(f"start b1 again, and watch for {WATCHED_SECONDS:g} s"):
+        before = {node.name: node.mark() for node in cluster.controllers}
+        own = cluster.start_again(1)
+        served = _serve_meanwhile(stage, own)
+        renounced = {
+            node.name: sum(map(bool, map(RENOUNCING.search, node.lines(before[node.name]))))
+            for node in cluster.controllers
+        }
+        stage.note(f"active controllers deposed: {_each(renounced)}")
+        stage.note(f"meanwhile: {served}")
+    return sum(renounced.values()), cluster.brokers[1].find(STARTED, own) is not None, served
+
+
+def _each(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count} times" for name, count in counts.items())
+
+
+def _serve_meanwhile(stage: Stage, since: int) -> str:
+    """Produce to another broker's topic and create topics, until the time is over or b1 is up."""
+    cluster, until_then = stage.cluster, time.monotonic() + WATCHED_SECONDS
+    produced = created = tries = 0
+    slowest = 0.0
+    while time.monotonic() < until_then and cluster.brokers[1].find(STARTED, since) is None:
+        tries += 1
+        record = {"topic": OTHER, "acks": "all", "id": f"o{tries}", "value": f"o{tries}"}
+        cluster.ask("send", at=stage.address(0), **record)
+        produced += "acknowledged" in cluster.ask("outcome", id=f"o{tries}", wait=10_000)
+        began = time.monotonic()
+        try:
+            cluster.ask("create", at=stage.address(0), topic=f"n{tries}", replicas=[[0]], limit=10_000)
+            created += 1
+        except ClientError:
+            pass
+        slowest = max(slowest, time.monotonic() - began)
+    return (
+        f"{produced} of {tries} records to another topic acknowledged, {created} of {tries} new topics created, "
+        f"the slowest after {slowest:.1f} s"
+    )
+
+
+def _healed_by_a_snapshot(stage: Stage) -> str:
+    """What heals it: controllers that start from a snapshot have no entry for the deleted topic."""
+    cluster, since = stage.cluster, time.time()
+    with stage.deed("kill b1, and wait until every controller has a snapshot of the metadata that is newer"):
+        stage.kill(1)
+        cluster.ask("create", at=stage.address(0), topic="last", replicas=[[0]])  # metadata for it
+        for node in cluster.controllers:
+            until(
+                lambda node=node: _has_snapshot(node, since), cluster.settings.step_seconds, f"{node.name}'s snapshot"
+            )
+    with stage.deed("kill all controllers, and start them again"):
+        marks = {node.name: node.mark() for node in cluster.controllers}
+        for node in cluster.controllers:
+            node.kill()
+        for node in cluster.controllers:
+            node.start()
+        for node in cluster.controllers:
+            node.expect(STARTED, marks[node.name], cluster.settings.start_seconds)
+    with stage.deed("start b1 again"):
+        cluster.restart(1)
+    return "; once the controllers have started from a snapshot, b1 comes up"
+
+
+def _has_snapshot(node: Node, since: float) -> bool:
+    """Whether a controller has a snapshot that was written after some time, in seconds since 1970."""
+    return any(each.stat().st_mtime > since for each in (node.folder / "data").rglob("*.checkpoint"))
+
+
+DEFECTS = {
+    "elects-an-emptied-replica": Defect(
+        "Records acknowledged with acks=all and min.insync.replicas=2 are lost in a clean election.",
+        {
+            "removed-and-added-again": Way(
+                "a replica is removed and added again, and the leader dies before it has caught up",
+                _cluster(2),
+                1,
+                _removed_and_added_again,
+            ),
+            "throttled": Way("the same with a throttled reassignment and without a pause", _cluster(2), 1, _throttled),
+            "cancelled": Way(
+                "a reassignment is cancelled and begun again, and the leader dies", _cluster(4), 0, _cancelled
+            ),
+            "replaced": Way(
+                "a replacement completes below min.insync.replicas, and is taken back",
+                _cluster(4),
+                0,
+                _replaced,
+                since=(4, 3),
+            ),
+            "first-partition": Way(
+                "the same with partition 0, whose replicas the controller counts for min.insync.replicas",
+                _cluster(2),
+                0,
+                _removed_and_added_again,
+                control=True,
+            ),
+            "without-eligible-replicas": Way(
+                "the same with eligible.leader.replicas.version=0",
+                _cluster(2, eligible_replicas=False),
+                1,
+                _removed_and_added_again,
+                control=True,
+            ),
+        },
+    ),
+    "deposes-controllers": Defect(
+        "One broker that cannot register deposes every active controller in turn.",
+        {
+            "registering": Way(
+                "min.insync.replicas is lowered while a broker is down, the topic is deleted, the broker returns",
+                _cluster(2, controllers=3),
+                0,
+                lambda stage: _deposed(stage, 1),
+            ),
+            "healed": Way(
+                "the same, and then controllers start from a snapshot",
+                _cluster(2, controllers=3, others={"metadata.log.max.snapshot.interval.ms": "5000"}),
+                0,
+                lambda stage: _deposed(stage, 1, _healed_by_a_snapshot),
+            ),
+            "same-min-insync-replicas": Way(
+                "the same without the change of min.insync.replicas",
+                _cluster(2, controllers=3),
+                0,
+                lambda stage: _deposed(stage, 2),
+                control=True,
+            ),
+        },
+    ),
+}
+
+
+def way_of(name: str) -> tuple[str, Way]:
+    """A way by the name of its defect, or by `DEFECT/WAY`, and its whole name.
+
+    Raises:
+        KafkaError: there is none; the message names those that there are.
+    """
+    of, slash, which = name.partition("/")
+    if of not in DEFECTS:
+        raise KafkaError(f"defect:{name}: there is no such defect; allowed are {', '.join(DEFECTS)}")
+    ways = DEFECTS[of].ways
+    which = which if slash else next(iter(ways))
+    if which not in ways:
+        raise KafkaError(f"defect:{name}: {of} has no such way; allowed are {', '.join(ways)}")
+    return f"{of}/{which}", ways[which]

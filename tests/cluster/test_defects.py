@@ -1,0 +1,157 @@
+"""Defects of the controller: how a run is judged, what is refused, and the runs themselves on a real cluster."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from cluster import defects
+from cluster.defects import DEFECTS, _elected, way_of
+from cluster.observing import Control
+from cluster.runs import Reading
+from conformance.distribution import KafkaError, find
+from highwater.cli.main import main
+
+NEWEST = "4.4.0"
+CLEANLY = "controller: partition change for t-1: isr: [1] -> [0], leader: 1 -> 0, leaderEpoch: 1 -> 2, elr: [0] -> [1]"
+UNCLEANLY = f"{CLEANLY}, leaderRecoveryState: RECOVERED -> RECOVERING"
+ALL = Reading(((0, "r0", 0), (1, "r1", 0)), 2)
+
+
+class Recorded:
+    """A stage on which everything has happened already."""
+
+    cluster = None
+
+    def __init__(self, leader: int, after: Reading, line: str) -> None:
+        self._leader, self._after, self._line = leader, after, line
+        self.deeds: list[Any] = []
+
+    @contextmanager
+    def deed(self, did: str) -> Any:
+        yield
+        self.deeds.append(type("Done", (), {"did": did, "lines": (self._line,)}))
+
+    def await_record(self, wanted: Any, what: str, seconds: float = 0) -> Control:
+        return Control(self._leader, 2, frozenset({self._leader}))
+
+    def describe(self, broker: int) -> None: ...
+
+    def log(self, broker: int) -> Sequence[str]:
+        return "r0@e0", "r1@e0"
+
+    def read(self, broker: int, did: str) -> Reading:
+        with self.deed(did):
+            return self._after
+
+
+@pytest.mark.parametrize(
+    ("leader", "after", "line", "reproduced", "said"),
+    [
+        (0, Reading((), 0), CLEANLY, True, "are gone in a clean election: r0, r1"),
+        (0, Reading(((0, "r0", 0),), 1), CLEANLY, True, "are gone in a clean election: r1"),
+        (0, ALL, CLEANLY, False, "b0 is elected, and has all records"),
+        (0, Reading((), 0), UNCLEANLY, False, "b0 is elected uncleanly"),
+        (-1, Reading((), 0), CLEANLY, False, "b0 is not elected: the leader is none; b1's log has r0 r1"),
+        (2, Reading((), 0), CLEANLY, False, "b0 is not elected: the leader is b2"),
+    ],
+)
+def test_records_are_lost_only_if_a_clean_election_loses_them(
+    monkeypatch: pytest.MonkeyPatch, leader: int, after: Reading, line: str, reproduced: bool, said: str
+) -> None:
+    monkeypatch.setattr(defects, "_start_the_former_leader", lambda stage, after: None)
+    verdict = _elected(Recorded(leader, after, line), ALL, 0)  # type: ignore[arg-type]
+    assert verdict.reproduced is reproduced
+    assert said in verdict.sentence
+
+
+def test_the_first_way_of_a_defect_is_its_default() -> None:
+    for name, defect in DEFECTS.items():
+        first = next(iter(defect.ways))
+        assert way_of(name) == (f"{name}/{first}", defect.ways[first]) == way_of(f"{name}/{first}")
+        assert not defect.ways[first].control
+        assert any(way.control for way in defect.ways.values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["defect:nothing"],
+            "defect:nothing: there is no such defect; allowed are elects-an-emptied-replica, deposes-",
+        ),
+        (["defect:deposes-controllers/by-mail"], "has no such way; allowed are registering, healed, same-min-insync-"),
+        (["defect:deposes-controllers", "--runs", "2", "--keep", "new"], "--keep new: goes with one run"),
+        (["defect:deposes-controllers", "--runs", "0"], "0 is not in the range 1<=x<=100"),
+        (["defect:deposes-controllers", "--spec", "x"], "--spec goes with a report, not with a defect"),
+        (["report.json", "--runs", "2"], "--runs goes with defect:NAME"),
+    ],
+)
+def test_bad_input_is_one_clear_error(arguments: list[str], said: str) -> None:
+    ran = CliRunner().invoke(main, ["reproduce", *arguments, "--kafka", NEWEST])
+    assert ran.exit_code == 2, ran.output
+    assert said in ran.output
+    assert "Traceback" not in ran.output
+
+
+def test_defects_are_listed_with_their_ways_and_controls() -> None:
+    ran = CliRunner().invoke(main, ["list", "defects"])
+    assert ran.exit_code == 0
+    for name, defect in DEFECTS.items():
+        assert f"defect:{name}  {defect.words}" in ran.output
+        assert all(
+            f"{'  control ' if way.control else '  '}{each}  " in ran.output for each, way in defect.ways.items()
+        )
+
+
+def bring_about(tmp_path: Path, name: str) -> tuple[int, dict[str, Any]]:
+    if shutil.which("javac") is None:
+        pytest.skip("needs a JDK: the Java compiler is not on the PATH")
+    try:
+        find(NEWEST)
+    except KafkaError as error:
+        pytest.skip(f"needs Kafka's jars: {error}")
+    out = tmp_path / "found.json"
+    ran = CliRunner().invoke(main, ["reproduce", f"defect:{name}", "--kafka", NEWEST, "--json", str(out)])
+    assert ran.exit_code in (0, 1), ran.output
+    return ran.exit_code, json.loads(out.read_text())
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_elects_an_emptied_replica(tmp_path: Path) -> None:
+    code, found = bring_about(tmp_path, "elects-an-emptied-replica")
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert found["kafka"] == NEWEST
+    assert [len(deed["logs"][1]) for deed in run["deeds"]] == [0, 3, 3, 3, 3, 3, 3, 0], "b1 truncates at the end"
+    assert all(not deed["logs"][0] for deed in run["deeds"][3:]), "b0's replica is empty from the reassignment on"
+    assert any("elr: [] -> [0]" in line for line in run["deeds"][3]["lines"]), "who is no replica is eligible"
+    assert any("consumer: nothing (end offset 0)" in line for line in run["deeds"][6]["lines"])
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_elects_nobody_in_the_first_partition(tmp_path: Path) -> None:
+    code, found = bring_about(tmp_path, "elects-an-emptied-replica/first-partition")
+    (run,) = found["runs"]
+    assert code == 0 and found["control"] and not run["reproduced"]
+    assert run["verdict"] == "b0 is not elected: the leader is none; b1's log has r0 r1 r2"
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_has_its_active_controllers_deposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker tries to register every two seconds or so."""
+    monkeypatch.setattr(defects, "WATCHED_SECONDS", 20.0)
+    code, found = bring_about(tmp_path, "deposes-controllers")
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert "b1 never came up" in run["verdict"]
