@@ -18,6 +18,7 @@ import sysconfig
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from enum import Enum
 from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -34,6 +35,21 @@ SCAFFOLD = HOUSE / "highwater" / "scaffold"
 INSTALLED = {"site-packages", "dist-packages"}
 ANSWERS, NAME = "sources", "answers-1"
 STANDARD = tuple(Path(sysconfig.get_path(which)) for which in ("stdlib", "platstdlib"))
+
+
+class Origin(Enum):
+    """Where a module is from: Highwater's models and properties, or its machinery, or elsewhere; only those that come
+    with Python, and installed distributions, are known by more than what is in their files.
+    """
+
+    STANDARD = "the standard library"
+    INSTALLED = "a distribution"
+    MACHINERY = "Highwater"
+    MODELS = "a model of Highwater"
+    ELSEWHERE = "elsewhere"
+
+
+KNOWN = (Origin.STANDARD, Origin.INSTALLED, Origin.MACHINERY)
 
 
 class SourceError(Exception):
@@ -165,6 +181,29 @@ def changed_last(module: str) -> Stamp:
     """When the file of a module was changed last, if it has one outside an archive; equal only if it was not since."""
     origin = getattr(getattr(sys.modules.get(module), "__spec__", None), "origin", None)
     return _stamp(origin) if origin else None
+
+
+def origin_of(module: str) -> Origin:
+    """Where an imported module is from."""
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    return _origin_of(module, getattr(spec, "origin", None), getattr(spec, "has_location", False))
+
+
+@cache
+def _origin_of(module: str, file: str | None, has_location: bool) -> Origin:
+    if file is None or not has_location:  # built in, frozen, or of no file at all
+        return Origin.STANDARD if file and _top(module) in sys.stdlib_module_names else Origin.ELSEWHERE
+    path = Path(file)
+    if _is_of_highwater(path) and not path.is_relative_to(SCAFFOLD):
+        return Origin.MODELS if path.parts[len(HOUSE.parts)] in MODELS else Origin.MACHINERY
+    if _is_left_out(path):
+        return Origin.STANDARD
+    return Origin.INSTALLED if _is_installed(_top(module)) else Origin.ELSEWHERE
+
+
+def versions_of(tops: Iterable[str]) -> dict[str, str]:
+    """The versions of the distributions that install some top-level modules."""
+    return {name: version for top in sorted(tops) for name, version in _version_of(top).items()}
 
 
 def files_of(*packages: str) -> list[Any]:

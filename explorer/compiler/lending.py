@@ -15,37 +15,37 @@ from explorer.compiler.storing import Arrays, effects_by_row, restore_trees, set
 from explorer.compiler.tracing import OutOfBounds, Update
 
 
-def signed(program: Program, settings: Mapping[str, str]) -> dict[str, np.ndarray]:
-    """What others have to know of a program's trees to take paths over: whose trees they are, and what the settings
-    were.
+def signed(instances: Sequence[str], settings: Mapping[str, str]) -> dict[str, np.ndarray]:
+    """What others have to know of a program's trees to take paths over: what each of its instances does, and what the
+    settings were, as hashes.
     """
-    return {
-        "instances": np.array([str(instance) for instance in program.instances], str),
-        "settings": np.array(json.dumps(settings)),
-    }
+    return {"instances": np.array(instances, str), "settings": np.array(json.dumps(settings))}
 
 
 class Lender:
     """The trees of some actions over the same layout, as another search has learned them.
 
-    A path is lent only to the instance that was run for it, and only if the settings that the run has read are the same
-    here.
+    A path is lent only to an instance that does the same as the one that was run for it, and only if the settings that
+    the run has read are the same here. What they are called decides nothing.
     """
 
-    def __init__(self, program: Program, settings: Mapping[str, str], trees: Arrays, effects: Arrays) -> None:
+    def __init__(
+        self, program: Program, instances: Sequence[str], settings: Mapping[str, str], trees: Arrays, effects: Arrays
+    ) -> None:
         """
         Args:
             program: that of the actions here.
-            settings: a text of each toggle and bound here, by name.
+            instances: what each of these does, as a hash.
+            settings: what each toggle and bound is here, by name.
             trees, effects: those of the other search.
 
         Raises:
             ValueError, LookupError: the arrays hold no such trees.
         """
-        names = {name: number for number, name in enumerate(trees["instances"].tolist())}
+        known_there = {instance: number for number, instance in enumerate(trees["instances"].tolist())}
         there = json.loads(trees["settings"].item())
-        self._numbers = [names.get(str(instance)) for instance in program.instances]
-        self._trees = DecisionTrees(program.layout, tuple(names))
+        self._numbers = [known_there.get(instance) for instance in instances]
+        self._trees = DecisionTrees(program.layout, trees["instances"].tolist())
         restore_trees(self._trees, trees)
         self._leaves = program.leaves_by_test
         known = {key for key, text in settings.items() if there.get(key) == text}

@@ -68,7 +68,7 @@ class Settings:
 
     def _watching(self, instance: Instance) -> Callable[[Any], Any]:
         plain, function = instance.apply, instance.of.function
-        if not isinstance(plain, functools.partial) or plain.func is not function or not _is_bare(function):
+        if type(plain) is not functools.partial or plain.func is not function or type(function) is not FunctionType:
             return functools.partial(self._applied_unseen, plain)
         given = {name: self._watch(name, value) for name, value in plain.keywords.items() if name in GIVEN}
         whole = [name for name, watched in given.items() if watched is plain.keywords[name]]
@@ -96,11 +96,6 @@ def _said(function: Callable[[Any], Any], state: Any) -> tuple[bool, Any]:
         return True, function(state)
     except RAISED:
         return False, None
-
-
-def _is_bare(function: Any) -> bool:
-    """Whether a function knows nothing but its arguments and its module."""
-    return type(function) is FunctionType and not function.__closure__
 
 
 def _watch_of(value: Any, name: str, note: Callable[[str], None]) -> Any:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.descriptions import Indescribable
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import SPARE, FlatRows, FoldedRows
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS
@@ -21,7 +22,7 @@ from explorer.search.counts import Counts
 from explorer.search.engine import Engine, mask_of
 from explorer.search.fingerprint import Fingerprint, fingerprint
 from explorer.search.kept_trees import ACTIONS, PROPERTIES, KeptTrees, learned, restore
-from explorer.system import System
+from explorer.system import ModelError, System
 
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
 
@@ -51,8 +52,15 @@ class PartitionWorker:
         self._parents = self._actions = np.zeros(0, np.int64)
 
     def fingerprint(self, options: dict[str, Any]) -> Fingerprint:
-        """What must be equal in every process of a search."""
-        return fingerprint(self.system, self.layout, len(self.engine.permutations), options)
+        """What must be equal in every process of a search.
+
+        Raises:
+            ModelError: the search depends on what cannot be described to another process.
+        """
+        try:
+            return fingerprint(self.system, self.layout, len(self.engine.permutations), options)
+        except Indescribable as error:
+            raise ModelError(f"no other process can know what this one has: {error}; use --engine local") from None
 
     @property
     def permutations(self) -> Sequence[Any]:

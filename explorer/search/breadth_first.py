@@ -25,7 +25,7 @@ from explorer.search.progress import Pace
 from explorer.search.prospects import hopeless_states
 from explorer.search.snapshots import Snapshots
 from explorer.search.store import Stopped
-from explorer.system import System
+from explorer.system import Contradiction, ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress, Unreached, Verdict, Violation
 
 COMPILING = (
@@ -78,20 +78,30 @@ def explore(
             domain.
         CheckpointError: the checkpoint cannot be written, or is not one of this search.
     """
-    engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
-    search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
-    kept = KeptTrees(engine, audit) if keep_trees else None
-    if kept is not None:
-        kept.load()
-        engine.store.expect(*kept.size)
-    if checkpoint is not None:
-        options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
-        search.keep(Snapshots(engine, checkpoint, options), resume)
-    outcome = search.run()
-    if kept is not None:
-        kept.keep()
-        kept.keep_size(len(engine.store.table), engine.store.count, engine.store.folded_bytes)
-    return outcome
+
+    def searched(begin_with_kept: bool) -> Outcome:
+        engine = Engine(system, budget, audit, workers or os.cpu_count() or 1, symmetry)
+        search = _Search(engine, budget, check_deadlock, keep_going, on_progress, coverage)
+        kept = KeptTrees(engine, audit) if keep_trees else None
+        if kept is not None and begin_with_kept:
+            kept.load()
+            engine.store.expect(*kept.size)
+        if checkpoint is not None:
+            options = {"check_deadlock": check_deadlock, "keep_going": keep_going}
+            search.keep(Snapshots(engine, checkpoint, options), resume)
+        try:
+            outcome = search.run()
+        except (ModelError, Contradiction):
+            if kept is None or not kept.are_used:
+                raise
+            return searched(False)  # what was kept may be wrong where the sample did not look
+        if kept is not None:
+            kept.keep()
+            kept.keep_size(len(engine.store.table), engine.store.count, engine.store.folded_bytes)
+            outcome = attrs.evolve(outcome, warnings=(*outcome.warnings, *filter(None, [kept.warning])))
+        return outcome
+
+    return searched(True)
 
 
 def reach(

@@ -10,18 +10,19 @@ import functools
 import hashlib
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import FunctionType
 from typing import Any
 
 import attrs
 
 from explorer.compiler.layout import Layout
-from explorer.sources import SourceError, digest, files_of, sources_of
+from explorer.descriptions import Descriptions
+from explorer.sources import SourceError, digest, files_of, sources_of, versions_of
 from explorer.system import ModelError, System
 from model.language import declarations, domain, graph_properties, records
-from model.language.declarations import Instance
+from model.language.declarations import Instance, StepProperty
 from model.language.graph_properties import Liveness, Prospect
 
 Fingerprint = dict[str, dict[str, str]]
@@ -37,6 +38,7 @@ CAUSES = {
     "constants": "the constant {}",
     "modules": "the module {}",
     "distributions": "the version of {}",
+    "flags": "the option {} of Python",
     "engine": "{} of Highwater",
 }
 EFFECTS = {
@@ -44,21 +46,32 @@ EFFECTS = {
     "order": "the order of {}",
     "initial": "the set of initial {}",
     "layout": "the layout of {}",
+    "records": "what {} are",
 }
-SHOWN = ("protocol", "bounds", "options", "constants", "distributions")  # whose values say something
+FLAGS = {"optimize": 0, "bytes_warning": 0, "int_max_str_digits": sys.int_info.default_max_str_digits}
+SHOWN = ("protocol", "bounds", "options", "constants", "distributions", "flags")  # whose values say something
 MOST_NAMED = 4
 
 
-def fingerprint(system: System, layout: Layout, permutations: int, options: Mapping[str, Any]) -> Fingerprint:
+def fingerprint(
+    system: System,
+    layout: Layout,
+    permutations: int,
+    options: Mapping[str, Any],
+    descriptions: Descriptions | None = None,
+) -> Fingerprint:
     """All that a search depends on.
 
     Args:
         permutations: how many permutations of names it treats as one; 0 without symmetry.
         options: what else the engine was asked for.
+        descriptions: of objects that are described already.
 
     Raises:
         ModelError: as `code_of`.
+        Indescribable: it depends on what cannot be described.
     """
+    descriptions = descriptions or Descriptions()
     properties = properties_of(system)
     symmetry = {"symmetry": f"on, {permutations} permutations" if permutations > 1 else "off"}
     ranks = {} if system.ranks is None else {"by_order": ", ".join(system.ranks.groups)}
@@ -67,15 +80,26 @@ def fingerprint(system: System, layout: Layout, permutations: int, options: Mapp
         for kind, members in system.interchangeable.items()
         if permutations > 1
     }
+    described = {
+        "actions": instances_by_name(system.actions, descriptions),
+        "properties": instances_by_name(properties, descriptions),
+        "records": {
+            name: descriptions.of(value, name)
+            for name, value in (("states", system.domain), ("protocols", system.protocol), ("bounds", system.bounds))
+        },
+    }
+    code = code_of(system, (*system.actions, *properties, *system.premises))
     leaves = {leaf.path: f"{leaf.word} {leaf.shift} {leaf.width} {leaf.domain}" for leaf in layout.root.leaves()}
     return {
         "protocol": _settings(system.protocol),
         "bounds": _settings(system.bounds),
         "options": symmetry | ranks | names | {name: _text(value) for name, value in options.items()},
-        "properties": instances_by_name(properties),
-        **code_of(system, (*system.actions, *properties, *system.premises)),
+        **described,
+        "constants": dict(sorted(descriptions.constants.items())),
+        "modules": code["modules"],
+        "distributions": code["distributions"] | versions_of(descriptions.distributions),
+        "flags": flags(),
         "engine": {"the code": engine_code()},
-        "actions": instances_by_name(system.actions),
         "order": {
             name: _hash([str(each) for each in instances])
             for name, instances in (("actions", system.actions), ("properties", properties))
@@ -95,7 +119,7 @@ def engine_code() -> str:
 
 
 def code_of(system: System, instances: Iterable[Instance]) -> Fingerprint:
-    """The code that some instances depend on.
+    """The files and distributions that some instances depend on.
 
     Raises:
         ModelError: a file of it was removed or spoiled since it was imported.
@@ -106,8 +130,7 @@ def code_of(system: System, instances: Iterable[Instance]) -> Fingerprint:
         sources = sources_of(modules)
     except SourceError as error:
         raise ModelError(str(error)) from None
-    constants = dict(sorted(_constants(sources.modules)))
-    return {"constants": constants, "modules": sources.modules, "distributions": sources.distributions}
+    return {"modules": sources.modules, "distributions": sources.distributions}
 
 
 def properties_of(system: System) -> tuple[Instance, ...]:
@@ -153,139 +176,84 @@ def _differing(part: str, there: Mapping[str, str], here: Mapping[str, str]) -> 
             yield f"{what} differs"
 
 
-def settings_of(system: System) -> dict[str, str]:
-    """A text of each toggle and each bound, such as protocol.acks, and of all of them together."""
-    given = {"protocol": _settings(system.protocol), "bounds": _settings(system.bounds)}
-    whole = {name: json.dumps(texts, sort_keys=True) for name, texts in given.items()}
-    return whole | {f"{name}.{key}": text for name, texts in given.items() for key, text in texts.items()}
+def settings_of(system: System, descriptions: Descriptions) -> dict[str, str]:
+    """What each toggle and each bound is, such as protocol.acks, and all of them together, as hashes.
+
+    Raises:
+        Indescribable: one of them cannot be described.
+    """
+    found = {}
+    for name, given in (("protocol", system.protocol), ("bounds", system.bounds)):
+        found[name] = descriptions.of(given, name)
+        for field in attrs.fields(type(given)) if attrs.has(type(given)) else ():
+            key = f"{name}.{field.name}"
+            found[key] = descriptions.of(getattr(given, field.name), key)
+    return found
 
 
 def _settings(chosen: Any) -> dict[str, str]:
-    """A protocol's toggles or bounds, as texts by name."""
+    """A protocol's toggles or bounds by name, as people read them."""
     if attrs.has(type(chosen)):
         return {field.name: _text(getattr(chosen, field.name)) for field in attrs.fields(type(chosen))}
     return {} if chosen is None else {"value": _text(chosen)}
 
 
 def _text(value: Any) -> str:
-    """What a value is, for people where it is simple enough."""
+    """What a value is, for people, where it is simple enough."""
     value = value.value if isinstance(value, Enum) else value
-    return str(value) if isinstance(value, str | int | float | None) else json.dumps(described(value))
+    return str(value) if isinstance(value, str | int | float | None) else type(value).__name__
 
 
-def instances_by_name(instances: Iterable[Instance]) -> dict[str, str]:
-    """By name of what is declared, a hash of all its instances."""
+def instances_by_name(instances: Iterable[Instance], descriptions: Descriptions) -> dict[str, str]:
+    """By name of what is declared, a hash of all its instances.
+
+    Raises:
+        Indescribable: what they depend on cannot be described.
+    """
     found: dict[str, list[Any]] = {}
-    known: Known = {}
-    domains: dict[int, str] = {}  # by identity: those of all instances of an action are the same
     for each in instances:
-        if id(each.domains) not in domains:
-            domains[id(each.domains)] = _hash(described(each.domains, known))
-        apply = described(each.apply, known)
-        said = [type(each.of).__name__, str(each), domains[id(each.domains)], apply, _relied_on(each)]
-        found.setdefault(each.of.name, []).append(said)
+        said = [str(each), descriptions.of(each.domains), applied(each, descriptions), *_relied_on(each, descriptions)]
+        found.setdefault(each.of.name, []).append([type(each.of).__name__, *said])
     return {name: _hash(said) for name, said in found.items()}
 
 
-def _constants(modules: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Numbers and truth values at the top of modules, which may come from elsewhere than their source, such as the
-    environment.
-    """
-    for name in modules:
-        for key, value in vars(sys.modules[name]).items() if name in sys.modules else ():
-            if isinstance(value, bool | int | float) and not key.startswith("__"):
-                yield f"{name}.{key}", str(value)
-
-
-def _relied_on(of: Instance) -> list[Any]:
-    """What a property of the graph says besides its function."""
-    if isinstance(of.of, Prospect):
-        return [described(action) for action in of.of.along]
-    if not isinstance(of.of, Liveness):
-        return []
-    fair = [
-        [[described(each.action), *each.parameters] for each in listed] for listed in (of.of.fair, of.of.strongly_fair)
-    ]
-    return [of.of.form.value, fair, described(of.premise.apply) if of.premise else None]
-
-
-Known = dict[int, tuple[Any, str]]
-"""By the identity of a record or a function, this itself, so that it lives as long, and a hash of what it is."""
-
-
-def described(value: Any, known: Known | None = None, inside: tuple[int, ...] = ()) -> Any:
-    """A value as JSON can hold it, the same in every process, with what a function was made with: its defaults and what
-    it encloses.
-
-    Of an object of an unknown kind only its class and its attributes are known.
+def applied(instance: Instance, descriptions: Descriptions, besides: Container[Any] = ()) -> str:
+    """What an instance does, whatever it is called.
 
     Args:
-        known: what many values share, each described once, by a hash.
+        besides: what of the objects that it is given is known otherwise.
+
+    Raises:
+        Indescribable: what it depends on cannot be described.
     """
-    if value is None or isinstance(value, bool | int | float | str):
-        return value.name if isinstance(value, Enum) else value
-    if known is None or not (isinstance(value, FunctionType) or attrs.has(type(value))):
-        return _described(value, known, inside)
-    if id(value) not in known:
-        known[id(value)] = value, _hash(_described(value, known, inside))
-    return known[id(value)][1]
+    function, apply = instance.of.function, _within_step_property(instance.apply)
+    if type(apply) is not functools.partial or apply.func is not function:
+        return descriptions.of(instance.apply, instance.of.name)
+    given = {name: value for name, value in apply.keywords.items() if not any(value is each for each in besides)}
+    parts = [descriptions.of(function, instance.of.name), *map(descriptions.of, apply.args)]
+    return _hash([parts, type(instance.of).__name__, *([name, descriptions.of(given[name])] for name in sorted(given))])
 
 
-def _described(value: Any, known: Known | None, inside: tuple[int, ...]) -> Any:
-    if id(value) in inside:
-        return "itself"
-    below = functools.partial(described, known=known, inside=(*inside, id(value)))
-    match value:
-        case Enum():
-            return [_place(type(value)), value.name]
-        case bytes():
-            return value.hex()
-        case tuple() | list():
-            return [below(each) for each in value]
-        case set() | frozenset():
-            return sorted((below(each) for each in value), key=json.dumps)
-        case Mapping() if all(isinstance(key, str) for key in value):
-            return [[below(key), below(value[key])] for key in sorted(value)]
-        case Mapping():
-            return sorted(([below(key), below(each)] for key, each in value.items()), key=json.dumps)
-        case ModuleType():
-            return value.__name__
-        case functools.partial():
-            return ["partial", *map(below, (value.func, value.args, value.keywords))]
-        case MethodType():
-            return ["method", below(value.__self__), below(value.__func__)]
-        case FunctionType():
-            enclosed = [below(_content(cell)) for cell in value.__closure__ or ()]
-            made_with = [*map(below, (value.__defaults__, value.__kwdefaults__)), enclosed]
-            return [_place(value), _code(value), *made_with]
-        case CodeType():
-            return [value.co_code.hex(), list(value.co_names), [below(each) for each in value.co_consts]]
-        case type():
-            return _place(value)
-    return [_place(type(value)), below({name: getattr(value, name) for name in _attributes(value)})]
+def _within_step_property(apply: Any) -> Any:
+    """The function of two states that is behind one of a step."""
+    made_here = type(apply) is FunctionType and apply.__code__ in StepProperty._of_subject.__code__.co_consts
+    return apply.__closure__[0].cell_contents if made_here else apply
 
 
-def _code(function: FunctionType) -> Any:
-    """Where a function is in its module, whose file is known; what it does if there is no file."""
-    known = getattr(sys.modules.get(function.__module__), "__file__", None) is not None
-    return function.__code__.co_firstlineno if known else described(function.__code__)
+def _relied_on(of: Instance, descriptions: Descriptions) -> list[Any]:
+    """What a property of the graph says besides its function."""
+    if isinstance(of.of, Prospect):
+        return [descriptions.of(of.of.along, of.of.name)]
+    if not isinstance(of.of, Liveness):
+        return []
+    fair = [descriptions.of(listed, of.of.name) for listed in (of.of.fair, of.of.strongly_fair)]
+    return [of.of.form.value, fair, applied(of.premise, descriptions) if of.premise else ""]
 
 
-def _attributes(value: Any) -> list[str]:
-    if attrs.has(type(value)):
-        return [field.name for field in attrs.fields(type(value))]
-    return sorted(vars(value)) if hasattr(value, "__dict__") else []
-
-
-def _content(cell: Any) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not filled yet
-        return None
-
-
-def _place(value: Any) -> str:
-    return f"{value.__module__}:{value.__qualname__}"
+def flags() -> dict[str, str]:
+    """The options of the interpreter that decide what code does, and are not as they are by default."""
+    given = {name: getattr(sys.flags, name) for name in FLAGS}
+    return {name: str(value) for name, value in given.items() if value != FLAGS[name]}
 
 
 def _hash(data: Any) -> str:

@@ -7,8 +7,8 @@ kept apart from properties, so that claims that differ in their properties share
 How large the visited set of a search became is kept beside them if that is large: the next one begins with it. So is
 how many states it held, for a search that folds its rows.
 
-Kept trees are used only if a sample of their paths, another one each time, agrees with plain Python. If it does not,
-they are forgotten and learned anew.
+Kept trees are used only if a sample of their paths, another one each time, agrees with plain Python. If it does not, or
+if a search that began with them fails, they are forgotten and learned anew.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from explorer.compiler.storing import (
     restore_effects,
     restore_program,
 )
+from explorer.descriptions import Indescribable
 from explorer.search.engine import Engine
-from explorer.search.fingerprint import settings_of
 from explorer.search.tree_files import TreeFiles
-from explorer.search.tree_names import names_of
+from explorer.search.tree_names import Names, names_of
 from explorer.system import ModelError
 
 SAMPLE = 8  # paths of each program
@@ -44,13 +44,22 @@ DAMAGED = (ValueError, LookupError)
 
 
 class KeptTrees:
-    """What is kept for one engine's trees."""
+    """What is kept for one engine's trees.
+
+    Attributes:
+        warning: why nothing is kept; empty if it is.
+        are_used: whether the engine has begun with what was kept or lent.
+    """
 
     def __init__(self, engine: Engine, audit: int) -> None:
         self._engine = engine
-        names = names_of(engine, audit)
+        self.warning, self.are_used, names = "", False, None
+        try:
+            names = names_of(engine, audit)
+        except Indescribable as error:
+            self.warning = f"not kept: {error}"
+        self._known: Names | None = names
         self._names = {} if names is None else {ACTIONS: names.actions, PROPERTIES: names.properties}
-        self._family = "" if names is None else names.family
         self._files = TreeFiles({} if names is None else names.versions)
         self._loaded = {ACTIONS: 0, PROPERTIES: 0}
 
@@ -65,16 +74,17 @@ class KeptTrees:
                 else:
                     self._loaded[which] = self._paths(which)
                     break
-        if self._names and not self._loaded[ACTIONS] and self._engine.system.ranks is None:
-            self._engine.actions.lenders = tuple(self._lenders(self._names[ACTIONS]))
+        if self._known and not self._loaded[ACTIONS] and self._engine.system.ranks is None:
+            self._engine.actions.lenders = tuple(self._lenders(self._known))
+        self.are_used = any(self._loaded.values()) or bool(self._engine.actions.lenders)
 
-    def _lenders(self, own: str) -> Iterator[Lender]:
-        """Trees of the same code over the same layout, which other protocols or bounds had."""
-        program, settings = self._engine.actions, settings_of(self._engine.system)
-        names = (name for name in self._files.beginning_with(self._family) if name != own)
+    def _lenders(self, known: Names) -> Iterator[Lender]:
+        """Trees over the same layout, which other protocols or bounds had."""
+        program, instances, settings = self._engine.actions, known.instances, known.settings
+        names = (name for name in self._files.beginning_with(known.family) if name != known.actions)
         for arrays in islice(chain.from_iterable(map(self._read, names)), MOST_LENDERS):
             with suppress(*DAMAGED):
-                yield Lender(program, settings, _part(arrays, "0"), _part(arrays, "effects"))
+                yield Lender(program, instances, settings, _part(arrays, "0"), _part(arrays, "effects"))
 
     def _read(self, name: str) -> Iterator[dict[str, np.ndarray]]:
         for data in self._files.read(name):
@@ -88,7 +98,13 @@ class KeptTrees:
         for which, name in self._names.items():
             whole = all(program.is_whole for _, program in _programs(self._engine, which))
             if whole and (self._engine.has_renewed or self._paths(which) != self._loaded[which]):
-                self._files.write(name, as_bytes(learned(self._engine, which)))
+                self._files.write(name, as_bytes(learned(self._engine, which) | self._signature(which)))
+
+    def _signature(self, which: str) -> dict[str, np.ndarray]:
+        if which != ACTIONS or self._known is None:
+            return {}
+        found = signed(self._known.instances, self._known.settings)
+        return {f"0.{name}": array for name, array in found.items()}
 
     @property
     def size(self) -> tuple[int, int, int]:
@@ -126,7 +142,6 @@ def learned(engine: Engine, which: str) -> dict[str, np.ndarray]:
         found = program_as_arrays(program) | engine.tables(program)
         arrays |= {f"{number}.{name}": array for name, array in found.items()}
     if which == ACTIONS:
-        arrays |= {f"0.{name}": array for name, array in signed(engine.actions, settings_of(engine.system)).items()}
         effects = effects_as_arrays(engine.effects, engine.layout)
         arrays |= {f"effects.{name}": array for name, array in effects.items()}
     return arrays

@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from explorer.descriptions import Indescribable
 from explorer.kernels import arrays
 from explorer.search.checkpoint import Checkpoint, Inside, Snapshot
 from explorer.search.counts import Counts
@@ -32,7 +33,10 @@ class Snapshots:
     """
 
     def __init__(self, engine: Engine, folder: Path, options: dict[str, Any]) -> None:
-        prints = fingerprint(engine.system, engine.layout, len(engine.permutations), options)
+        try:
+            prints = fingerprint(engine.system, engine.layout, len(engine.permutations), options)
+        except Indescribable as error:
+            raise CheckpointError(f"{folder}: no search can go on with this one: {error}; leave it out") from None
         for module in prints["modules"]:
             if not is_as_imported(module):  # no other process has what this one has imported
                 prints["modules"][module] += f", written after process {os.getpid()} had imported it"

@@ -9,7 +9,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from explorer.compiler.layout import Layout
 from explorer.search import breadth_first
 from explorer.search.checkpoint import Checkpoint
 from explorer.search.durable import CheckpointError
-from explorer.search.fingerprint import Fingerprint, described, differences, engine_code, fingerprint
+from explorer.search.fingerprint import Fingerprint, differences, engine_code, fingerprint
 from explorer.system import System
 from explorer.verdict import Budget
 from highwater.claims import own
@@ -334,45 +333,6 @@ def test_the_order_of_actions_is_part_of_a_search() -> None:
     system = system_of("reference", toggles("reference"), sizes("reference"))
     other = attrs.evolve(system, actions=system.actions[::-1])
     assert differences(prints_of(system), prints_of(other))[-1] == "the order of actions differs"
-
-
-class Colour(Enum):
-    RED = "red"
-
-
-@pytest.mark.parametrize(
-    ("value", "plain"),
-    [
-        (None, None),
-        (True, True),
-        (b"\x01", "01"),
-        ((1, [2]), [1, [2]]),
-        (frozenset({3, 1, 2}), [1, 2, 3]),
-        ({"b": 1, "a": 2}, [["a", 2], ["b", 1]]),
-        (Colour.RED, [f"{__name__}:Colour", "RED"]),
-        (Number, f"{__name__}:Number"),
-        (Number(3), [f"{__name__}:Number", [["value", 3]]]),
-        (sys, "sys"),
-    ],
-)
-def test_values_are_described_the_same_in_every_process(value: Any, plain: Any) -> None:
-    assert described(value) == plain
-
-
-def test_a_value_that_holds_itself_is_described() -> None:
-    ring: list[Any] = [1]
-    ring.append(ring)
-    assert described(ring) == [1, "itself"]
-
-
-def test_two_functions_without_a_file_differ_by_what_they_do() -> None:
-    def made(text: str) -> Any:
-        names: dict[str, Any] = {"__name__": "nowhere"}
-        exec(text, names)
-        return names["rule"]
-
-    assert described(made("def rule(): return 1")) != described(made("def rule(): return 2"))
-    assert described(made("def rule(): return 1")) == described(made("def rule(): return 1"))
 
 
 def test_two_processes_have_the_same_fingerprint() -> None:

@@ -1,0 +1,667 @@
+"""What functions, classes and values are, by content: what was learned of one serves another only if both are described
+alike.
+
+A description is exact. A function is its code, its defaults, what it encloses, its attributes, and everything that it
+reaches by name: globals, attributes of modules, what it imports. A class is its methods, attributes and bases. A value
+is its type and all that it holds, so that a list is no tuple, and 1 neither True nor 1.0. What cannot be described so,
+such as a generator, an open file or the environment, is `Indescribable`.
+
+Three things are known by less. The standard library is known by name, as far as its functions depend on nothing but
+their arguments. Other installed distributions are known by name, and by their version. A function of Highwater's own
+models is known by where it is written, if it is as it is written there: whoever asks adds the hash of the file. So
+these have the same description under every version of Python.
+
+Names decide nothing. Two graphs of objects are alike if, from their roots, they have the same shape: which objects are
+the same one matters, as `is` can tell.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import hashlib
+import importlib
+import operator
+import re
+import sys
+import types
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from enum import Enum, EnumMeta
+from functools import cache
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import attrs
+import numpy as np
+
+from explorer.sources import KNOWN, Origin, changed_last, noted, origin_of
+
+PURE = {
+    "__future__", "abc", "array", "base64", "binascii", "bisect", "builtins", "cmath", "collections", "contextlib",
+    "copy", "copyreg", "dataclasses", "decimal", "difflib", "enum", "fractions", "functools", "graphlib", "hashlib",
+    "heapq", "itertools", "json", "keyword", "math", "numbers", "operator", "re", "sre", "statistics", "string",
+    "struct", "textwrap", "types", "typing", "unicodedata", "zlib",
+}  # fmt: skip
+"""The modules of the standard library that depend on nothing but what they are given."""
+
+IMPURE = {"__import__", "breakpoint", "compile", "eval", "exec", "globals", "hash", "id", "input", "locals", "open"}
+"""The built-in functions that depend on more than what they are given, or reach it."""
+
+REDUCED = (operator.itemgetter, operator.attrgetter, operator.methodcaller, type(vars(namedtuple("T", "a"))["a"]))
+MEMBERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
+CONTENT = (int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
+CONTAINERS = (tuple, list, set, frozenset)
+WRAPPER = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__", "__annotate__", "__type_params__"}
+LEFT_OUT = {
+    "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
+    "__firstlineno__", "__module__", "__orig_bases__", "__parameters__", "__slotnames__", "__static_attributes__",
+    "__weakref__", "_abc_impl",
+}  # fmt: skip
+"""What of a class says nothing of what it does, or changes by being used."""
+
+OF_THE_SYSTEM = {
+    "__annotations__", "__builtins__", "__cached__", "__doc__", "__file__", "__loader__", "__path__", "__spec__",
+}  # fmt: skip
+"""What of a module depends on where and how it was loaded."""
+
+FIELD = ("default", "validator", "eq", "eq_key", "order", "order_key", "hash", "init", "metadata", "converter",
+         "kw_only", "alias", "on_setattr")  # fmt: skip
+MADE_BY_ATTRS = "<attrs generated"
+SHOWN = 60  # letters of a constant
+
+
+class Indescribable(Exception):
+    """Something that functions reach cannot be described: the message says what reaches what."""
+
+
+@attrs.frozen(eq=False)
+class Part:
+    """What an object is made of, and how: the text has {} where an object that cannot be described is named."""
+
+    of: Any
+    how: str = "holds {}"
+
+
+@attrs.frozen(eq=False)
+class Refused:
+    """Why an object cannot be described: what it is, in words."""
+
+    what: str
+
+
+class Descriptions:
+    """Descriptions of objects as they are when they are first asked for, as hashes. Each object is looked at once.
+
+    Attributes:
+        constants: the plain values that functions reach as globals, by module and name, as texts.
+        distributions: the top-level modules of installed distributions that were reached.
+    """
+
+    def __init__(self) -> None:
+        self.constants: dict[str, str] = {}
+        self.distributions: set[str] = set()
+        self._nodes: dict[int, tuple[Any, tuple[str | Part, ...] | Refused]] = {}
+        self._plain: dict[int, tuple[Any, str | None]] = {}
+        self._found: dict[int, tuple[Any, str]] = {}
+        self._within: set[int] = set()  # sets whose members are put into an order
+
+    def of(self, value: Any, name: str = "") -> str:
+        """What a value is, as a hash.
+
+        Args:
+            name: what to call it.
+
+        Raises:
+            Indescribable: it cannot be described, or something that it reaches.
+        """
+        if (text := self._plain_text(value)) is not None:
+            return text if len(text) < SHOWN else _hash(text)
+        if id(value) not in self._found:
+            self._found[id(value)] = value, self._described(value, name or _called(value))
+        return self._found[id(value)][1]
+
+    def _described(self, root: Any, name: str) -> str:
+        numbers, todo = {id(root): 0}, [root]
+        reached: dict[int, tuple[int, str]] = {}
+        said = []
+        for value in todo:  # which grows
+            node = self._node(value)
+            if isinstance(node, Refused):
+                raise Indescribable(self._sentence(name, root, value, node.what, reached))
+            for part in self._in_order(value, node):
+                if isinstance(part, str):
+                    said.append(part)
+                    continue
+                if id(part.of) not in numbers:
+                    numbers[id(part.of)] = len(todo)
+                    reached[id(part.of)] = id(value), part.how
+                    todo.append(part.of)
+                said.append(f"#{numbers[id(part.of)]}")
+            said.append(";")
+        return _hash(" ".join(said))
+
+    def _in_order(self, value: Any, node: tuple[str | Part, ...]) -> Iterable[str | Part]:
+        """The parts of an object; those of a set in an order that does not depend on the process."""
+        if not isinstance(value, set | frozenset) or id(value) in self._within:
+            return node
+        self._within.add(id(value))
+        try:
+            first = next((number for number, part in enumerate(node) if part == "members"), len(node)) + 1
+            return (*node[:first], *sorted(node[first:], key=lambda part: self._text_of(part)))
+        finally:
+            self._within.remove(id(value))
+
+    def _text_of(self, part: str | Part) -> str:
+        if isinstance(part, str):
+            return part
+        if isinstance(self._node(part.of), Refused):
+            return ""  # its own turn comes
+        with suppress(Indescribable):
+            return self._described(part.of, "")
+        return ""
+
+    def _sentence(self, name: str, root: Any, value: Any, what: str, reached: Mapping[int, tuple[int, str]]) -> str:
+        """Which function reaches what cannot be described, and how."""
+        if value is root:
+            return f"`{name}` is {what}"
+        above, how = reached[id(value)]
+        said = how.format(what)
+        while above != id(root):
+            holder = self._nodes[above][0]
+            if isinstance(holder, FunctionType | type):
+                return f"`{name}` reaches `{holder.__qualname__}`, which {said}"
+            above, how = reached[above]
+            said = f"{how.format(_kind(holder))}, which {said}" if above == id(root) else said
+        return f"`{name}` {said}"
+
+    # Plain values are texts
+
+    def _plain_text(self, value: Any) -> str | None:
+        """A value that holds no others but plain ones, and cannot change, as a text; None if it is not of that kind."""
+        kind = type(value)
+        if kind is int:
+            return hex(value)
+        if kind is str:
+            return ascii(value)
+        if kind is float:
+            return f"float {value.hex()}"
+        if value is None or kind is bool or value is ...:
+            return repr(value)
+        if kind is bytes:
+            return ascii(value)
+        if kind is complex:
+            return f"complex {value.real.hex()} {value.imag.hex()}"
+        if kind not in (tuple, frozenset, range, slice):
+            return None
+        if id(value) not in self._plain:
+            self._plain[id(value)] = value, None  # a tuple that holds itself is none
+            self._plain[id(value)] = value, self._plain_members(value)
+        return self._plain[id(value)][1]
+
+    def _plain_members(self, value: Any) -> str | None:
+        members = (value.start, value.stop, value.step) if isinstance(value, range | slice) else value
+        try:
+            texts = [self._plain_text(each) for each in members]
+        except RecursionError:
+            return None
+        if None in texts:
+            return None
+        said = [str(each) for each in texts]
+        text = f"{type(value).__name__}({', '.join(sorted(said) if isinstance(value, frozenset) else said)})"
+        return text if len(text) < 1000 else f"{type(value).__name__} {_hash(text)}"
+
+    def _part(self, value: Any, how: str = "holds {}") -> str | Part:
+        text = self._plain_text(value)
+        return Part(value, how) if text is None else text
+
+    # Objects are their parts
+
+    def _node(self, value: Any) -> tuple[str | Part, ...] | Refused:
+        if id(value) not in self._nodes:
+            found = self._look(value)
+            self._nodes[id(value)] = value, found if isinstance(found, Refused) else tuple(found)
+        return self._nodes[id(value)][1]
+
+    def _look(self, value: Any) -> Iterable[str | Part] | Refused:
+        kind = type(value)  # what an object says of its class may be untrue
+        look = _LOOKS.get(kind) or next((look for one, look in _BELOW.items() if issubclass(kind, one)), None)
+        return look(self, value) if look else self._instance(value)
+
+    def _function(self, function: FunctionType) -> Iterable[str | Part] | Refused:
+        module, origin = _module_of(function)
+        where = f"{module}:{function.__qualname__}"
+        known = origin in KNOWN
+        if known and _resolved(module, function.__qualname__) is function:
+            return self._by_name(module, where, origin)
+        code = function.__code__
+        written = _place(code, module) if origin == Origin.MODELS else None
+        parts: list[str | Part] = ["function", ascii(where), written or _code_text(code)]
+        parts.append(self._part(function.__defaults__, "has the defaults {}"))
+        parts.append(self._part(function.__kwdefaults__, "has the defaults {}"))
+        for cell in function.__closure__ or ():
+            parts.append(self._cell(cell))
+        parts += self._attributes_in(vars(function), WRAPPER - {"__wrapped__"})
+        if known:  # and made anew by each call of what made it
+            self._note(module, origin)
+            return parts
+        uses = _uses(code)
+        if uses.sets:
+            return Refused(f"a function that sets the global `{uses.sets[0]}`")
+        for name, chain in uses.names:
+            parts += self._global(function, name, chain)
+        for name, level, taken in uses.imports:
+            parts += self._imported(function, name, level, taken)
+        return parts
+
+    def _cell(self, cell: Any) -> str | Part:
+        try:
+            return self._part(cell.cell_contents, "encloses {}")
+        except ValueError:
+            return "an empty cell"
+
+    def _global(self, function: FunctionType, name: str, chain: tuple[str, ...]) -> Iterator[str | Part]:
+        """What a name of a function stands for; of a module the attribute that is taken."""
+        given = function.__globals__
+        inside = given.get("__builtins__", builtins)
+        places = (given, inside if isinstance(inside, dict) else vars(inside))
+        value = next((place[name] for place in places if name in place), _NOTHING)
+        taken = [name]
+        for attribute in chain:
+            if not isinstance(value, ModuleType):
+                break
+            value = getattr(value, attribute, _NOTHING)
+            taken.append(attribute)
+        yield ascii(".".join(taken))
+        if value is _NOTHING:
+            yield "is nothing"
+            return
+        named = isinstance(value, ModuleType | FunctionType | BuiltinFunctionType | type)
+        part = self._part(value, "uses {}" if named else f"reaches `{'.'.join(taken)}`, {{}}")
+        if isinstance(part, str) and not name.startswith("__"):
+            text = part if isinstance(value, tuple | frozenset) else repr(value)
+            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]}... ({_hash(part)[:8]})"
+            self.constants[f"{given.get('__name__')}.{'.'.join(taken)}"] = shown
+        yield part
+
+    def _imported(self, function: FunctionType, name: str, level: int, taken: tuple[str, ...]) -> Iterator[str | Part]:
+        """What a function imports when it runs."""
+        package = function.__globals__.get("__package__") or ""
+        try:
+            with noted():
+                module = importlib.import_module("." * level + name, package)
+        except BaseException as error:  # whatever the module raises
+            yield Part(Refused(f"the module {name}, which cannot be imported: {type(error).__name__}"), "imports {}")
+            return
+        yield f"import {module.__name__}"
+        if not taken or origin_of(module.__name__) in KNOWN:
+            yield Part(module, "imports {}")
+            return
+        for each in taken:
+            value = getattr(module, each, _NOTHING)
+            if value is _NOTHING:
+                with suppress(Exception):
+                    value = importlib.import_module(f"{module.__name__}.{each}")
+            yield ascii(each)
+            yield "is nothing" if value is _NOTHING else self._part(value, f"imports `{each}`, {{}}")
+
+    def _by_name(self, module: str, where: str, origin: Origin) -> Iterable[str | Part] | Refused:
+        """What is known by its name: of the standard library, or of a distribution, which has a version."""
+        if origin == Origin.ELSEWHERE:
+            return Refused(f"{where.replace(':', '.')}, which is not written in Python")
+        if origin == Origin.STANDARD and module.partition(".")[0].lstrip("_") not in PURE:
+            return Refused(f"{where.replace(':', '.')}, which depends on more than its arguments")
+        self._note(module, origin)
+        return ("known", ascii(where))
+
+    def _note(self, module: str, origin: Origin) -> None:
+        if origin == Origin.INSTALLED:
+            self.distributions.add(module.partition(".")[0])
+
+    def _builtin(self, value: Any) -> Iterable[str | Part] | Refused:
+        if value.__self__ is not None and not isinstance(value.__self__, ModuleType):
+            return ("built-in method", ascii(value.__name__), self._part(value.__self__, "is bound to {}"))
+        module = value.__module__ or "builtins"
+        if module == "builtins" and value.__name__ in IMPURE:
+            return Refused(f"{value.__name__}, which depends on more than its arguments")
+        return self._by_name(module, f"{module}:{value.__qualname__}", origin_of(module))
+
+    def _module(self, module: ModuleType) -> Iterable[str | Part] | Refused:
+        name = module.__name__
+        origin = origin_of(name) if sys.modules.get(name) is module else Origin.ELSEWHERE
+        if origin in KNOWN:
+            return self._by_name(name, name, origin)
+        return ("module", name, *self._attributes_in(vars(module), OF_THE_SYSTEM))
+
+    def _attributes_in(self, found: Mapping[str, Any], without: Iterable[str] = ()) -> Iterator[str | Part]:
+        for name in sorted(found.keys() - set(without)):
+            yield ascii(name)
+            yield self._part(found[name], f"has `{name}`, {{}}")
+
+    # Classes
+
+    def _class(self, cls: type) -> Iterable[str | Part] | Refused:
+        module, origin = cls.__module__, origin_of(cls.__module__)
+        where = f"{module}:{cls.__qualname__}"
+        if origin in KNOWN and _resolved(module, cls.__qualname__) is cls:
+            return self._by_name(module, where, origin)
+        if not cls.__flags__ & HEAP_TYPE:
+            return self._by_name(module, where, origin)
+        if any(isinstance(each, SLOTS) and each.__objclass__ is cls for each in vars(cls).values()):
+            return Refused(f"`{cls.__qualname__}`, which is not written in Python")
+        own = origin == Origin.MODELS and _resolved(module, cls.__qualname__) is cls
+        parts: list[str | Part] = ["class", ascii(where)]
+        parts += [self._part(each, "is of the class {}") for each in (type(cls), *cls.__bases__)]
+        if isinstance(cls, EnumMeta):
+            for member in cls.__members__.values():
+                parts += [ascii(member.name), self._part(member, "has the member {}")]
+        elif _is_of_attrs(cls):
+            parts += [ascii(field.name) for field in attrs.fields(cls)]
+            parts += [] if own else self._fields(cls)
+        inside = {name: value for name, value in vars(cls).items() if not self._is_left_out(name, value, cls, own)}
+        return (*parts, *self._attributes_in(inside))
+
+    @staticmethod
+    def _is_left_out(name: str, value: Any, cls: type, own: bool) -> bool:
+        """Whether an attribute of a class is described elsewhere, or is no part of what the class does.
+
+        What attrs and `Enum` add to classes differs from version to version. Of Highwater's own classes, whose file is
+        known, only functions and plain values are described, which may have been replaced in memory.
+        """
+        if name in LEFT_OUT or name.startswith("__attrs_") or isinstance(value, MEMBERS):
+            return True
+        function = getattr(value, "__func__", value)
+        if isinstance(function, FunctionType) and name.startswith("__"):
+            made_by_attrs = function.__code__.co_filename.startswith(MADE_BY_ATTRS) and name != "__getattr__"
+            if made_by_attrs or (_is_of_attrs(cls) and function.__globals__.get("__name__") == "attr._make"):
+                return True
+        if isinstance(cls, EnumMeta):
+            of_enum = origin_of(getattr(function, "__module__", None) or "enum") == Origin.STANDARD
+            return name in cls.__members__ or (name.startswith("_") and name.endswith("_") and of_enum)
+        if own:
+            is_dunder = name.startswith("__") and name.endswith("__")
+            return not isinstance(value, DEFINED) or (is_dunder and not isinstance(function, FunctionType))
+        return False
+
+    def _fields(self, cls: type) -> Iterator[str | Part]:
+        """What a class of attrs does with its fields."""
+        for field in attrs.fields(cls):
+            for name in FIELD:
+                yield name
+                yield self._part(getattr(field, name, None), f"has the field `{field.name}`, whose {name} is {{}}")
+        yield repr(attrs.inspect(cls)) if hasattr(attrs, "inspect") else ""
+
+    # Values
+
+    def _member(self, member: Enum) -> Iterable[str | Part]:
+        inside = {name: value for name, value in vars(member).items() if not name.startswith("_")}
+        value = member._value_ if hasattr(member, "_value_") else None
+        return ("member", self._part(type(member)), ascii(member._name_), self._part(value),
+                *self._attributes_in(inside))  # fmt: skip
+
+    def _items(self, value: Any) -> Iterator[str | Part]:
+        return (self._part(each) for item in value.items() for each in item)
+
+    def _array(self, value: Any) -> Iterable[str | Part] | Refused:
+        if value.dtype.hasobject:
+            return Refused(_kind(value))
+        data = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return ("array", type(value).__name__, value.dtype.str, str(np.shape(value)), data)
+
+    def _instance(self, value: Any) -> Iterable[str | Part] | Refused:
+        """An object of a class that is written in Python, all of which is in its attributes, and in what it has of a
+        built-in type.
+        """
+        cls = type(value)
+        base = next((each for each in CONTENT if each in cls.__mro__), object)
+        if _room(cls) > base.__basicsize__ or (base is object and cls.__itemsize__):
+            return Refused(_kind(value))
+        parts: list[str | Part] = ["object", self._part(cls, "is of the class {}")]
+        if base is dict:
+            parts += [self._part(each) for item in dict.items(value) for each in item]
+        elif base in CONTAINERS:
+            parts += ["members", *map(self._part, base.__iter__(value))]  # type: ignore[attr-defined]
+        elif base is not object:
+            parts.append(str(self._plain_text(bytes(value) if base is bytearray else _as_base(base, value))))
+        if base not in (set, frozenset):
+            parts += self._attributes_in(_attributes_of(value), WRAPPER if _is_of_attrs(cls) else ())
+        elif _attributes_of(value):
+            return Refused(_kind(value))
+        return parts
+
+
+Look = Callable[[Descriptions, Any], Iterable[str | Part] | Refused]
+"""From an object to its parts."""
+
+
+def _of(*names: str) -> Look:
+    """Of an object that has all it is made of in these attributes."""
+    return lambda all, value: (type(value).__name__, *(all._part(getattr(value, name)) for name in names))
+
+
+_BELOW: dict[type, Look] = {Enum: Descriptions._member, type: Descriptions._class, ModuleType: Descriptions._module}
+_LOOKS: dict[type, Look] = {
+    FunctionType: Descriptions._function,
+    BuiltinFunctionType: Descriptions._builtin,
+    types.MethodWrapperType: Descriptions._builtin,
+    MethodType: lambda all, value: ("method", all._part(value.__func__), all._part(value.__self__, "is bound to {}")),
+    CodeType: lambda all, value: ("code", _code_text(value)),
+    Refused: lambda all, value: value,
+    property: _of("fget", "fset", "fdel"),
+    classmethod: _of("__func__"),
+    staticmethod: _of("__func__"),
+    functools.cached_property: _of("func", "attrname"),
+    functools.partial: _of("func", "args", "keywords", "__dict__"),
+    functools._lru_cache_wrapper: lambda all, value: ("cache", *map(all._part, (
+        value.__wrapped__, value.cache_parameters()))),
+    types.GenericAlias: _of("__origin__", "__args__"),
+    types.UnionType: _of("__args__"),
+    re.Pattern: _of("pattern", "flags"),
+    deque: lambda all, value: ("deque", all._part(value.maxlen), *map(all._part, value)),
+    defaultdict: lambda all, value: ("defaults", all._part(value.default_factory), *all._items(value)),
+    OrderedDict: lambda all, value: ("ordered", *all._items(value)),
+    types.MappingProxyType: lambda all, value: ("mappingproxy", *all._items(value)),
+    np.ndarray: Descriptions._array,
+    **dict.fromkeys(REDUCED, lambda all, value: ("made by", *map(all._part, value.__reduce__()))),
+    **dict.fromkeys(SLOTS, lambda all, value: (type(value).__name__, all._part(value.__objclass__), value.__name__)),
+    **dict.fromkeys(MEMBERS, lambda all, value: (type(value).__name__, ascii(value.__name__))),
+    **dict.fromkeys({*np.sctypeDict.values()}, Descriptions._array),
+}  # fmt: skip
+
+_NOTHING = object()
+HEAP_TYPE = 1 << 9  # Py_TPFLAGS_HEAPTYPE
+DEFINED = (FunctionType, classmethod, staticmethod, property, functools.cached_property, bool, int, float, str, bytes,
+           tuple, frozenset, type(None))  # fmt: skip
+
+
+def _as_base(base: Any, value: Any) -> Any:
+    """The content that an object has of a built-in type, whatever its class makes of operators."""
+    if base is str:
+        return str.__str__(value)
+    if base is bytes:
+        return bytes.__add__(value, b"")
+    return base.__pos__(value)
+
+
+def _room(cls: type) -> int:
+    """The bytes of an object of a class that are not accounted for by its slots, dictionary and weak references."""
+    slots = sum(isinstance(each, types.MemberDescriptorType) for one in cls.__mro__ for each in vars(one).values())
+    dictionary = cls.__dictoffset__ > 0 or (cls.__dictoffset__ < 0 < cls.__itemsize__)  # else it is before the object
+    return cls.__basicsize__ - 8 * (slots + dictionary + (cls.__weakrefoffset__ > 0))
+
+
+def _attributes_of(value: Any) -> dict[str, Any]:
+    """The attributes of an object: in its dictionary, and in the slots of its classes. What it has computed of itself
+    once and for all is left out; attrs keeps that in slots.
+    """
+    cls, found = type(value), dict(getattr(value, "__dict__", {}))
+    for one in cls.__mro__:
+        fields = {each.name for each in attrs.fields(one)} if _is_of_attrs(one) else None
+        for name, each in vars(one).items():
+            if isinstance(each, functools.cached_property):
+                found.pop(name, None)
+            elif isinstance(each, types.MemberDescriptorType) and (fields is None or name in fields):
+                with suppress(AttributeError):
+                    found[name] = each.__get__(value, cls)
+    return found
+
+
+def _module_of(function: FunctionType) -> tuple[str, Origin]:
+    """The module whose globals a function has, and where this is from. What says that it is of a module need not be."""
+    name = str(function.__globals__.get("__name__"))
+    module = sys.modules.get(name)
+    is_of = module is not None and vars(module) is function.__globals__
+    return name, origin_of(name) if is_of else Origin.ELSEWHERE
+
+
+def _is_of_attrs(cls: type) -> bool:
+    """Whether attrs has made this class, rather than one that it inherits from."""
+    return "__attrs_attrs__" in vars(cls)
+
+
+def _resolved(module: str, name: str) -> Any:
+    found: Any = sys.modules.get(module)
+    for each in name.split("."):
+        found = getattr(found, each, None)
+    return found
+
+
+def _called(value: Any) -> str:
+    return str(getattr(value, "__name__", None) or type(value).__name__)
+
+
+def _kind(value: Any) -> str:
+    """What an object is, in words."""
+    if isinstance(value, FunctionType | BuiltinFunctionType | type):
+        return f"`{value.__qualname__}`"
+    if isinstance(value, ModuleType):
+        return f"the module {value.__name__}"
+    name = type(value).__name__
+    return f"an {name}" if name[0].lower() in "aeiou" else f"a {name}"
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+# Code
+
+
+@attrs.frozen
+class Uses:
+    """What code reaches by name: globals, with the attributes that are taken of them one after the other; what it
+    imports, from how many packages above, and which names it takes from there; and the globals that it sets.
+    """
+
+    names: tuple[tuple[str, tuple[str, ...]], ...]
+    imports: tuple[tuple[str, int, tuple[str, ...]], ...]
+    sets: tuple[str, ...]
+
+
+_codes: dict[int, tuple[CodeType, str]] = {}
+_used: dict[int, tuple[CodeType, Uses]] = {}
+"""By the identity of code, as its own hash takes long: this itself, so that it lives as long, and what it is."""
+
+
+def _code_text(code: CodeType) -> str:
+    """A hash of all of code but where it is written."""
+    if id(code) not in _codes:
+        plain = Descriptions()
+        constants = [
+            _code_text(each) if isinstance(each, CodeType) else str(plain._plain_text(each)) for each in code.co_consts
+        ]
+        said = (
+            code.co_qualname, code.co_code.hex(), code.co_exceptiontable.hex(), code.co_flags, code.co_argcount,
+            code.co_posonlyargcount, code.co_kwonlyargcount, code.co_names, code.co_varnames, code.co_freevars,
+            code.co_cellvars, constants,
+        )  # fmt: skip
+        _codes[id(code)] = code, _hash(ascii(said))
+    return _codes[id(code)][1]
+
+
+def _uses(code: CodeType) -> Uses:
+    """What code, and the code inside it, reaches by name."""
+    if id(code) not in _used:
+        names, imports, sets = set(), set(), set()
+        for each in _inside([code]):
+            found = _uses_of(each)
+            names |= set(found.names)
+            imports |= set(found.imports)
+            sets |= set(found.sets)
+        _used[id(code)] = code, Uses(tuple(sorted(names)), tuple(sorted(imports)), tuple(sorted(sets)))
+    return _used[id(code)][1]
+
+
+def _uses_of(code: CodeType) -> Uses:
+    names: list[tuple[str, tuple[str, ...]]] = []
+    imports, sets = [], []
+    loaded: list[Any] = [0, None]  # the last constants
+    follows = False
+    for operation, argument in _operations(code):
+        if operation in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
+            names.append((code.co_names[argument >> (operation == "LOAD_GLOBAL")], ()))
+            follows = True
+            continue
+        if operation in ("LOAD_ATTR", "LOAD_METHOD") and follows:
+            shifted = operation == "LOAD_ATTR" and sys.version_info >= (3, 12)
+            name, chain = names.pop()
+            names.append((name, (*chain, code.co_names[argument >> shifted])))
+            continue
+        follows = False
+        if operation in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            sets.append(code.co_names[argument])
+        elif operation in ("LOAD_CONST", "LOAD_SMALL_INT"):
+            loaded = [loaded[-1], code.co_consts[argument] if operation == "LOAD_CONST" else argument]
+        elif operation == "IMPORT_NAME":
+            imports.append((code.co_names[argument], loaded[0] or 0, tuple(loaded[1] or ())))
+    return Uses(tuple(names), tuple(imports), tuple(sets))
+
+
+def _operations(code: CodeType) -> Iterator[tuple[str, int]]:
+    """The instructions of code, as `dis` has them, which takes ten times as long."""
+    import dis
+
+    extended, read = 0, code.co_code
+    for at in range(0, len(read), 2):
+        name, argument = dis.opname[read[at]], read[at + 1] | extended
+        extended = argument << 8 if name == "EXTENDED_ARG" else 0
+        if name not in ("CACHE", "EXTENDED_ARG", "PUSH_NULL"):
+            yield name, argument
+
+
+_places: dict[int, tuple[CodeType, Any, str | None]] = {}
+
+
+def _place(code: CodeType, module: str) -> str | None:
+    """Where code is written in the file of a module, as this is now; None if it is not."""
+    stamp = changed_last(module)
+    if id(code) not in _places or _places[id(code)][1] != stamp:
+        _places[id(code)] = code, stamp, _written(module, stamp).get(code)
+    return _places[id(code)][2]
+
+
+@cache
+def _written(module: str, stamp: Any) -> dict[CodeType, str]:
+    """All code in the file of a module, and where each is.
+
+    Args:
+        stamp: when the file was changed last.
+    """
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    found: dict[CodeType, str] = {}
+    places: dict[str, int] = {}
+    with suppress(ImportError, AttributeError, OSError, SyntaxError):  # some loaders have no code
+        for code in _inside([spec.loader.get_code(spec.name)]):  # type: ignore[union-attr]
+            place = f"{code.co_qualname}:{code.co_firstlineno}"
+            places[place] = places.get(place, 0) + 1
+            found[code] = f"written at {module}:{place}:{places[place]}"
+    return found
+
+
+def _inside(constants: Iterable[Any]) -> Iterator[CodeType]:
+    for each in constants:
+        if isinstance(each, CodeType):
+            yield each
+            yield from _inside(each.co_consts)

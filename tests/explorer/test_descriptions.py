@@ -1,0 +1,277 @@
+"""What functions and values are, by content: what differs is described differently, and what is the same alike."""
+
+from __future__ import annotations
+
+import collections
+import decimal
+import fractions
+import functools
+import itertools
+import json
+import math
+import operator
+import os
+import random
+import re
+import subprocess
+import sys
+import threading
+import types
+from collections.abc import Callable
+from enum import Enum, IntEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import attrs
+import numpy as np
+import pytest
+
+from explorer.descriptions import Descriptions, Indescribable
+from model.language.domain import Integers, Limit
+
+ROOT = Path(__file__).parents[2]
+
+
+def described(value: Any) -> str:
+    return Descriptions().of(value)
+
+
+def made(text: str, **given: Any) -> Any:
+    """The function f of a text, as though it were of a module of its own."""
+    names: dict[str, Any] = {"__name__": __name__, **given}
+    exec(text, names)
+    return names["f"]
+
+
+class Colour(Enum):
+    RED = "red"
+    BLUE = "blue"
+
+
+class Number(IntEnum):
+    ONE = 1
+
+
+class Text(str):
+    pass
+
+
+class Pair(NamedTuple):
+    one: int
+    other: int
+
+
+@attrs.frozen
+class Record:
+    number: int = 0
+    more: Any = None
+
+
+@attrs.frozen
+class OtherRecord:
+    number: int = 0
+    more: Any = None
+
+
+class Slotted:
+    __slots__ = ("_hidden", "seen")
+
+    def __init__(self, seen: Any, hidden: Any = None) -> None:
+        self.seen, self._hidden = seen, hidden
+
+
+class Plain:
+    def __init__(self, **given: Any) -> None:
+        vars(self).update(given)
+
+
+def ring(*values: Any) -> list[Any]:
+    found = list(values)
+    found.append(found)
+    return found
+
+
+SENTINEL = object()
+MAKERS: list[Callable[[], Any]] = [
+    lambda: None, lambda: ..., lambda: 0, lambda: 1, lambda: True, lambda: False, lambda: 1.0, lambda: 0.0,
+    lambda: -0.0, lambda: math.nan, lambda: 1 + 0j, lambda: "1", lambda: b"1", lambda: bytearray(b"1"),
+    lambda: "True", lambda: "None", lambda: "", lambda: (), list, lambda: set(), lambda: frozenset(), dict,
+    lambda: (1,), lambda: [1], lambda: {1}, lambda: frozenset({1}), lambda: (True,), lambda: (1.0,), lambda: ("1",),
+    lambda: ((1,),), lambda: [[1]], lambda: [(1,)], lambda: [1, 1], lambda: {1: 2}, lambda: {True: 2}, lambda: {"1": 2},
+    lambda: {1.0: 2}, lambda: {(1,): 2}, lambda: [(1, 2)], lambda: {1: 2, 3: 4}, lambda: {3: 4, 1: 2},
+    lambda: {None: 1}, lambda: {"null": 1}, lambda: range(0), lambda: range(400, 401), lambda: range(0, 10, 3),
+    lambda: slice(1, 2), lambda: slice(1, 3), lambda: Colour.RED, lambda: Colour.BLUE, lambda: "RED", lambda: Colour,
+    lambda: Number.ONE, lambda: Text("1"), lambda: Limit(1, "a"), lambda: Limit(1, "b"), lambda: Pair(1, 2),
+    lambda: (1, 2), lambda: Pair(1, 3), lambda: Record(1), lambda: OtherRecord(1), lambda: Record(True),
+    lambda: Record(1, [Record(1)]), lambda: Record(1, (Record(1),)), lambda: Slotted(1), lambda: Slotted(2),
+    lambda: Slotted(1, 1), lambda: Plain(a=1), lambda: Plain(a=2), lambda: Plain(b=1), lambda: Plain(),
+    lambda: collections.deque([1]), lambda: collections.deque([1], 3), lambda: collections.Counter("a"),
+    lambda: collections.OrderedDict(a=1), lambda: collections.defaultdict(int), lambda: collections.defaultdict(list),
+    lambda: fractions.Fraction(1, 2), lambda: fractions.Fraction(1, 3), lambda: types.SimpleNamespace(a=1),
+    lambda: types.MappingProxyType({1: 2}), lambda: operator.itemgetter(1), lambda: operator.itemgetter(2),
+    lambda: operator.attrgetter("a"), lambda: operator.methodcaller("a", 1), lambda: re.compile("a"),
+    lambda: re.compile("a", re.IGNORECASE), lambda: functools.partial(max, 1), lambda: functools.partial(max, 2),
+    lambda: functools.partial(max, key=1), lambda: functools.partial(min, 1), lambda: max, lambda: min,
+    lambda: int, lambda: str, lambda: list[int], lambda: list[str], lambda: [1].append, lambda: [2].append,
+    lambda: "a".join, lambda: str.join, lambda: np.int64(1), lambda: np.int32(1), lambda: np.array([1]),
+    lambda: np.array([[1]]), lambda: np.array([1.0]), lambda: ring(), lambda: ring(1), lambda: [[1, []]],
+    lambda: Integers(0, 1), lambda: Integers(0, 2), lambda: Integers(0, Limit(1, "a")), lambda: math.floor,
+    lambda: [SENTINEL, SENTINEL], lambda: [SENTINEL, object()], lambda: frozenset({Record(1), Record(2)}),
+    lambda: frozenset({Record(1), Record(3)}), lambda: Plain(one=(one := [1]), other=one),
+    lambda: Plain(one=[1], other=[1]),
+    lambda: lambda s: s, lambda: lambda t: t, lambda: lambda s: 1, lambda: lambda s: True, lambda: lambda s: 1.0,
+    lambda: lambda s, t=1: s, lambda: lambda s, t=True: s, lambda: lambda s, *, t=1: s, lambda: lambda s, *, t=2: s,
+    lambda: lambda s: s in {1, 2}, lambda: lambda s: s in {1, 3}, lambda: lambda s: s in (1, 2),
+    lambda: lambda s: lambda: 1, lambda: lambda s: lambda: 2, lambda: lambda s: [x for x in s if x > 1],
+    lambda: lambda s: [x for x in s if x > 2], lambda: lambda s: s.a, lambda: lambda s: s.b,
+]  # fmt: skip
+
+
+def test_values_that_differ_are_described_differently_and_the_same_are_described_alike() -> None:
+    first, again = ([described(make()) for make in MAKERS] for _ in range(2))
+    assert first == again
+    same = collections.defaultdict(list)
+    for number, text in enumerate(first):
+        same[text].append(number)
+    assert [numbers for numbers in same.values() if len(numbers) > 1] == []
+
+
+def test_descriptions_are_the_same_in_every_process() -> None:
+    """Whatever the order of sets there. Functions of this module are of the module there, too."""
+    code = "from tests.explorer.test_descriptions import *; import json\n"
+    code += "print(json.dumps([described(make()) for make in MAKERS]))"
+
+    def shown(seed: str) -> list[str]:
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        command = [sys.executable, "-c", code]
+        return json.loads(subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=True).stdout)
+
+    assert shown("1") == shown("2") == [described(make()) for make in MAKERS]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def f(s): return X",
+        "def f(s): return (lambda: X)()",
+        "def f(s): return [X for _ in s]",
+        "def f(s):\n class C:\n  x = X\n return C",
+        "def g(s): return X\ndef f(s): return g(s)",
+        "def g(s): return f(s) + X\ndef f(s): return g(s)",
+        "class C:\n def m(self): return X\ndef f(s): return C().m()",
+        "class C:\n @property\n def m(self): return X\ndef f(s): return C().m",
+        "class C:\n @classmethod\n def m(cls): return X\ndef f(s): return C.m()",
+        "class C:\n @staticmethod\n def m(): return X\ndef f(s): return C.m()",
+        "class C:\n m = X\ndef f(s): return C.m",
+        "class B:\n m = X\nclass C(B): pass\ndef f(s): return C.m",
+        "class C: pass\nC.m = X\ndef f(s): return C.m",
+        "class M(type):\n m = X\nclass C(metaclass=M): pass\ndef f(s): return C.m",
+        "def f(s): return f.x\nf.x = X",
+        "def f(s, x=X): return x",
+        "def f(s, *, x=X): return x",
+        "def make(x):\n def f(s): return x\n return f\nf = make(X)",
+        "def make(x):\n def f(s): return (lambda: x)()\n return f\nf = make([{'a': X}])",
+        "import functools\n@functools.cache\ndef g(): return X\ndef f(s): return g()",
+        "import functools\nclass C:\n @functools.cached_property\n def m(self): return X\n"
+        "def f(s): return C().m",
+        "import attrs\n@attrs.frozen\nclass C:\n x: int = X\ndef f(s): return C()",
+        "import attrs\n@attrs.frozen\nclass C:\n x: int = attrs.field(converter=lambda x: X)\n"
+        "def f(s): return C(0)",
+        "import attrs, functools\n@attrs.frozen\nclass C:\n @functools.cached_property\n def m(self): return X\n"
+        "def f(s): return C().m",
+        "import dataclasses\n@dataclasses.dataclass\nclass C:\n x: int = X\ndef f(s): return C()",
+        "import enum\nclass E(enum.Enum):\n A = X\ndef f(s): return E.A.value",
+        "import enum\nclass E(enum.Enum):\n A = 5\n def m(self): return X\ndef f(s): return E.A.m()",
+        "import collections\nN = collections.namedtuple('N', 'a', defaults=[X])\ndef f(s): return N()",
+        "import types\nm = types.ModuleType('m')\nm.x = X\ndef f(s): return m.x",
+        "import types\nm = types.ModuleType('m')\nm.x = X\ndef f(s): return getattr(m, 'x')",
+        "import types\nm = types.ModuleType('m')\nm.n = types.ModuleType('n')\nm.n.x = X\n"
+        "def f(s): return m.n.x",
+        "import functools, operator\nf = functools.partial(operator.add, X)",
+        "class C:\n def __call__(self, s): return X\nf = C()",
+        "class C(dict):\n def __missing__(self, key): return X\nT = C()\ndef f(s): return T[s]",
+    ],
+)  # fmt: skip
+def test_whatever_a_function_reaches_is_part_of_it(text: str) -> None:
+    assert described(made(text, X=1)) == described(made(text, X=1))
+    others = {described(made(text, X=other)) for other in (1, 2, True, "1", (1,), frozenset({1}))}
+    assert len(others) == 6
+
+
+def test_what_a_function_does_not_reach_is_no_part_of_it() -> None:
+    text = "def f(s): return s.other + X"
+    assert described(made(text, X=1, other=1)) == described(made(text, X=1, other=2))
+    assert described(made(text, X=1)) == described(made("\n\n" + text, X=1)), "nor is where it is written"
+
+
+def test_what_a_cache_holds_is_no_part_of_it() -> None:
+    f = made("import functools\n@functools.cache\ndef f(s): return s")
+    before = described(f)
+    f(1)
+    assert described(f) == before
+
+
+def test_a_function_that_was_replaced_in_a_distribution_or_in_the_standard_library_is_noticed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    f = made("import attrs, functools\ndef f(s): return attrs.evolve(functools.reduce(s))")
+    before = described(f)
+    monkeypatch.setattr(attrs, "evolve", lambda *_: 1)
+    changed = described(f)
+    monkeypatch.setattr(functools, "reduce", functools.wraps(functools.reduce)(lambda *_: 1))
+    assert len({before, changed, described(f)}) == 3
+
+
+@pytest.mark.parametrize(
+    ("value", "what"),
+    [
+        ((each for each in ()), "a generator"), (iter([1]), "a list_iterator"), (iter(()), "a tuple_iterator"),
+        (itertools.count(), "a count"), (itertools.chain([1]), "a chain"), (map(str, [1]), "a map"), (zip(), "a zip"),
+        (threading.Lock(), "a lock"), (random.Random(1), "a Random"), (memoryview(b"1"), "a memoryview"),
+        (Path("a"), None), (os.environ, None), ({}.keys(), "a dict_keys"), (np.array([object()]), "a ndarray"),
+        (re.finditer("a", "a"), "a callable_iterator"), (decimal.Decimal(1), "a Decimal"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_described_is_refused_in_words(value: Any, what: str | None) -> None:
+    with pytest.raises(Indescribable) as caught:
+        described(value)
+    if what:
+        assert str(caught.value).endswith(f" is {what}")
+
+
+GENERATOR = (each for each in ())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def f(s): return X", "`f` reaches `X`, a generator"),
+        ("def make(x):\n def f(s): return x\n return f\nf = make(X)", "`f` encloses a generator"),
+        ("def make(x):\n def f(s): return x\n return f\nf = make([X])", "`f` encloses a list, which holds a generator"),
+        ("def g(): return X\ndef f(s): return g()", "`f` reaches `g`, which reaches `X`, a generator"),
+        (
+            "import os\ndef f(s): return os.environ",
+            "`f` reaches `os.environ`, a _Environ, which is of the class os._Environ, which depends on",
+        ),
+        ("import os\ndef f(s): return os.getenv('A')", "`f` uses os.getenv, which depends on more than its arguments"),
+        ("import time\ndef f(s): return time.time()", "`f` uses time.time, which depends on more than its arguments"),
+        (
+            "from random import random\ndef f(s): return random()",
+            "`f` uses `Random.random`, which is bound to a Random",
+        ),
+        ("def f(s): return open(s)", "`f` uses io.open, which depends on more than its arguments"),
+        ("def f(s): return eval('X')", "`f` uses eval, which depends on more than its arguments"),
+        ("def f(s): return globals()['X']", "`f` uses globals, which depends on more than its arguments"),
+        ("def f(s):\n import os\n return os.environ", "`f` imports os, which depends on more than its arguments"),
+        ("def f(s):\n from os import environ\n return environ", "`f` imports "),
+        (
+            "def f(s):\n import nowhere_to_be_found",
+            "`f` imports the module nowhere_to_be_found, which cannot be imported",
+        ),
+        ("def f(s):\n global X\n X = 1", "`f` is a function that sets the global `X`"),
+    ],
+)
+def test_the_sentence_names_what_reaches_what(text: str, said: str) -> None:
+    with pytest.raises(Indescribable) as caught:
+        described(made(text, X=GENERATOR))
+    assert str(caught.value).startswith(said)
