@@ -28,6 +28,7 @@ import pytest
 
 from explorer.descriptions import Descriptions, Indescribable
 from model.language.domain import Integers, Limit
+from model.partition import fetching
 
 ROOT = Path(__file__).parents[2]
 
@@ -220,6 +221,20 @@ def test_a_function_that_was_replaced_in_a_distribution_or_in_the_standard_libra
     changed = described(f)
     monkeypatch.setattr(functools, "reduce", functools.wraps(functools.reduce)(lambda *_: 1))
     assert len({before, changed, described(f)}) == 3
+
+
+def test_a_function_of_highwaters_own_models_is_known_by_where_it_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that its description does not depend on Python's version, unless it was replaced in memory."""
+    before, all = described(fetching.received), Descriptions()
+    all.of(fetching.received)
+    functions = [value for value, _ in all._nodes.values() if isinstance(value, types.FunctionType)]
+    own = [value for value in functions if value.__module__.startswith("model.")]
+    assert len(own) > 3
+    assert all._node(own[0])[2].startswith(f"written at {own[0].__module__}:{own[0].__qualname__}:")
+    for each in own:
+        with monkeypatch.context() as patch:
+            patch.setattr(each, "__code__", each.__code__.replace(co_consts=(*each.__code__.co_consts, 1)))
+            assert described(fetching.received) != before
 
 
 @pytest.mark.parametrize(
