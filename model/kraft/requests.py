@@ -7,7 +7,6 @@ answered partition by partition.
 from __future__ import annotations
 
 from model.kraft.bounds import KraftBounds
-from model.kraft.changing import view_of
 from model.kraft.state import Cluster, Fate
 from model.language.declarations import action
 from model.language.records import evolve
@@ -70,17 +69,19 @@ def answered(cluster: Cluster, leader: int) -> Cluster:
 
 
 def settled(cluster: Cluster, leader: int, partition: int) -> Cluster:
-    """A leader learns the answer about one partition. If what it asked for was granted, it knows the ISR, unless
-    another broker leads now: then it learns only that. An answer says nothing of the replicas.
+    """A leader learns the answer about one partition: what the request has made of it, which is committed now. If it
+    was granted, the leader knows the ISR and the partition epoch, and nothing else: not the replicas, nor
+    min.insync.replicas. It ignores what is of another leader epoch than its own, which the request itself may have
+    begun, and waits for the metadata.
 
     Source: kafka.cluster.Partition#handleAlterPartitionUpdate, #handleAlterPartitionError (3.5.1 to 4.3.1).
     """
     fate = fate_of(cluster, leader, partition)
     if fate is Fate.APPENDED:
-        if cluster.committed.partitions[partition].leader != leader:
+        now, view = cluster.committed.partitions[partition], cluster.brokers[leader].replicas[partition].view
+        if now.leader_epoch != view.leader_epoch:
             return with_fate(cluster, leader, partition, Fate.REFUSED)
-        known = cluster.brokers[leader].replicas[partition].view.replicas
-        view = evolve(view_of(cluster.committed, partition), replicas=known)
+        view = evolve(view, isr=now.isr, partition_epoch=now.partition_epoch)
         return cluster.with_replica(leader, partition, proposal=None, view=view)
     if fate is Fate.OUT_OF_DATE:
         return with_fate(cluster, leader, partition, Fate.REFUSED)

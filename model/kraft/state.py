@@ -33,7 +33,9 @@ class Fate(Enum):
     IN_FLIGHT = "in flight"
     APPENDED = "granted, and not yet committed"
     REFUSED = "refused as out of date"
-    """The leader waits for newer metadata and asks nothing until then."""
+    """Or granted in a leader epoch that the leader does not know. It waits for newer metadata and asks nothing until
+    then.
+    """
     QUEUED = "queued"
     """A broker has one request in flight. The next one has all that it wants to change by then."""
     OUT_OF_DATE = "refused as out of date, and not yet answered"

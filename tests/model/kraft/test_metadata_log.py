@@ -120,7 +120,7 @@ ROWS = [
         "3.5",
         "fail_over 0, crash b0, fence b0, read_metadata b1, read_metadata b2, propose_shrink b1 b2,"
         " not answer_as_deposed b1, answer_alter_partition b1",
-        {"b1.proposal": None, "partition.isr": {1}},
+        {"b1.proposal.fate": "refused as out of date", "partition.isr": {1}},
         bounds=TWO,
     ),
     Row(

@@ -118,7 +118,31 @@ ROWS = [
         "testIsrEnlargementCompletesReassignment: a leader that stays leads on",
         "4.3",
         f"reassign b1 b3, {JOINS}",
-        {"partition.leader": 0, "partition.isr": {0, 2, 3}, "partition.leader_epoch": 1, "b0.proposal": None},
+        {"partition.leader": 0, "partition.isr": {0, 2, 3}, "partition.leader_epoch": 1},
+    ),
+    fact(
+        "handleAlterPartitionUpdate: it ignores the answer, which is of a leader epoch that it does not know",
+        "4.3",
+        f"reassign b1 b3, {JOINS}, not propose_shrink b0 b2",
+        {"b0.proposal.fate": "refused as out of date", "b0.view.leader_epoch": 0, "b0.view.isr": {0, 1, 2}},
+    ),
+    fact(
+        "handleAlterPartitionUpdate: until it has read of it",
+        "4.3",
+        f"reassign b1 b3, {JOINS}, read_metadata b0",
+        {"b0.proposal": None, "b0.view.leader_epoch": 1, "b0.view.isr": {0, 2, 3}},
+    ),
+    fact(
+        "handleAlterPartitionUpdate 3.5: a smaller ISR begins a leader epoch, so that its leader ignores the answer",
+        "3.5",
+        "propose_shrink b0 b1, answer_alter_partition b0",
+        {"partition.isr": {0, 2}, "b0.view.isr": {0, 1, 2}, "b0.proposal.fate": "refused as out of date"},
+    ),
+    fact(
+        "AlterPartitionResponse: it does not say what min.insync.replicas is",
+        "4.3",
+        "set_min_isr 3, propose_shrink b0 b1, answer_alter_partition b0",
+        {"b0.view.isr": {0, 2}, "b0.view.min_isr": 1, "partition.elr": {1}},
     ),
     fact(
         "testRemovingReplicaReassignment: a removal alone is complete at once",
