@@ -7,7 +7,8 @@
 
 A level exists once its manifest does. Parts that no manifest names are leftovers of killed processes. Every file has a
 new name and never changes, so the last whole level survives a kill at any moment. A level's manifest has the hash of
-the one before, so levels of two searches cannot be mixed. The folder is any URI that pyarrow can write to and that
+the one before, the first one that of `manifest.json`, and `end.json` that of the last one: what two searches wrote
+cannot be mixed. The folder is any URI that pyarrow can write to and that
 driver and executors all reach.
 """
 
@@ -30,7 +31,7 @@ from explorer.search.durable import CheckpointError, Lock, seal, unseal
 from explorer.search.fingerprint import Fingerprint, differences, in_one_line
 from spark.files import Folder, RemoteLock, for_spark
 
-FORMAT, VERSION = "highwater-levels", 2
+FORMAT, VERSION = "highwater-levels", 3
 MANIFEST = "manifest.json"
 END = "end.json"
 PARQUET: dict[
@@ -125,7 +126,8 @@ class Levels:
             raise CheckpointError(
                 f"{self.uri}: holds a search already; continue it with --resume, or name another folder"
             )
-        self._folder.write(MANIFEST, seal({"format": FORMAT, "version": VERSION, **header})[0])
+        text, self._last_hash = seal({"format": FORMAT, "version": VERSION, **header})
+        self._folder.write(MANIFEST, text)
 
     def lock(self) -> None:
         """Keep others from writing to the folder, until `release`.
@@ -172,7 +174,7 @@ class Levels:
             CheckpointError: a manifest or a part is missing, cut short or damaged.
         """
         levels: list[Level] = []
-        self._last_hash = ""
+        self._last_hash = self._sealed(MANIFEST)[1]
         depths = self._depths()
         for depth in range(max(depths, default=-1) + 1):
             if depth not in depths:
@@ -181,8 +183,9 @@ class Levels:
                 )
             data, sealed = self._sealed(_level_file(depth))
             if data["previous"] != self._last_hash:
+                before = f"{self.uri}/{_level_file(depth - 1) if depth else MANIFEST}"
                 raise CheckpointError(
-                    f"{self.uri}/{_level_file(depth)}: does not follow from the level before; two searches wrote here"
+                    f"{self.uri}/{_level_file(depth)}: does not follow from {before}; two searches wrote here"
                 )
             self._last_hash = sealed
             levels.append(_level_from(data))
@@ -212,11 +215,11 @@ class Levels:
 
     def note_end(self, depth: int) -> None:
         """Note that the level at that depth is the last: its states have no new successors."""
-        self._folder.write(END, seal({"depth": depth})[0])
+        self._folder.write(END, seal({"depth": depth, "previous": self._last_hash})[0])
 
-    def ended(self, levels: Sequence[Level]) -> bool:
-        """Whether there are no more levels."""
-        return self._folder.holds(END) and self._sealed(END)[0].get("depth") == len(levels) - 1
+    def ended(self) -> bool:
+        """Whether there are no more levels than `read` has found."""
+        return self._folder.holds(END) and self._sealed(END)[0].get("previous") == self._last_hash
 
     def remove_leftovers(self, depth: int) -> None:
         """Remove parts of the level after the last whole one, and files that were not finished."""

@@ -143,7 +143,7 @@ def extent(checkpoint: str) -> str:
     whole = levels.read()
     return (
         ""
-        if levels.ended(whole)
+        if levels.ended()
         else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
     )
 

@@ -6,6 +6,9 @@ committed levels, or have parts that were not committed, after a failed attempt 
 then goes back to the last level on which both agree, and reads the rest from storage. If a process is killed while it
 changes a shard, the shard drops what it has not noted. So the loss of a shard only costs time.
 
+It notes checksums of the rows of each level, of the table and of what is folded, too. Every task begins by comparing
+them, and reads what a bad disk has changed from storage again.
+
 Once that saves much, the rows of each level are folded when the level is over. A shard that is killed meanwhile drops
 all that it has.
 
@@ -18,7 +21,6 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
-import json
 import math
 import mmap
 import os
@@ -31,8 +33,11 @@ import numpy as np
 from explorer.compiler.layout import Layout
 from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
+from explorer.search.durable import CheckpointError, seal, unseal
 from explorer.search.folded import Folded
 from spark.levels import Levels, Part
+
+PAGE = 1 << 12  # bytes
 
 
 def names_for(parts: Sequence[Part | None], partition: int, partitions: int) -> list[Part]:
@@ -55,6 +60,14 @@ def digests_of(parts_of: Sequence[Sequence[Part | None]], partition: int, partit
     return digests[1:]
 
 
+def checksum(array: np.ndarray) -> str:
+    """A checksum, as fast as memory is read: of the sums of all pages."""
+    data = array.reshape(-1).view(np.uint8)
+    whole = len(data) // PAGE * PAGE
+    pages = data[:whole].view(np.uint64).reshape(-1, PAGE // 8).sum(axis=1, dtype=np.uint64)
+    return hashlib.sha256(pages.tobytes() + data[whole:].tobytes()).hexdigest()[:16]
+
+
 class Shard(Visited):
     """The visited set of one partition, held by one process at a time."""
 
@@ -69,6 +82,9 @@ class Shard(Visited):
         self._lock = open(folder / "lock", "w")  # noqa: SIM115 - held until `close`
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self._noted: list[tuple[str, int]] = []
+        self._sums: list[str] = []  # of the rows of each level that is noted
+        self._summed_as = 0  # the bytes of a folded row then; 0 if they were flat
+        self._sum_of_folded = ""
         super().__init__(layout)
         self._restore()
 
@@ -126,39 +142,80 @@ class Shard(Visited):
         if self.folds:
             self._write_note(clean=False, whole=False)
             super().fold()
+            self._sum_of_folded = self._folded_sum()
             self._write_note(clean=False)
 
     def _write_note(self, clean: bool, whole: bool = True) -> None:
+        if whole:
+            self._sum_levels()
         note = {
             "noted": self._noted if whole else [],
-            "clean": clean,
-            "slots": len(self.table),
+            "sums": self._sums if whole else [],
+            "summed_as": self._summed_as,
+            "table": checksum(self.table) if clean else "",
             "fold_from": self._fold_from,
             "folded": self.folded if whole else 0,
             "older": self._older.note() if self._older and whole else None,
+            "sum_of_folded": self._sum_of_folded,
         }
         temporary = self._folder / "note.tmp"
-        temporary.write_text(json.dumps(note))
+        temporary.write_bytes(seal(note)[0])
         os.replace(temporary, self._folder / "note.json")
 
+    def _sum_levels(self) -> None:
+        """Bring the checksums in line with the levels that are noted."""
+        summed_as = self._older.row_bytes if self._older and self.folded else 0
+        if summed_as != self._summed_as:
+            self._sums, self._summed_as = [], summed_as
+        del self._sums[len(self._noted) :]
+        ends = self.level_ends
+        self._sums += [self._sum_of(ends[level], ends[level + 1]) for level in range(len(self._sums), len(self._noted))]
+
+    def _sum_of(self, begin: int, end: int) -> str:
+        """The checksum of some rows, all of which are folded or none."""
+        if self._older and self._summed_as:
+            return checksum(self._older.rows.folded[begin * self._summed_as : end * self._summed_as])
+        return checksum(self._newer[begin * len(self.units) : end * len(self.units)])
+
+    def _folded_sum(self) -> str:
+        """The checksum of what rows are folded with."""
+        if not self._older:
+            return ""
+        rows = self._older.rows
+        return checksum(rows.parts[: self._older.parts]) + checksum(rows.index)
+
     def _restore(self) -> None:
+        path = self._folder / "note.json"
         try:
-            note = json.loads((self._folder / "note.json").read_text())
-        except FileNotFoundError:
+            note, _ = unseal(path.read_bytes(), path, "a shard")
+        except (FileNotFoundError, CheckpointError):
+            self._drop("folded", "parts", "index")
+            self.table[:] = 0
             return
-        self._noted = [(digest, end) for digest, end in note["noted"]]
-        self.end = self._noted[-1][1] if self._noted else 0
-        self.folded, self._fold_from = min(self.end, note["folded"]), note["fold_from"]
+        self._fold_from, self._summed_as = note["fold_from"], note["summed_as"]
         if older := note["older"]:
             plan = np.array(older["plan"], np.uint64)
             self._older = Folded(plan, len(self.units), self._array, older["sizes"], older["slots"])
-        elif not note["clean"]:  # perhaps killed while rows were folded
+            self._sum_of_folded = self._folded_sum()
+        if note["sum_of_folded"] == self._sum_of_folded:
+            self._take_levels(note)
+        if self._older and not self.folded:  # damaged, or killed while rows were folded
+            self._older = None
+        if not self._older:
             self._drop("folded", "parts", "index")
-        if len(self.table) != note["slots"] and not note["clean"]:  # killed while the table was made anew
+            self._sum_of_folded = ""
+        if len(self._noted) < len(note["noted"]) or checksum(self.table) != note["table"]:
             self.table[:] = 0
             self._enter(0)
-        elif not note["clean"]:
-            self.forget_after(self.end)
+
+    def _take_levels(self, note: dict[str, Any]) -> None:
+        """Take the levels whose rows are as they were noted."""
+        for (digest, end), kept in zip(note["noted"], note["sums"], strict=True):
+            if self._sum_of(self.end, end) != kept:
+                return
+            self._noted.append((digest, end))
+            self._sums.append(kept)
+            self.end, self.folded = end, min(end, note["folded"])
 
     def _array(self, name: str, shape: tuple[int, ...], kind: Any) -> np.ndarray:
         row, wanted = math.prod(shape[1:]) * np.dtype(kind).itemsize, shape[0]

@@ -139,6 +139,52 @@ def attempt(
             shard.close()  # and nothing was noted
 
 
+@pytest.mark.parametrize("name", ["rows", "table", "folded", "parts", "index", "note.json"])
+@pytest.mark.parametrize("harm", ["a bit", "zeros"])
+def test_what_a_bad_disk_has_changed_is_made_anew(
+    engine: PartitionWorker, tmp_path: Path, name: str, harm: str
+) -> None:
+    """Between any two levels of a search, in one file of one shard."""
+    levels, committed, blocks = Levels(str(tmp_path / "levels")), [], initial_blocks(engine)
+    harmed = 0
+    while True:
+        own = [[block for block in blocks if block.owner == partition] for partition in range(PARTITIONS)]
+        found = [
+            admit_level(engine, levels, tmp_path / "a", committed, each, own[each])[0] for each in range(PARTITIONS)
+        ]
+        parts = tuple(each.part for each in found)
+        if not any(parts):
+            break
+        level = Level(len(committed), parts, 0, Counts.none(2))
+        levels.commit(level)
+        committed.append(level)
+        blocks = []
+        for source, part in enumerate(parts):
+            rows = engine.rows_of(levels.words_of(part, engine.layout.words)) if part else np.zeros(0, np.uint32)
+            found_here = expand_part(engine, rows, source, PARTITIONS, ()) if part else ()
+            blocks += [each for each in found_here if not isinstance(each, Expanded)]
+        for file in (tmp_path / "a").rglob(name):
+            harmed += damage(file, harm)
+    folds, of_folded = engine.layout.words > 1, name in ("folded", "parts", "index")
+    assert (harmed > 0) == (name in ("table", "note.json") or folds == of_folded)
+    rows = sum(part.rows for level in committed for part in level.parts if part)
+    assert (rows, len(committed)) == (36, 9)
+
+
+def damage(file: Path, harm: str) -> int:
+    """Change a file; gives 1 if that made a difference."""
+    before = file.read_bytes()
+    data = np.frombuffer(before, np.uint8).copy()
+    used = np.flatnonzero(data)
+    if harm == "a bit" and len(used):
+        data[used[len(used) // 2]] ^= 1
+    elif len(used):
+        data[used[len(used) // 2] :] = 0
+    with open(file, "r+b") as written:  # in place, as other processes have it mapped
+        written.write(data.tobytes())
+    return int(file.read_bytes() != before)
+
+
 def test_a_shard_that_is_up_to_date_reads_nothing(engine: PartitionWorker, tmp_path: Path) -> None:
     levels, blocks = Levels(str(tmp_path / "levels")), initial_blocks(engine)
     found, _ = admit_level(engine, levels, tmp_path / "a", [], 0, blocks[:1])

@@ -6,6 +6,7 @@ import functools
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -124,7 +125,37 @@ def test_levels_of_two_searches_are_refused(folder: Path, tmp_path_factory: pyte
     other = tmp_path_factory.mktemp("other")
     explore(KIP_320, Budget(max_depth=6), spark=None, checkpoint=str(other))
     (folder / "levels" / "00004.json").write_bytes((other / "levels" / "00004.json").read_bytes())
-    assert "does not follow from the level before" in refusal(folder)
+    assert "levels/00004.json: does not follow from " in refusal(folder)
+
+
+@pytest.mark.parametrize("depth", [6, None], ids=["cut", "whole"])
+@pytest.mark.parametrize("taken", ["manifest.json", "levels"])
+def test_the_levels_of_one_search_are_not_taken_under_the_manifest_of_another(
+    tmp_path: Path, depth: int | None, taken: str
+) -> None:
+    """Of the same model within the same bounds: what differs is a rule, and with it which states there are."""
+    variants = {variant: functools.partial(toys.reference, variant, "strong_isr") for variant in ("kip-320", "kip-101")}
+    for variant, make in variants.items():
+        explore(make, Budget(max_depth=depth), spark=None, checkpoint=str(tmp_path / variant))
+    if taken == "manifest.json":
+        shutil.copy(tmp_path / "kip-101" / taken, tmp_path / "kip-320" / taken)
+    else:
+        shutil.rmtree(tmp_path / "kip-320" / taken)
+        shutil.copytree(tmp_path / "kip-101" / taken, tmp_path / "kip-320" / taken)
+    for make in variants.values():
+        said = refusal(tmp_path / "kip-320", make)
+        assert "levels/00000.json: does not follow from " in said or "another search: protocol.variant" in said
+    with pytest.raises(CheckpointError, match=r"levels/00000\.json: does not follow from .*manifest\.json"):
+        Levels(str(tmp_path / "kip-320")).read()
+
+
+def test_the_end_of_another_search_is_not_taken_for_its_own(tmp_path: Path) -> None:
+    for name in ("one", "another"):
+        explore(KIP_320, spark=None, checkpoint=str(tmp_path / name))
+    levels = Levels(str(tmp_path / "one"))
+    assert (len(levels.read()), levels.ended()) == (breadth_first.explore(KIP_320()).depth + 1, True)
+    shutil.copy(tmp_path / "another" / "end.json", tmp_path / "one" / "end.json")
+    assert not levels.ended()
 
 
 def test_levels_of_another_search_are_refused_with_what_differs(folder: Path) -> None:
