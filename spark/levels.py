@@ -122,12 +122,30 @@ class Levels:
             CheckpointError: it cannot be made, holds a search already, or another search writes there.
         """
         self.lock()
+        self._refuse_held()
+        text, self._last_hash = seal({"format": FORMAT, "version": VERSION, **header})
+        self._folder.write(MANIFEST, text)
+
+    def try_out(self, resume: bool) -> None:
+        """Refuse now what a search would refuse after Spark has started.
+
+        Raises:
+            CheckpointError: the folder cannot be used, or holds a search, or, to resume one, holds none.
+        """
+        if resume:
+            self.header()
+            return
+        self.lock()
+        try:
+            self._refuse_held()
+        finally:
+            self.release()
+
+    def _refuse_held(self) -> None:
         if self._folder.holds(MANIFEST):
             raise CheckpointError(
                 f"{self.uri}: holds a search already; continue it with --resume, or name another folder"
             )
-        text, self._last_hash = seal({"format": FORMAT, "version": VERSION, **header})
-        self._folder.write(MANIFEST, text)
 
     def lock(self) -> None:
         """Keep others from writing to the folder, until `release`.

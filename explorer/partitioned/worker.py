@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from explorer.compiler.programs import Program
 from explorer.descriptions import Indescribable
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import SPARE, FlatRows, FoldedRows
@@ -22,7 +23,7 @@ from explorer.search.counts import Counts
 from explorer.search.engine import Engine, mask_of
 from explorer.search.fingerprint import Fingerprint, fingerprint
 from explorer.search.kept_trees import ACTIONS, PROPERTIES, KeptTrees, learned, restore
-from explorer.system import ModelError, System
+from explorer.system import Contradiction, ModelError, System
 
 FEWEST_SUCCESSORS, MOST_SUCCESSORS = 1 << 17, 1 << 20
 
@@ -181,10 +182,8 @@ class PartitionWorker:
                 engine.symmetry, work, self.units,
             )  # fmt: skip
             first = int(work.counts[arrays.FIRST])
-            if status == MISSED:
-                engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
-            elif status == MISSED_STEPS:
-                engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
+            if status in (MISSED, MISSED_STEPS):
+                self._learn_what_was_missed(engine.actions if status == MISSED else engine.steps)
             else:
                 yield from self._sorted_by_owner(taken, owners)
                 if status == DONE:
@@ -214,12 +213,28 @@ class PartitionWorker:
             )  # fmt: skip
             first = int(work.counts[arrays.FIRST])
             if status == MISSED:
-                engine.learn(engine.actions, work.misses[: work.counts[arrays.MISSES]])
+                self._learn_what_was_missed(engine.actions)
             else:
                 yield from self._sorted_by_owner(taken, owners)
                 if status == DONE:
                     return
                 taken = 0
+
+    def _learn_what_was_missed(self, program: Program) -> None:
+        """Grow the trees, of which a kernel has missed a branch.
+
+        Raises:
+            Contradiction: nothing was missing there, so that the kernel would miss it again for ever.
+        """
+        engine, known = self.engine, self.engine.paths
+        misses = self._work.misses[: self._work.counts[arrays.MISSES]]
+        if program is engine.steps:
+            engine.learn_steps(misses)
+        else:
+            engine.learn(program, misses)
+        if engine.paths == known:
+            instance = program.instances[int(misses[-1][-1])]
+            raise Contradiction(f"machine code does not find a branch of {instance} that the trees have")
 
     def _sorted_by_owner(self, taken: int, owners: int) -> Iterator[tuple[int, np.ndarray]]:
         width = self.record_width
@@ -245,8 +260,9 @@ class PartitionWorker:
         return self.engine.store.chosen(numbers).reshape(-1)
 
     def _make_room(self) -> None:
-        """Room for some successors per row, which is kept for the next part."""
+        """Room for some successors per row, which is kept for the next part; for all of one batch at least."""
         count = min(MOST_SUCCESSORS, max(FEWEST_SUCCESSORS, 4 * self.engine.store.count))
+        count = max(count, len(self._work.hit_state))
         if len(self._parents) < count:
             self._made = reserve((count * len(self.units),), np.uint32)
             self._parents, self._actions = reserve((2, count), np.int64)

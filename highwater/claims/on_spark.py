@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.compiler.layout import Layout
+from explorer.search.durable import CheckpointError
 from explorer.search.fingerprint import fingerprint
 from explorer.system import ModelError, System
 from explorer.verdict import DEADLOCK, Budget, Outcome, Progress
@@ -64,9 +65,8 @@ def refuse_prospects(spec: Spec) -> None:
 
 def recipe(spec: Spec, check: tuple[str, ...]) -> Callable[[], System]:
     """How to make a spec's system on any machine, with some properties."""
-    return functools.partial(
-        system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, check, own.folders()
-    )
+    folders = own.folders_of((spec.file.model, *check))
+    return functools.partial(system_of, spec.file.model, toggles_of(spec.protocol), spec.file.bounds, check, folders)
 
 
 def explore(
@@ -92,6 +92,7 @@ def explore(
         raise SpecError(
             f"{spec.path}: by_order: --engine spark cannot go by the order of numbers alone; leave it out, or use local"
         )
+    _try_out(master, checkpoint, resume)
     with_spark = session(master)
     from spark.driver.explore import explore as explore_levels
     from spark.driver.session import ClusterError
@@ -113,6 +114,25 @@ def explore(
         )
     except ClusterError as error:
         raise SpecError(f"{spec.path}: {error}") from error
+
+
+def _try_out(master: str | None, checkpoint: str | None, resume: bool) -> None:
+    """Refuse a folder for levels that is missing or cannot be used, before Spark starts, which takes seconds."""
+    if checkpoint is not None:
+        with _what_is_installed():
+            from spark.levels import Levels
+
+            Levels(checkpoint).try_out(resume)
+    elif master is not None and not master.startswith("local"):
+        raise CheckpointError(f"{master} needs --checkpoint URI, a folder that driver and executors all reach")
+
+
+@contextmanager
+def _what_is_installed() -> Iterator[None]:
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise SpecError(f"--engine spark needs {error.name}; {installing('spark')}") from None
 
 
 def explore_into(
@@ -142,9 +162,7 @@ def extent(checkpoint: str) -> str:
     levels = Levels(checkpoint)
     whole = levels.read()
     return (
-        ""
-        if levels.ended()
-        else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
+        "" if levels.ended() else f"the search has not seen every state: there are levels up to depth {len(whole) - 1}"
     )
 
 
@@ -198,11 +216,9 @@ def session(master: str | None) -> Any:
     Raises:
         SpecError: Spark or Java is missing, or the master cannot be reached; says what to do.
     """
-    try:
+    with _what_is_installed():
         from spark.driver.session import ClusterError
         from spark.driver.session import session as start
-    except ModuleNotFoundError as error:
-        raise SpecError(f"--engine spark needs {error.name}; {installing('spark')}") from None
     try:
         found = start(master)
     except ClusterError as error:

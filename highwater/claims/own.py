@@ -18,7 +18,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from explorer.sources import HOUSE, noted, spec_of
+from explorer.sources import HOUSE, INSTALLED, noted, spec_of
 from explorer.system import line_of
 from highwater.claims.tables import Wrong, did_you_mean, shown
 
@@ -73,6 +73,17 @@ def _add_to_path(folder: Path) -> None:
 def folders() -> tuple[str, ...]:
     """The folders that are searched, for other processes to search."""
     return (*_FOLDERS, *_BESIDE)
+
+
+def folders_of(names: Iterable[str]) -> tuple[str, ...]:
+    """The same, and where this process has found the modules that some names in a spec point into, such as beside a
+    script, unless they are installed.
+    """
+    tops = dict.fromkeys(name.partition(":")[0].partition(".")[0] for name in names if is_reference(name))
+    origins = [Path(str(spec.origin)) for top in tops if (spec := spec_of(top)) is not None and spec.has_location]
+    found = [each.parent.parent if each.stem == "__init__" else each.parent for each in origins]
+    own = [str(each) for each in found if each != HOUSE and not INSTALLED.intersection(each.parts)]
+    return tuple(dict.fromkeys((*folders(), *own)))
 
 
 @contextmanager

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -113,7 +116,7 @@ class Cluster:
             )
         except SPARK_ERRORS as error:
             raise ClusterError(
-                f"Spark gave up on {self._does}: {reason_of(error)}\n  {self._advice('all levels are')}"
+                f"Spark gave up on {self._does}: {self._reason_of(error)}\n  {self._advice('all levels are')}"
             ) from error
 
     def begin(self, what: str) -> None:
@@ -212,8 +215,16 @@ class Cluster:
             blocks = self._spark.sparkContext.parallelize([], len(sources)).mapPartitionsWithIndex(expand)
             return exchanged(blocks, self.partitions, homes).mapPartitionsWithIndex(admit).collect()
         except Exception as error:
-            gave_up = f"Spark gave up on level {level.depth + 1}: {reason_of(error)}"
+            gave_up = f"Spark gave up on level {level.depth + 1}: {self._reason_of(error)}"
             raise ClusterError(f"{gave_up}\n  {self._advice(f'levels up to {level.depth} are')}") from error
+
+    def _reason_of(self, error: Exception) -> str:
+        """Why Spark gave up, with the folder that is full if one is. Java does not name it."""
+        reason = reason_of(error)
+        if os.strerror(errno.ENOSPC) not in reason:
+            return reason
+        local = self._spark.sparkContext.getConf().get("spark.local.dir", tempfile.gettempdir())
+        return f"{reason}; tasks keep what they shuffle and visit in spark.local.dir, {local}"
 
     def _advice(self, what_is: str) -> str:
         """How to go on after Spark gave up."""

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 OLDEST_JAVA = 17
 MASTERS = ("local", "spark://", "yarn", "k8s://")
 SECONDS_TO_ANSWER = 10
+ATTEMPTS = 4  # of a task, as many as on a cluster
 
 # The search relies on these, for its own session only: a task's number is its partition's, and blocks are large.
 SETTINGS = {
@@ -76,7 +77,7 @@ def session(master: str | None = None, name: str = "highwater", **more: str) -> 
     found = SparkSession.getActiveSession()
     if found is None:
         found = _start(master, name, more)
-    elif master is not None and found.sparkContext.master != master:
+    elif master is not None and found.sparkContext.master not in (master, with_attempts(master)):
         raise ClusterError(
             f"a Spark session runs on {found.sparkContext.master} already; stop it, or leave --master {master} out"
         )
@@ -84,6 +85,14 @@ def session(master: str | None = None, name: str = "highwater", **more: str) -> 
     for key, value in SETTINGS.items():
         own.conf.set(key, value)
     return own
+
+
+def with_attempts(master: str) -> str:
+    """The URL of a local master with which Spark runs a task again, after a Python worker was killed: on `local[2]` it
+    attempts each task once only.
+    """
+    local = re.fullmatch(r"local(?:\[(\d+|\*)\])?", master)
+    return f"local[{local[1] or 1},{ATTEMPTS}]" if local else master
 
 
 def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
@@ -94,6 +103,7 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
         refuse_without_java()
         master = master or os.environ.get("SPARK_MASTER") or "local[*]"
         refuse_unless_reached(master)
+        master = with_attempts(master)
         defaults = DEFAULTS
         # on the executors, too, highwater is in this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -102,6 +112,10 @@ def _start(master: str | None, name: str, more: dict[str, str]) -> SparkSession:
             defaults = DEFAULTS | IN_ONE_PROCESS | own_address
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         settings = defaults | settings
+    elif master is None:
+        SparkContext._ensure_initialized()
+        given = SparkConf().get("spark.master")
+        master = given and with_attempts(given)
     settings |= {"spark.app.name": name} | ({"spark.master": master} if master is not None else {})
     try:
         if submitted or SparkContext._gateway is not None:  # this process has had a Java machine before

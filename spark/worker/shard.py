@@ -250,7 +250,10 @@ class Shard(Visited):
         """The first bytes of a file."""
         with open(self._folder / name, "a+b") as file:
             if os.fstat(file.fileno()).st_size < size:
-                _allocate(file.fileno(), size)
+                try:
+                    _allocate(file.fileno(), size)
+                except OSError as error:
+                    raise OSError(error.errno, error.strerror, str(self._folder / name)) from None
             key, inode = (self._folder, name.removesuffix(".new")), os.fstat(file.fileno()).st_ino
             if key not in _mapped or (_mapped[key][0], len(_mapped[key][1])) != (inode, size):
                 _mapped[key] = inode, np.frombuffer(mmap.mmap(file.fileno(), size), np.uint8)

@@ -23,6 +23,7 @@ import os
 import signal
 import struct
 import sys
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,13 @@ from spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_p
 from spark.worker.shard import Shard, forget_mapped
 
 LONG = struct.Struct("!q")  # as Java reads an owner
-PLACE = struct.Struct("=ii")  # the source of a block and its number there
+PLACE = struct.Struct("=iiI")  # the source of a block, its number there, and the checksum of what follows
 REPORT = -1  # as the number of a block: the block is the report of the task that has expanded
 Task = Callable[..., Iterator[Any]]
+
+
+class DamagedBlock(Exception):
+    """What one task has sent is not what another one gets. Spark attempts the task again."""
 
 
 @attrs.frozen
@@ -93,12 +98,19 @@ def exhaust(nothing: Iterator[Any]) -> None:
 
 def sent(owner: int, source: int, number: int, block: Any) -> tuple[bytes, bytes]:
     """A block for its owner, as Spark's shuffle takes it: its source and number are its first bytes."""
-    return LONG.pack(owner), b"".join((PLACE.pack(source, number), block))
+    return LONG.pack(owner), b"".join((PLACE.pack(source, number, zlib.crc32(block)), block))
 
 
 def received(block: bytes) -> tuple[int, int, memoryview]:
-    """Source, number and content of a block."""
-    return *PLACE.unpack_from(block), memoryview(block)[PLACE.size :]
+    """Source, number and content of a block.
+
+    Raises:
+        DamagedBlock: it is not what was sent.
+    """
+    (source, number, checksum), content = PLACE.unpack_from(block), memoryview(block)[PLACE.size :]
+    if zlib.crc32(content) != checksum:
+        raise DamagedBlock(f"block {number} of part {source} has changed on its way, on a disk or in a network")
+    return source, number, content
 
 
 def admit_task(shared: Any, depth: int, digests: Sequence[str], known: Sequence[str]) -> Task:

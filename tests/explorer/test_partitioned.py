@@ -13,7 +13,7 @@ from explorer.partitioned.visited import Visited
 from explorer.partitioned.worker import PartitionWorker
 from explorer.search import breadth_first
 from explorer.search.counts import Counts
-from explorer.system import System
+from explorer.system import Contradiction, System
 from tests.small_models import tiny_system
 
 
@@ -88,6 +88,24 @@ def test_room_for_few_successors_changes_nothing(monkeypatch: pytest.MonkeyPatch
     levels, counts, _ = explore(tiny_system("reference", "kip-320"), False, 2, False)
     expected = breadth_first.explore(tiny_system("reference", "kip-320"), symmetry=False, keep_going=True)
     assert (tuple(levels), counts.generated) == (expected.levels, expected.generated)
+
+
+def test_one_batch_of_successors_always_finds_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many successors its states have: without room for them the search would ask for it for ever."""
+    monkeypatch.setattr(worker, "FEWEST_SUCCESSORS", 1)
+    monkeypatch.setattr(worker, "MOST_SUCCESSORS", 1)
+    system = tiny_system("reference", "kip-101")
+    levels, counts, _ = explore(system, symmetry=False, owners=2, warm=False)
+    found = breadth_first.explore(system, symmetry=False, keep_going=True)
+    assert (levels, counts.generated) == (list(found.levels), found.generated)
+
+
+def test_a_branch_that_is_missed_though_it_is_known_ends_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = PartitionWorker(tiny_system("reference", "kip-101"), symmetry=False)
+    rows = engine.representative_rows(engine.system.initial)
+    monkeypatch.setattr(engine.engine.actions, "learn", lambda *arguments: None)
+    with pytest.raises(Contradiction, match="machine code does not find a branch of"):
+        list(engine.expand(rows, 1))
 
 
 def test_rows_and_columns_of_words_are_the_same(rows: int = 50) -> None:

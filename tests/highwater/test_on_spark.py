@@ -12,7 +12,7 @@ import pytest
 from click.testing import Result
 
 from explorer.system import ModelError
-from highwater.claims import on_spark
+from highwater.claims import on_spark, own
 
 pytest.importorskip("pyspark")
 ROOT = Path(__file__).parents[2]
@@ -119,7 +119,7 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     assert refused("--parquet", "nowhere://bucket/folder") == '--parquet: No FileSystem for scheme "nowhere"'
     inside = spec / "folder"
     assert refused("--parquet", inside) == f"--parquet: the folder {inside} cannot be made: Not a directory"
-    assert "a Spark session runs on local[2] already" in refused("--master", "local[7]")
+    assert "a Spark session runs on local[2,4] already" in refused("--master", "local[7]")
     assert "holds no levels of a search" in refused(checkpoint=tmp_path / "nowhere")
 
     part = max((levels / "levels").glob("*/*.parquet"), key=lambda path: path.stat().st_size)
@@ -139,6 +139,42 @@ def test_a_check_on_spark_is_one_by_the_local_engine_and_its_states_are_a_table(
     result = highwater("states", other, "--checkpoint", levels, "--sql", "SELECT 1")
     assert result.exit_code == 2
     assert "is a checkpoint of another search: bounds." in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--checkpoint", "file/levels"], "file/levels: cannot be written: Not a directory"),
+        (["--checkpoint", "held"], "held: holds a search already; continue it with --resume, or name another folder"),
+        (["--checkpoint", "nowhere", "--resume"], "nowhere: holds no levels of a search"),
+        (["--master", "spark://nobody:7077"], "spark://nobody:7077 needs --checkpoint URI"),
+    ],
+)
+def test_a_folder_that_cannot_be_used_is_refused_before_spark_starts(
+    highwater: Callable[..., Result], write_spec: Callable[..., Path], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(on_spark, "session", lambda master: pytest.fail("Spark starts"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "manifest.json").touch()
+    result = highwater("check", write_spec(), "--engine", "spark", *arguments)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["claim.toml", "file", "held"]
+    assert [path.name for path in (tmp_path / "held").iterdir()] == ["manifest.json"]
+
+
+def test_a_model_beside_a_script_goes_where_executors_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has put the script's folder first, where the driver finds the model without any help."""
+    (tmp_path / "beside_a_script.py").touch()
+    (tmp_path / "package_of_mine").mkdir()
+    (tmp_path / "package_of_mine" / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("beside_a_script:MODEL", "package_of_mine.models:MODEL"):
+        assert str(tmp_path) in own.folders_of([name])
+    assert own.folders_of(["reference", "model.catalogue:MODEL", "numpy:MODEL", "nowhere:MODEL"]) == own.folders()
 
 
 def test_a_prospect_is_refused_with_what_to_do(highwater: Callable[..., Result]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import itertools
 import json
+import os
 import re
 import time
 import urllib.request
@@ -23,7 +25,7 @@ from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
 from spark.driver.explore import explore
 from spark.driver.session import ClusterError
-from spark.worker.tasks import admit_task, expand_task
+from spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
 
 KIP_101 = functools.partial(
     toys.reference, "kip-101", "strong_isr", brokers=2, log_length_max=2, records_max=2, leader_epoch_max=2
@@ -192,12 +194,38 @@ def changing(folder: str) -> Any:
     return toys.grid(names)
 
 
+def test_a_python_worker_that_is_killed_changes_nothing(
+    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, tmp_path: Path
+) -> None:
+    outcome = explore(functools.partial(toys.dying, str(tmp_path)), spark=spark, partitions=2)
+    assert (tmp_path / "died").exists()
+    assert told(outcome) == told(breadth_first.explore(toys.last_corner()))
+
+
 def test_spark_giving_up_is_one_error_that_says_how_to_go_on(
     spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("spark.driver.cluster.admit_task", lambda *_: lambda partition, _: 1 // partition)
     with pytest.raises(ClusterError, match=r"(?s)gave up on level 1: .*levels up to 0 are whole .*--resume"):
         explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
+
+
+def test_a_full_disk_is_named(
+    spark: Any, all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: Any) -> Any:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("spark.driver.cluster.admit_task", lambda *_: full)
+    with pytest.raises(ClusterError, match=r"No space left on device; tasks keep .* in spark\.local\.dir, /.*spark"):
+        explore(toys.grid, spark=spark, checkpoint=str(tmp_path))
+
+
+def test_a_block_that_has_changed_on_its_way_is_refused() -> None:
+    _, block = sent(3, 5, 7, b"records")
+    assert (*received(block)[:2], bytes(received(block)[2])) == (5, 7, b"records")
+    with pytest.raises(DamagedBlock, match="block 7 of part 5 has changed on its way"):
+        received(block[:-1] + b"z")
 
 
 # In the driver alone: no job is worth starting, so these need no session

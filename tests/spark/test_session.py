@@ -93,6 +93,15 @@ def test_one_master_of_several_is_enough(nobody: str) -> None:
     refuse_unless_reached("yarn")
 
 
+@pytest.mark.parametrize(
+    ("given", "known"),
+    [("local", "local[1,4]"), ("local[2]", "local[2,4]"), ("local[*]", "local[*,4]")]
+    + [(each, each) for each in ("local[2,1]", "local-cluster[2,1,1024]", "spark://host:7077", "yarn")],
+)
+def test_on_one_machine_too_a_task_is_attempted_again(given: str, known: str) -> None:
+    assert session.with_attempts(given) == known
+
+
 def test_of_a_long_error_the_line_that_says_why_is_kept() -> None:
     text = """Job aborted
 An exception was thrown from the Python worker:

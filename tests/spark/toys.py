@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -136,6 +137,24 @@ def _wait_and_apply(apply: Callable, folder: Path, gates_at: int, state):
         (folder / f"reached-{os.getpid()}").touch()
         while (folder / "closed").exists():
             time.sleep(0.05)
+    return apply(state)
+
+
+def dying(folder: str) -> System:
+    """The last steps, at which the first process of an executor that gets to the end of a column is killed, as by a
+    system that is short of memory.
+    """
+    system = last_corner()
+    actions = (
+        attrs.evolve(each, apply=functools.partial(_die_or_apply, each.apply, Path(folder))) for each in system.actions
+    )
+    return attrs.evolve(system, actions=tuple(actions))
+
+
+def _die_or_apply(apply: Callable, folder: Path, state):
+    if state.x == 4 and "SPARK_LOCAL_DIRS" in os.environ and not (folder / "died").exists():
+        (folder / "died").touch()
+        os.kill(os.getpid(), signal.SIGKILL)
     return apply(state)
 
 
