@@ -23,6 +23,7 @@ from explorer.search import breadth_first, plain_python
 from explorer.search.durable import CheckpointError
 from explorer.system import ModelError, successor
 from explorer.verdict import Budget, Progress, Verdict
+from spark.driver import cluster
 from spark.driver.explore import explore
 from spark.driver.session import ClusterError
 from spark.worker.tasks import DamagedBlock, admit_task, expand_task, received, sent
@@ -194,10 +195,13 @@ def changing(folder: str) -> Any:
     return toys.grid(names)
 
 
+@pytest.mark.parametrize("task", ["expand_task", "admit_task"])
 def test_a_python_worker_that_is_killed_changes_nothing(
-    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, tmp_path: Path
-) -> None:
-    outcome = explore(functools.partial(toys.dying, str(tmp_path)), spark=spark, partitions=2)
+    spark: Any, told: Callable[..., Any], all_on_the_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    task: str,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(cluster, task, toys.dying(getattr(cluster, task), tmp_path / "died"))
+    outcome = explore(toys.last_corner, spark=spark, partitions=2)
     assert (tmp_path / "died").exists()
     assert told(outcome) == told(breadth_first.explore(toys.last_corner()))
 

@@ -140,24 +140,6 @@ def _wait_and_apply(apply: Callable, folder: Path, gates_at: int, state):
     return apply(state)
 
 
-def dying(folder: str) -> System:
-    """The last steps, at which the first process of an executor that gets to the end of a column is killed, as by a
-    system that is short of memory.
-    """
-    system = last_corner()
-    actions = (
-        attrs.evolve(each, apply=functools.partial(_die_or_apply, each.apply, Path(folder))) for each in system.actions
-    )
-    return attrs.evolve(system, actions=tuple(actions))
-
-
-def _die_or_apply(apply: Callable, folder: Path, state):
-    if state.x == 4 and "SPARK_LOCAL_DIRS" in os.environ and not (folder / "died").exists():
-        (folder / "died").touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return apply(state)
-
-
 def fold_from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Owners fold all rows of more than a word, however little that saves, into such that begin with two bytes each."""
     monkeypatch.setattr(visited, "FOLD_FROM", 0)
@@ -187,3 +169,23 @@ def folding(make_task: Callable[..., Any], noted: Path) -> Callable[..., Any]:
         return run
 
     return make_folding
+
+
+def dying(make_task: Callable[..., Any], died: Path) -> Callable[..., Any]:
+    """Makes the same tasks; the first process that has yielded something is killed, as by a system that is short of
+    memory. A file is there then.
+    """
+
+    def make_dying(*arguments: Any) -> Any:
+        task = make_task(*arguments)
+
+        def run(*given: Any) -> Iterator[Any]:
+            for each in task(*given):
+                yield each
+                if not died.exists():
+                    died.touch()
+                    os.kill(os.getpid(), signal.SIGKILL)
+
+        return run
+
+    return make_dying
