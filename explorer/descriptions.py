@@ -54,7 +54,7 @@ MEMBERS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 SLOTS = (types.WrapperDescriptorType, types.MethodDescriptorType, types.ClassMethodDescriptorType)
 CONTENT = (int, float, complex, str, bytes, bytearray, tuple, list, dict, set, frozenset)
 CONTAINERS = (tuple, list, set, frozenset)
-WRAPPER = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__", "__annotate__", "__type_params__"}
+WRAPPER = {*functools.WRAPPER_ASSIGNMENTS, "__wrapped__", "__annotate__", "__type_params__", "_attrs_cached_hash"}
 LEFT_OUT = {
     "__annotate__", "__annotate_func__", "__annotations__", "__annotations_cache__", "__dict__", "__doc__",
     "__firstlineno__", "__module__", "__orig_bases__", "__parameters__", "__slotnames__", "__static_attributes__",

@@ -32,14 +32,15 @@ HOUSE = Path(__file__).parent.parent
 MACHINERY = ("explorer", "spark", "highwater")
 MODELS = ("invariants", "model")
 SCAFFOLD = HOUSE / "highwater" / "scaffold"
+LANGUAGE = HOUSE / "model" / "language"
 INSTALLED = {"site-packages", "dist-packages"}
 ANSWERS, NAME = "sources", "answers-1"
 STANDARD = tuple(Path(sysconfig.get_path(which)) for which in ("stdlib", "platstdlib"))
 
 
 class Origin(Enum):
-    """Where a module is from: Highwater's models and properties, or its machinery, or elsewhere; only those that come
-    with Python, and installed distributions, are known by more than what is in their files.
+    """Where a module is from: Highwater's models and properties, its machinery and modelling language, or elsewhere.
+    What is KNOWN is known by name, as its version is part of every description.
     """
 
     STANDARD = "the standard library"
@@ -144,6 +145,7 @@ def _process_began() -> float:
 BEGAN = _process_began()
 CLOCK_STEP = 0.02  # seconds by which a file's times may be behind the clock
 _imported_from: dict[str, tuple[str, Stamp]] = {}
+_came_with_models: set[str] = set()
 
 
 @contextmanager
@@ -152,9 +154,19 @@ def noted() -> Iterator[None]:
     before, begins = set(sys.modules), time.time()
     yield
     for name in set(sys.modules) - before:
+        _came_with_models.add(name)
         file = getattr(getattr(sys.modules[name], "__spec__", None), "origin", None)
         if file and _written_before(file, begins):
             _imported_from[name] = file, _stamp(file)
+
+
+def forget_models() -> None:
+    """Let what was imported with users' models be imported anew, as in a new process."""
+    for name in _came_with_models:
+        if name in sys.modules and origin_of(name) is Origin.ELSEWHERE:
+            del sys.modules[name]
+    _came_with_models.clear()
+    importlib.invalidate_caches()
 
 
 def is_as_imported(module: str) -> bool:
@@ -195,7 +207,8 @@ def _origin_of(module: str, file: str | None, has_location: bool) -> Origin:
         return Origin.STANDARD if file and _top(module) in sys.stdlib_module_names else Origin.ELSEWHERE
     path = Path(file)
     if _is_of_highwater(path) and not path.is_relative_to(SCAFFOLD):
-        return Origin.MODELS if path.parts[len(HOUSE.parts)] in MODELS else Origin.MACHINERY
+        is_model = path.parts[len(HOUSE.parts)] in MODELS and not path.is_relative_to(LANGUAGE)
+        return Origin.MODELS if is_model else Origin.MACHINERY
     if _is_left_out(path):
         return Origin.STANDARD
     return Origin.INSTALLED if _is_installed(_top(module)) else Origin.ELSEWHERE

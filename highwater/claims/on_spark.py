@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from explorer.compiler.layout import Layout
+from explorer.descriptions import Indescribable
 from explorer.search.durable import CheckpointError
 from explorer.search.fingerprint import fingerprint
 from explorer.system import ModelError, System
@@ -184,7 +185,10 @@ def states(spec: Spec, checkpoint: str, with_spark: Any = None) -> Any:
 
     levels, system = Levels(checkpoint), build_system(spec.definition, spec.protocol, spec.bounds, ())
     layout = Layout(system.domain)
-    levels.refuse_unless_of(fingerprint(system, layout, 0, {}), states_only=True)
+    try:
+        levels.refuse_unless_of(fingerprint(system, layout, 0, {}), states_only=True)
+    except Indescribable as error:
+        raise SpecError(f"{spec.path}: no levels can be known to be of this model: {error}") from None
     return decoded_states(with_spark, levels, layout)
 
 

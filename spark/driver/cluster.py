@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from explorer.memory import in_bytes
 from explorer.partitioned.worker import PartitionWorker
+from explorer.search.fingerprint import Fingerprint
 from explorer.system import System
 from spark.driver.exchange import exchanged, homes_of, numbers_at_home
 from spark.driver.session import SPARK_ERRORS, ClusterError, reason_of
@@ -50,13 +51,14 @@ class Cluster:
 
     def __init__(
         self, spark: SparkSession, name: str, make_system: Callable[[], System], symmetry: bool,
-        options: dict[str, Any], engine: PartitionWorker, levels: Levels, partitions: int | None,
+        options: dict[str, Any], prints: Fingerprint, engine: PartitionWorker, levels: Levels, partitions: int | None,
     ) -> None:  # fmt: skip
         self._spark = spark
         self._name = name
         self._make_system = make_system
         self._symmetry = symmetry
         self._options = options
+        self._prints = prints
         self._engine = engine
         self._levels = levels
         self._partitions = partitions
@@ -184,13 +186,12 @@ class Cluster:
     def _share(self, levels: Sequence[Level]) -> None:
         """Broadcast once what every task needs, and note the parts of each partition."""
         if self._shared is None:
-            prints = self._engine.fingerprint(self._options)
             search = Search(
                 self._group,
                 self._make_system,
                 self._symmetry,
                 self._options,
-                prints,
+                self._prints,
                 self._engine.trees(),
                 self._levels,
             )

@@ -30,6 +30,7 @@ from spark.driver.liveness import NoRoom, lassos_on
 from spark.driver.traces import Traces, Violations
 from spark.levels import Level, Levels
 from spark.worker.level import Admitted, Expanded, admit_blocks, expand_part, write_rows
+from spark.worker.tasks import prints_of
 
 ROWS_WORTH_A_JOB = 1 << 18
 ROWS_IN_THE_DRIVER = 1 << 22
@@ -114,6 +115,8 @@ class _Search:
         self.options = options
         self.system = make_system()
         self.engine = PartitionWorker(self.system, options.symmetry)
+        known = {"check_deadlock": options.check_deadlock, "keep_going": options.keep_going}
+        self.prints = prints_of(self.engine, known)  # of what was imported, whatever becomes of the files from now on
         self.kept = self.engine.take_kept() if options.keep_trees else None
         self.paths_known = self.engine.paths
         self.learned: dict[Example, None] = {}
@@ -124,13 +127,12 @@ class _Search:
         self.counts = Counts.none(len(self.system.actions))
         self.took = ""
         self.visited: Visited | None = None
-        known = {"check_deadlock": options.check_deadlock, "keep_going": options.keep_going}
-        self.prints = self.engine.fingerprint(known)
         self.store = store
         self.violations = Violations(Traces(self.engine, self.store))
         self.cluster = Cluster(
-            spark, options.name, make_system, options.symmetry, known, self.engine, self.store, options.partitions
-        )
+            spark, options.name, make_system, options.symmetry, known, self.prints, self.engine, self.store,
+            options.partitions,
+        )  # fmt: skip
         try:
             header = {
                 "spec": options.name,

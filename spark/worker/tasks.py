@@ -17,6 +17,7 @@ Each worker process keeps an engine. Its trees begin as the driver's and grow on
 
 from __future__ import annotations
 
+import functools
 import gc
 import json
 import os
@@ -35,6 +36,7 @@ from explorer.partitioned.worker import PartitionWorker
 from explorer.search.counts import Counts
 from explorer.search.durable import CheckpointError
 from explorer.search.fingerprint import Fingerprint, differences, in_one_line
+from explorer.sources import digest, files_of, forget_models
 from explorer.system import ModelError, System
 from spark.levels import Levels, Part
 from spark.worker.level import Admitted, Block, Expanded, admit_blocks, expand_part
@@ -149,8 +151,26 @@ def _admit(
 _kept: tuple[str, PartitionWorker] | None = None
 
 
+@functools.cache
+def tasks_code() -> str:
+    """A hash of all of Highwater that a task imports, as it is when this is first asked for."""
+    packages = ("explorer", "explorer.partitioned", "highwater", "highwater.claims", "model", "model.language", "spark")
+    return digest(file.read_bytes() for file in files_of(*packages, "spark.worker"))
+
+
+def prints_of(engine: PartitionWorker, options: dict[str, Any]) -> Fingerprint:
+    """What must be equal in every process of a search, and in one that goes on with its levels.
+
+    Raises:
+        ModelError: as `PartitionWorker.fingerprint`.
+    """
+    prints = engine.fingerprint(options)
+    return prints | {"engine": prints["engine"] | {"the code on executors": tasks_code()}}
+
+
 def engine_of(search: Search) -> PartitionWorker:
-    """This process's engine for a search.
+    """This process's engine for a search. Spark uses processes again: one that has loaded another version of the model
+    for an earlier search loads it anew.
 
     Raises:
         ModelError: this machine makes another system from the same spec.
@@ -158,8 +178,12 @@ def engine_of(search: Search) -> PartitionWorker:
     global _kept
     if _kept is None or _kept[0] != search.name:
         forget_mapped()
+        _kept = None
         engine = PartitionWorker(search.make_system(), search.symmetry)
-        if different := differences(search.prints, engine.fingerprint(search.options)):
+        if differences(search.prints, prints_of(engine, search.options)):
+            forget_models()
+            engine = PartitionWorker(search.make_system(), search.symmetry)
+        if different := differences(search.prints, prints_of(engine, search.options)):
             here = f"the executor {os.uname().nodename}"
             raise ModelError(
                 f"{here} has another version of highwater or of the model than the driver: {in_one_line(different)}"

@@ -27,6 +27,8 @@ import numpy as np
 import pytest
 
 from explorer.descriptions import Descriptions, Indescribable
+from explorer.search.fingerprint import instances_by_name
+from highwater.claims.spec import load_spec
 from model.language.domain import Integers, Limit
 from model.partition import fetching
 
@@ -228,7 +230,7 @@ def test_a_function_of_highwaters_own_models_is_known_by_where_it_is_written(mon
     before, all = described(fetching.received), Descriptions()
     all.of(fetching.received)
     functions = [value for value, _ in all._nodes.values() if isinstance(value, types.FunctionType)]
-    own = [value for value in functions if value.__module__.startswith("model.")]
+    own = [value for value in functions if value.__module__.startswith("model.partition.")]
     assert len(own) > 3
     assert all._node(own[0])[2].startswith(f"written at {own[0].__module__}:{own[0].__qualname__}:")
     for each in own:
@@ -252,6 +254,18 @@ def test_what_cannot_be_described_is_refused_in_words(value: Any, what: str | No
         described(value)
     if what:
         assert str(caught.value).endswith(f" is {what}")
+
+
+@pytest.mark.parametrize("folder", sorted({path.parent for path in (ROOT / "specs").rglob("*.toml")}), ids=str)
+def test_every_model_of_the_gallery_can_be_described(folder: Path) -> None:
+    spec = load_spec(sorted(folder.glob("*.toml"))[0])
+    system, all = spec.system(), Descriptions()
+    properties = [
+        each for known in spec.definition.known_properties for each in known.instances(spec.bounds, spec.protocol)
+    ]
+    assert instances_by_name((*system.actions, *properties), all)
+    assert all.of(system.domain) != all.of(system.protocol) != all.of(system.bounds)
+    assert all.distributions <= {"attr"}
 
 
 GENERATOR = (each for each in ())
