@@ -1,7 +1,7 @@
 """The leader epochs that brokers have begun, in the history that the metadata log has, and held against it.
 
 A broker that is paused misses elections. That is legal, and a remark. If it led before and leads again, releases from
-2.4.1 to 4.3.1 take it for a leader that never stopped: docs/findings.md.
+0.9.0.0 to 4.4.0 take it for a leader that never stopped: docs/findings.md.
 
 Source: kafka.cluster.Partition#makeLeader (3.3 to 4.3).
 """
@@ -77,8 +77,8 @@ def remarks(placed: Sequence[Learned], events: Sequence[Event]) -> Iterator[Rema
         led = each.previous_leader if each.previous_leader is not None else leaders.get(before)  # type: ignore[arg-type]
         if led == each.broker and any(leader not in (None, each.broker) for _, leader in each.missed):
             words += (
-                f". It led e{before}, too, so releases from 2.4.1 to 4.3.1 keep the followers' log end offsets of that "
-                "time, although followers may have truncated since: docs/findings.md"
+                f". It led e{before}, too, so releases from 0.9.0.0 to 4.4.0 keep the followers' log end offsets of "
+                "that time, although followers may have truncated since: docs/findings.md"
             )
         yield Remark("missed_election", each.partition, each.where, words)
 

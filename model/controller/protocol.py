@@ -99,7 +99,7 @@ class ControllerProtocol:
     )
     leaving_leader_told: bool = toggle("a leader that shuts down gets LeaderAndIsr of its successor (KAFKA-7482)")
     leaving_broker_fetches: bool = toggle(
-        "a bug: a broker that shuts down fetches from its successor, as with KRaft (KAFKA-14140)"
+        "a bug, in no release: a broker that shuts down fetches from its successor (KAFKA-14140)"
     )
     demote_during_shutdown: bool = toggle("a leader that shuts down still becomes follower (KAFKA-14296)")
     stop_replica_ends_coordination: bool = toggle(

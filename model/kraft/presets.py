@@ -1,4 +1,8 @@
-"""The protocols of releases."""
+"""The protocols of releases.
+
+A preset stands for its release and for those after it, up to the next preset. `tests/model/kafka_releases.py` has all
+releases with the preset of each. `kafka-3.4` has the rules of `kafka-3.3.2`.
+"""
 
 from __future__ import annotations
 
@@ -62,13 +66,8 @@ V3_8 = attrs.evolve(
     elr_cleared_with_min_isr=False,
     clean_shutdowns_detected=False,
 )
-V3_7 = attrs.evolve(
-    _with_rules(V3_8, KAFKA_3_7),
-    elr=False,
-    reregistration=Reregistration.NOTHING,
-    failed_directories_avoided=False,
-    registered_again_as_it_was=False,
-)
+V3_7_1 = attrs.evolve(_with_rules(V3_8, KAFKA_3_7), elr=False, reregistration=Reregistration.NOTHING)
+V3_7 = attrs.evolve(V3_7_1, failed_directories_avoided=False, registered_again_as_it_was=False)
 # a broker has one log directory until 3.6: it goes down with it
 V3_6 = attrs.evolve(
     _with_rules(V3_7, KAFKA_3_6),
@@ -77,15 +76,17 @@ V3_6 = attrs.evolve(
     stray_logs_deleted_first=False,
 )
 V3_5 = _with_rules(V3_6, KAFKA_3_5)
-V3_4 = attrs.evolve(V3_5, members_epochs_checked=False)
-V3_3 = attrs.evolve(V3_4, shutdown_offset_kept=False)
+V3_3_2 = attrs.evolve(V3_5, members_epochs_checked=False)
+V3_3 = attrs.evolve(V3_3_2, shutdown_offset_kept=False)
 
 PRESETS_OF_RELEASES = {
     "kafka-3.3": ("3.3.0", V3_3),
-    "kafka-3.4": ("3.4.0", V3_4),
+    "kafka-3.3.2": ("3.3.2", V3_3_2),
+    "kafka-3.4": ("3.4.0", V3_3_2),
     "kafka-3.5": ("3.5.0", V3_5),
     "kafka-3.6": ("3.6.0", V3_6),
     "kafka-3.7": ("3.7.0", V3_7),
+    "kafka-3.7.1": ("3.7.1", V3_7_1),
     "kafka-3.8": ("3.8.0", V3_8),
     "kafka-4.0": ("4.0.0", V4_0),
     "kafka-4.1": ("4.1.0", V4_1),
@@ -93,4 +94,4 @@ PRESETS_OF_RELEASES = {
 }
 PRESETS = {name: protocol for name, (_, protocol) in PRESETS_OF_RELEASES.items()}
 RELEASES_OF_PRESETS = {name: Release(first, "kraft") for name, (first, _) in PRESETS_OF_RELEASES.items()}
-LAST_RELEASES = {"kraft": "4.3"}
+LAST_RELEASES = {"kraft": "4.4"}

@@ -182,7 +182,7 @@ def define(protocol: PartitionProtocol) -> Definition:
         *((in_sync_replicas.find_in_sync,) if not protocol.leader_writes_isr and protocol.reads_follower_twice else ()),
         membership.outlast_lag_time,
         *CONTROL,
-        *((elections.elect_uncleanly,) if protocol.unclean_election else ()),
+        *((elections.elect_uncleanly,) if protocol.elects_uncleanly else ()),
         *FAILURES,
         *((failures.crash_with_loss,) if protocol.flush is Flush.ASYNC else ()),
     )

@@ -85,10 +85,13 @@ def elect_uncleanly(
     """The controller elects a replica that may lack committed records, because no clean election is possible.
 
     Actor: the controller.
-    Enabled: unclean election is configured; there is no leader, and no broker that a clean election may choose; the
-        candidate is assigned and active.
+    Enabled: unclean election is configured, and the protocol's controllers read that; there is no leader, and no broker
+        that a clean election may choose; the candidate is assigned and active. Since 3.9 a controller with KRaft also
+        looks every five minutes for partitions without a leader.
     Effect: the candidate leads a new leader epoch and is the only member of the ISR.
-    Source: kafka.controller.OfflinePartitionLeaderSelector (0.10.2), PartitionChangeBuilder#electAnyLeader (3.8).
+    Source: kafka.controller.OfflinePartitionLeaderSelector (0.10.2);
+        org.apache.kafka.controller.ReplicationControlManager#generateLeaderAndIsrUpdates, #maybeElectUncleanLeaders
+        (3.9.0).
     """
     quorum = partition.quorum
     if quorum.leader is not None or candidate not in quorum.assignment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from model.language.declarations import action
 from model.language.domain import Integers
 from model.language.records import evolve, replaced
-from model.log import brokers
+from model.log import NO_EPOCH, brokers
 from model.partition.bounds import PartitionBounds
 from model.partition.controlling import with_elr
 from model.partition.disturbing import failing, stopping
@@ -61,17 +61,57 @@ def crash_with_loss(
     return evolve(after, used=failing(partition, used, broker, bounds))
 
 
+def has_read(partition: Partition, broker: int, partition_epoch: int) -> bool:
+    """Whether a broker has read the metadata up to a partition epoch.
+
+    A leader knows the partition epoch, a follower only elections.
+    """
+    replica = partition.replicas[broker]
+    if replica.leader_epoch == NO_EPOCH:
+        return False
+    if replica.leadership is not None:
+        return replica.leadership.partition_epoch >= partition_epoch
+    following = replica.leader_epoch + 1
+    return following > partition.leader_epoch or partition.elections[following].partition_epoch > partition_epoch
+
+
+def may_end_shutdown(partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds) -> bool:
+    """Whether the controller lets a broker that shuts down go. With KRaft all active brokers must have read of the
+    partition's first change after the shutdown began, which as a rule is the one that takes the broker out of the ISR.
+    With ZooKeeper it waits for nobody.
+
+    An active broker that is down has read nothing: the controller waits until it is fenced.
+    Source: org.apache.kafka.controller.BrokerHeartbeatManager#calculateNextBrokerState, #lowestActiveOffset (2.8.0 to
+        4.3.1); kafka.controller.KafkaController#doControlledShutdown (2.0.1).
+    """
+    quorum = partition.quorum
+    changed = quorum.registrations[broker].since + 1
+    if protocol.by_zookeeper or quorum.partition_epoch < changed:
+        return True
+    return all(
+        quorum.registrations[other].standing is not Standing.ACTIVE or has_read(partition, other, changed)
+        for other in range(bounds.brokers)
+    )
+
+
 @action(actor="broker", needs=lambda bounds: bounds.controlled_shutdowns, broker=brokers)
-def end_controlled_shutdown(partition: Partition, broker: int, protocol: PartitionProtocol) -> Partition | None:
+def end_controlled_shutdown(
+    partition: Partition, broker: int, protocol: PartitionProtocol, bounds: PartitionBounds
+) -> Partition | None:
     """A broker ends its controlled shutdown: it flushes its log and writes its checkpoint.
 
     Actor: the broker.
-    Enabled: it runs, and the controller has taken leadership from it. The broker need not have learned that yet.
+    Enabled: it runs, and the controller has taken leadership from it. The broker need not have learned that yet. With
+        KRaft every other active broker has.
     Effect: the broker is down and keeps its log and its high watermark.
-    Source: kafka.server.KafkaServer#shutdown (0.10.2 to 3.5).
+    Abstracts: a broker with KRaft gives up after five minutes, and one with ZooKeeper after its last retry.
+    Source: kafka.server.KafkaServer#shutdown (0.10.2 to 3.5), kafka.server.BrokerServer#shutdown (3.5.1),
+        see `may_end_shutdown`.
     """
     replica = partition.replicas[broker]
     if partition.quorum.registrations[broker].standing is not Standing.SHUTTING_DOWN or not replica.is_up:
+        return None
+    if not may_end_shutdown(partition, broker, protocol, bounds):
         return None
     return partition.with_replica(broker, stopped(with_checkpoint(replica), protocol, Process.DOWN, clean=True))
 
@@ -83,7 +123,8 @@ def restart(
     """A broker starts again and registers.
 
     Actor: the broker.
-    Enabled: it is down. It is fenced, unless the protocol lets a broker register again without leaving the ISR.
+    Enabled: it is down. It is fenced, unless the protocol lets a broker register again without leaving the ISR: after
+        the end of its session, and before the controller fences it.
     Effect: the broker runs with a new broker epoch, and is fenced until it has caught up with the metadata. It has its
         log, the leader epochs of the records there, and the high watermark of its checkpoint. If it registers before it
         was fenced, it stays in the ISR, and leads if it led; the controller refuses what the incarnation before has

@@ -20,7 +20,7 @@ from model.partition.logs import (
 from model.partition.messages import Fetch, Stage
 from model.partition.protocol import FetchResponseChecks, PartitionProtocol
 from model.partition.serving import served
-from model.partition.state import Partition, Replica
+from model.partition.state import Partition, Replica, Standing
 
 
 def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
@@ -35,14 +35,32 @@ def request_of(replica: Replica, protocol: PartitionProtocol) -> Fetch:
     return Fetch(Stage.REQUEST, replica.leader, replica.leader_epoch, replica.log_end_offset, epoch, 0, 0, 0, None)
 
 
+def has_stopped_fetching(partition: Partition, follower: int) -> bool:
+    """Whether a broker that shuts down fetches no more: it knows an election without it in the ISR, which came after
+    the controller had let it begin.
+
+    Until it has read that, it fetches on: in releases in which it reads no more, to its end (see `learn_leadership`). A
+    follower that leaves the ISR in no new leader epoch may have read so or not.
+    Source: kafka.server.ReplicaManager#applyLocalFollowersDelta (3.3.2 to 4.3.1), #makeFollowers with ZooKeeper (0.8.1
+        to 3.9.1; kafka.cluster.Partition#makeFollower in 0.8.0).
+    """
+    registration = partition.quorum.registrations[follower]
+    if registration.standing is not Standing.SHUTTING_DOWN:
+        return False
+    known = partition.elections[partition.replicas[follower].leader_epoch]
+    return known.partition_epoch > registration.since and follower not in known.isr
+
+
 def may_fetch(partition: Partition, follower: int) -> bool:
-    """Whether a follower can send a fetch: it and its leader run, it has no other fetch in flight and need not ask
-    first where to truncate.
+    """Whether a follower can send a fetch: it and its leader run, it has no other fetch in flight, need not ask first
+    where to truncate, and has not stopped for its shutdown.
     """
     replica = partition.replicas[follower]
     if replica.leader is None or replica.leader == follower or replica.fetch is not None:
         return False
-    return replica.is_up and not replica.truncating and partition.replicas[replica.leader].is_up
+    if not replica.is_up or replica.truncating or not partition.replicas[replica.leader].is_up:
+        return False
+    return not has_stopped_fetching(partition, follower)
 
 
 def late(fetch: Fetch | None, protocol: PartitionProtocol) -> Fetch | None:

@@ -64,14 +64,17 @@ def seems_eligible(partition: Partition, replica: Replica, follower: int, protoc
     after the partition epoch that it knows.
 
     Source: kafka.cluster.Partition#isReplicaIsrEligible (3.3; 3.5 with the broker epoch), by the broker's metadata
-        cache.
+        cache. With ZooKeeper that cache has brokers that shut down among those that are alive.
     """
     rule, registration = protocol.leader_checks, partition.quorum.registrations[follower]
     if rule is LeaderChecks.NOTHING or replica.leadership.partition_epoch <= registration.since:
         return True
-    if registration.standing is not Standing.ACTIVE:
+    if registration.standing is Standing.FENCED:
         return False
-    return rule is LeaderChecks.STANDING or replica.followers[follower].broker_epoch == registration.broker_epoch
+    if registration.standing is Standing.SHUTTING_DOWN:
+        return rule is LeaderChecks.ALIVE
+    known = replica.followers[follower]
+    return rule is not LeaderChecks.BROKER_EPOCH or known.broker_epoch == registration.broker_epoch
 
 
 def proposed(
@@ -100,7 +103,7 @@ def propose_expansion(
 
     Actor: the leader.
     Enabled: it presumes leadership and has no other proposal open. The follower is assigned, not in the ISR, has caught
-        up, and is neither fenced nor shutting down as far as the leader knows.
+        up, and is alive, and under KRaft not shutting down, as far as the leader knows.
     Effect: the request is in flight. From now on the high watermark waits for the follower, too.
     Source: kafka.cluster.Partition#maybeExpandIsr, #expandIsr (2.7 to 3.0), #prepareIsrExpand (3.1 to 3.8); KIP-497.
     """

@@ -19,7 +19,7 @@ from model.partition.high_watermark import with_leader
 from model.partition.logs import restarted_at, truncated, with_epoch_of_election
 from model.partition.messages import Election
 from model.partition.protocol import FollowerReset, PartitionProtocol, TruncationSkip
-from model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partition, Replica
+from model.partition.state import UNKNOWN_FOLLOWER, Follower, Leadership, Partition, Replica, Standing
 
 
 def learned(partition: Partition, broker: int, epoch: int) -> Election | None:
@@ -84,9 +84,10 @@ class Change(Enum):
 def remembered_followers(replica: Replica, change: Change, protocol: PartitionProtocol) -> tuple[Follower, ...]:
     """What a broker still knows of followers after a change.
 
-    Kafka forgets their offsets if the broker begins to lead, but keeps them if it goes on leading.
-    Source: kafka.cluster.Partition#makeLeader (0.10.2 to 3.8), Replica#resetReplicaState (3.3 to 3.8),
-    #resetLastCaughtUpTime before.
+    Kafka forgets their offsets if the broker begins to lead, but keeps them if it goes on leading. 0.8 forgets them in
+    both cases.
+    Source: kafka.cluster.Partition#makeLeader (0.8.0; 0.9.0.0, KAFKA-2721; 0.10.2 to 3.8), Replica#resetReplicaState
+    (3.3 to 3.8), #resetLastCaughtUpTime before.
     """
     rule = protocol.reset_follower_state
     if rule is FollowerReset.NEVER or (change is Change.LEADS_AGAIN and rule is FollowerReset.NEW_LEADER):
@@ -161,13 +162,17 @@ def learn_leadership(
     Actor: the broker.
     Enabled: it runs; the epoch was published and is newer than the one it knows. A broker that has just started learns
         only the newest. With ZooKeeper a follower changes nothing, not even the epoch that it knows, unless its new
-        leader is alive.
+        leader is alive. Under some protocols a broker that shuts down learns nothing more.
     Effect: the broker leads or follows. If it is no longer assigned, it deletes its replica.
     Source: kafka.server.ReplicaManager#becomeLeaderOrFollower, #makeLeaders, #makeFollowers (0.10.2 to 3.5),
-        #applyDelta (3.0 to 3.7).
+        #applyDelta (3.0 to 3.7), #applyLocalFollowersDelta, which skips all changes during a shutdown (3.3.0, 3.3.1);
+        kafka.server.BrokerServer#shutdown, which first ends the listener of metadata (2.8.0 to 3.2.3).
     """
     election = learned(partition, broker, epoch)
     if election is None:
+        return None
+    leaves = partition.quorum.registrations[broker].standing is Standing.SHUTTING_DOWN
+    if leaves and not protocol.demote_during_shutdown:
         return None
     replica = partition.replicas[broker]
     if broker not in election.assignment:

@@ -90,11 +90,12 @@ class ExpandRequiresCaughtUp(Enum):
 
 
 class LeaderChecks(Enum):
-    """What a leader checks before it proposes a follower for the ISR: nothing, that it is neither fenced nor shutting
-    down, or also that its broker epoch is the registered one.
+    """What a leader checks before it proposes a follower for the ISR: nothing, that it is alive, that it is neither
+    fenced nor shutting down, or also that its broker epoch is the registered one.
     """
 
     NOTHING = "nothing"
+    ALIVE = "alive"
     STANDING = "standing"
     BROKER_EPOCH = "broker-epoch"
 
@@ -168,6 +169,16 @@ class LastKnownLeader(Enum):
     ACTIVE = "active"
 
 
+class UncleanElectionSetting(Enum):
+    """What controllers do with unclean.leader.election.enable: there is no such setting, and they elect uncleanly
+    whenever nobody else can lead; they read it; or they ignore it, and elect uncleanly on request only.
+    """
+
+    ABSENT = "absent"
+    READ = "read"
+    IGNORED = "ignored"
+
+
 class Acks(Enum):
     """When a producer learns that its record is written."""
 
@@ -223,7 +234,7 @@ class PartitionProtocol:
     expand_requires_caught_up: ExpandRequiresCaughtUp = toggle(
         "when only replicas that have caught up with the log end join the ISR: KAFKA-19996, in no release"
     )
-    reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets")
+    reset_follower_state: FollowerReset = toggle("when a leader forgets its followers' offsets: KAFKA-2721")
     newer_isr_restarts_epoch: bool = toggle("a newer ISR counts as a new start of the leader epoch: KAFKA-13790")
     leader_checks: LeaderChecks = toggle(
         "what a leader checks before it proposes a follower for the ISR: KIP-841, KIP-903"
@@ -234,6 +245,9 @@ class PartitionProtocol:
     controller_checks_broker_epoch: bool = toggle("the controller accepts no broker that restarted since: KIP-903")
     shrink_spares_caught_up: bool = toggle(
         "a replica that has all of the log stays in the ISR, however long it has not fetched: KAFKA-7152"
+    )
+    demote_during_shutdown: bool = toggle(
+        "a broker that shuts down still becomes follower, and then fetches no more: KAFKA-13858, KAFKA-14296"
     )
     leader_snapshot_atomic: bool = toggle("a leader reads a follower's offset and broker epoch at once: KAFKA-15221")
 
@@ -266,9 +280,12 @@ class PartitionProtocol:
     isr_may_be_empty: bool = toggle("the last member of the ISR can leave it: KIP-966")
     unclean_shutdown_removes_from_elr: bool = toggle("an unclean shutdown ends eligibility: KIP-966, KAFKA-18635")
     last_known_leader: LastKnownLeader = toggle("who leads if ISR and ELR are empty: KIP-966, KAFKA-18922")
-    registering_again_fences: bool = toggle("a broker that registers again is fenced first: KAFKA-18062")
+    registering_again_fences: bool = toggle("a broker that registers again is fenced first: KAFKA-18106")
     isr_shrink_bumps_leader_epoch: ShrinkStartsEpoch = toggle(
         "which removals from the ISR start a leader epoch: KAFKA-15021"
+    )
+    unclean_election_setting: UncleanElectionSetting = toggle(
+        "what controllers do with unclean.leader.election.enable: KAFKA-1028, KAFKA-12670"
     )
 
     acks: Acks = toggle("configuration: acks of producers")
@@ -279,6 +296,18 @@ class PartitionProtocol:
     def truncation_rules(self) -> TruncationRules:
         """What `truncation` implies."""
         return TRUNCATION_RULES[self.truncation]
+
+    @property
+    def elects_uncleanly(self) -> bool:
+        """Whether the controller elects a replica that may lack committed records if nobody else can lead.
+
+        Source: kafka.controller.OfflinePartitionLeaderSelector (0.8.0, without a setting; 0.8.2.0, with one);
+            org.apache.kafka.controller.ConfigurationControlManager#uncleanLeaderElectionEnabledForTopic, which is
+            always false from 3.0.0 to 3.8.1 and reads the configuration from 3.9.0 on; 2.8.0 has no such method.
+        """
+        if self.unclean_election_setting is UncleanElectionSetting.READ:
+            return self.unclean_election
+        return self.unclean_election_setting is UncleanElectionSetting.ABSENT
 
     @property
     def by_zookeeper(self) -> bool:

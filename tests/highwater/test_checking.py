@@ -180,14 +180,14 @@ def test_folders_are_refused_where_nothing_is_looked_for_in_them(highwater: Run)
 def test_list_presets_names_the_presets_of_a_release(highwater: Run) -> None:
     shown = highwater("list", "presets", "3.4.1", "4.2.0")
     assert shown.exit_code == 0
-    assert "kafka-3.3-zookeeper  (zookeeper, from 3.3.0)" in shown.stdout
+    assert "kafka-3.4.1-zookeeper  (zookeeper, from 3.4.1)" in shown.stdout
     assert "kafka-4.1  (kraft, from 4.1.0)" in shown.stdout
 
 
 @pytest.mark.parametrize(
     ("release", "says"),
     [
-        ("0.7.2", "no preset covers this release; presets cover 0.8.0 to 4.3"),
+        ("0.7.2", "no preset covers this release; presets cover 0.8.0 to 4.4"),
         ("newest", "is not a release number"),
     ],
 )

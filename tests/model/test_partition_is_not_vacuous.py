@@ -79,6 +79,7 @@ MATTERS: dict[str, tuple[str, Any]] = {
     "isr_path": ("durability/a_refused_record_stays_hidden", IsrPath.ZK_CAS),
     "isr_shrink_bumps_leader_epoch": ("durability/a_refused_record_stays_hidden", ShrinkStartsEpoch.ALWAYS),
     "leader_checks": ("isr_expansion/a_fenced_replica_stays_out_of_the_isr", LeaderChecks.NOTHING),
+    "demote_during_shutdown": ("releases/a_controlled_shutdown_hands_leadership_over", False),
     "newer_isr_restarts_epoch": ("durability/a_refused_record_stays_hidden", True),
     "reset_follower_state": ("durability/acks_all_keeps_acknowledged_records", FollowerReset.NEVER),
     "shrink_spares_caught_up": ("durability/a_refused_record_stays_hidden", False),

@@ -87,11 +87,11 @@ ELIGIBILITY = [
         "testIsrNotExpandedIfReplicaIsInControlledShutdown: who is known to be shutting down is not proposed",
         KAFKA_3_5,
         (
-            "begin_controlled_shutdown b1 none, learn_leadership b0 e1, learn_leadership b1 e1, fetch b1, "
-            "not propose_expansion b0 b1"
+            "begin_controlled_shutdown b1 none, fetch b2, propose_expansion b0 b2, alter_partition b0, "
+            "receive_isr_answer b0, fetch b1, not propose_expansion b0 b1"
         ),
-        {"quorum.isr": {0}},
-        {"controlled_shutdowns": 1},
+        {"quorum.isr": {0, 2}},
+        {"brokers": 3, "initial_isr": 1, "controlled_shutdowns": 1},
     ),
     Row(
         "PartitionTest of 3.2: before KIP-841 it was",

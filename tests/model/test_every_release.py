@@ -1,0 +1,52 @@
+"""Every release of Kafka has the presets that speak for it, and no preset speaks for a release that it does not fit."""
+
+from __future__ import annotations
+
+import pytest
+
+from model.controller.definition import CONTROLLER
+from model.kraft.definition import KRAFT
+from model.language.definition import Model
+from model.partition.definition import PARTITION
+from tests.model import test_partition_releases as partition
+from tests.model.controller import test_releases as controller
+from tests.model.kafka_releases import RELEASES
+
+
+def preset(number: str, suffix: str = "") -> list[str]:
+    """A preset as the table has it: by the number in its name, or none."""
+    return [] if number == "-" else [f"kafka-{number}{suffix}"]
+
+
+def zookeeper_preset(number: str) -> list[str]:
+    """From 2.8 on the presets of `partition` say their mode."""
+    name = f"kafka-{number}-zookeeper"
+    return [name] if name in PARTITION.releases else preset(number)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_every_release_has_the_presets_of_the_table(release: str) -> None:
+    of_controller, with_zookeeper, with_kraft, of_kraft = RELEASES[release]
+    assert CONTROLLER.presets_for(release) == preset(of_controller)
+    assert PARTITION.presets_for(release) == zookeeper_preset(with_zookeeper) + preset(with_kraft)
+    assert KRAFT.presets_for(release) == preset(of_kraft)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_preset_fits_every_release_that_it_speaks_for(release: str) -> None:
+    for name in PARTITION.presets_for(release):
+        mode = PARTITION.releases[name].mode
+        assert partition.rules(PARTITION.presets[name]) == partition.facts(release, mode), name
+    for name in CONTROLLER.presets_for(release):
+        assert partition.rules(CONTROLLER.presets[name]) == controller.facts(release), name
+
+
+@pytest.mark.parametrize("model", [PARTITION, CONTROLLER, KRAFT], ids=lambda model: model.name)
+def test_every_preset_begins_with_a_release_that_exists(model: Model) -> None:
+    assert {each.first for each in model.releases.values()} <= set(RELEASES)
+
+
+@pytest.mark.parametrize("rows", [partition.ROWS, controller.ROWS], ids=["partition", "controller"])
+def test_every_change_of_a_rule_came_with_a_release_that_exists(rows: list[list[str]]) -> None:
+    changes = {change.partition("=")[0] for row in rows for change in row if "=" in change}
+    assert changes <= set(RELEASES)
