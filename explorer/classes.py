@@ -1,26 +1,17 @@
-"""Steps and verdicts of classes of states in plain Python, see `explorer.ranks`. Each is tried on other members of the
-class, too: whatever looks at more than the order of the numbers is refused.
+"""Steps and verdicts of classes of states in plain Python, see `explorer.ranks`.
 
-A system that abstracts from nothing has states for classes, and nothing is tried.
+Each function runs twice: on the state, which is one of its class, and on the state with opaque numbers, so that it is
+refused if it looks at more than their order. Both must give the same. A system that abstracts from nothing has states
+for classes, and each function runs once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any
 
-from explorer.ranks import RENAMINGS, Ranks, in_words
-from explorer.system import Cut, ModelError, System, judge, successor, where
-from explorer.trace import changes
-from model.language.declarations import Instance, StepProperty, Transition
-from model.language.domain import Struct
-
-WHAT_TO_DO = (
-    "  compare such numbers with each other only, and make a new one by adding 1 to the greatest that the state holds; "
-    "or leave\n  the group out of `by_order`"
-)
-
-MOST_FIELDS = 4
+from explorer.opaque import Numbers, more_than_order, refused_by_order, seen_in, written_in
+from explorer.system import RAISED, Cut, ModelError, System, failed, judge, successor, where
+from model.language.declarations import Instance, StepProperty
 
 
 def class_after(system: System, action: Instance, before: Any) -> tuple[Any, Any]:
@@ -31,7 +22,9 @@ def class_after(system: System, action: Instance, before: Any) -> tuple[Any, Any
     """
     found = successor(action, before, system.domain)
     if system.ranks is not None:
-        _try_step(system, system.ranks, action, before, found)
+        after = _opaquely(system, action, before, system.domain)
+        cut = after is not None and system.domain.exceeded(after)
+        _hold(action, system.domain, before, found, Cut(cut) if cut else after)
     if found is None or isinstance(found, Cut):
         return found, found
     cut = system.class_domain.exceeded(found)
@@ -46,73 +39,32 @@ def judge_class(system: System, instance: Instance, of: Any) -> Any:
     """
     domain = system.transitions if isinstance(instance.of, StepProperty) else system.domain
     found = judge(instance, of, domain)
-    if system.ranks is None:
-        return found
-    ranks = ranks_of_steps(system) if isinstance(instance.of, StepProperty) else system.ranks
-    for renaming in RENAMINGS:
-        image = ranks.image(of, renaming)
-        other = judge(instance, image, domain)
-        if bool(other) != bool(found):
-            said = ("is false", "is true")
-            shown = ((domain.show(each), said[bool(true)]) for each, true in ((of, found), (image, other)))
-            _refuse_two(ranks, instance, (), *shown)
+    if system.ranks is not None:
+        _hold(instance, domain, of, bool(found), bool(_opaquely(system, instance, of, domain)))
     return found
 
 
-def ranks_of_steps(system: System) -> Ranks:
-    """The same of steps: the numbers of both states have their ranks in common."""
-    of = system.class_domain
-    return Ranks(Struct(Transition, {"before": of, "after": of}), system.ranks.groups)
+def _opaquely(system: System, instance: Instance, of: Any, domain: Any) -> Any:
+    """What an instance returns for a state whose numbers are opaque, in plain numbers."""
+    ranks = system.ranks
+    numbers = Numbers(lambda group: ranks.greatest(group, domain, of))
+    more_than_order().clear()
+    try:
+        found = instance.apply(seen_in(ranks, domain, of, numbers))
+        found = written_in(ranks, domain, found, numbers)
+    except RAISED as error:
+        if not more_than_order():
+            raise failed(instance, error, of, domain) from error
+    finally:
+        numbers.closed = True
+    if more_than_order():
+        raise refused_by_order(instance, domain.show(of))
+    return found
 
 
-def _try_step(system: System, ranks: Ranks, action: Instance, before: Any, found: Any) -> None:
-    steps = ranks_of_steps(system)
-    for renaming in RENAMINGS:
-        image = ranks.image(before, renaming)
-        other = successor(action, image, system.domain)
-        both, paths = ((before, found), (image, other)), []
-        if isinstance(found, system.domain.cls) and isinstance(other, system.domain.cls):
-            ours, theirs = (steps.class_of(Transition(*each)) for each in both)
-            if ours == theirs:
-                continue
-            paths = [change.path for change in changes(system.domain, ours.after, theirs.after)]
-        elif found == other:
-            continue
-        shown = ((system.domain.show(state), _said(system, after)) for state, after in both)
-        _refuse_two(ranks, action, paths, *shown)
-
-
-def _said(system: System, found: Any) -> str:
-    match found:
-        case None:
-            return "is not enabled"
-        case Cut(bounds=bounds):
-            return f"is cut by {', '.join(sorted(bounds))}"
-    return f"leads to {system.domain.show(found)}"
-
-
-def _refuse_two(
-    ranks: Ranks, instance: Instance, paths: Sequence[str], ours: tuple[Any, str], theirs: tuple[Any, str]
-) -> NoReturn:
-    refuse(
-        ranks,
-        instance,
-        paths,
-        f"  {instance} {ours[1]}\n    in the state {ours[0]}\n"
-        f"  {instance} {theirs[1]}\n    in the state {theirs[0]}, in which the order of the numbers is the same\n",
-    )
-
-
-def refuse(ranks: Ranks, instance: Instance, paths: Sequence[str], shown: str) -> NoReturn:
-    """Refuse a function that looks at more than the order of numbers.
-
-    Args:
-        paths: the fields that come out differently; empty if the function is enabled, or true, in one state only.
-        shown: where it does, in lines.
-    """
-    fields = list(paths) or [path for group in ranks.groups.values() for path in group.paths]
-    raise ModelError(
-        f"{instance.of.name} looks at more than the order of {in_words(*ranks.groups)}: it does arithmetic with"
-        f" {', '.join(fields[:MOST_FIELDS])}{' ...' if len(fields) > MOST_FIELDS else ''}, or compares with a"
-        f" constant\n  {where(instance)}\n{shown}{WHAT_TO_DO}"
-    )
+def _hold(instance: Instance, domain: Any, of: Any, plain: Any, opaque: Any) -> None:
+    if plain != opaque:
+        raise ModelError(
+            f"{instance} does not mean the same if only the order of numbers can be asked; {where(instance)}; in the "
+            f"state {domain.show(of)}; look for tests of identity or type, and for anything outside the state"
+        )

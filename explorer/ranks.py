@@ -9,8 +9,8 @@ ever, and has finitely many classes; and a livelock through epochs is a cycle of
 The bound of the group says how large a number may be in such a class, a new one included. If it cuts no step, what
 was found holds for any number of epochs.
 
-All of that is right only if actions and properties look at nothing but the order. `explorer.classes` and
-`explorer.compiler.ranks` try this on the *renamings* given here, in which the numbers lie apart.
+All of that is right only if actions and properties look at nothing but the order. They cannot look at more: the numbers
+that they are given are opaque, see `explorer.opaque`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,6 @@ ROOM = 4095
 """The largest number in a state that is shown: traces are in real numbers, and no bound cuts them before."""
 MOST_RANKS = 32
 
-RENAMINGS: tuple[Callable[[int], int], ...] = (
-    lambda rank: 2 + 3 * rank,
-    lambda rank: 1000 + 37 * rank + rank * rank,
-    lambda rank: 5 + 11 * (rank // 2) + 2 * (rank % 2),
-)
-"""From ranks to numbers: each keeps the order, and none leaves neighbours neighbours."""
-
 
 class RankError(ValueError):
     """The fields of a group cannot be abstracted."""
@@ -43,17 +36,26 @@ class Group:
     """The numbers of one group.
 
     Attributes:
-        first: the number with rank 0; those below it are constants.
+        least, first: the number with rank 0 is the first; the numbers from the least to below it are constants.
         count: how many ranks there are.
         keys: the bounds that limit the group.
-        paths: the fields that hold such numbers.
     """
 
     name: str
+    least: int
     first: int
     count: int
     keys: frozenset[str]
-    paths: tuple[str, ...]
+
+    def has_constant(self, value: Any) -> bool:
+        """Whether a value is one of the numbers that keep their place."""
+        return isinstance(value, int) and type(value) is not bool and self.least <= value < self.first
+
+    @property
+    def constants(self) -> str:
+        """What such numbers are, in words; empty if there are none."""
+        numbers = [str(each) for each in range(self.least, self.first)]
+        return f"the constant{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}" if numbers else ""
 
 
 @attrs.frozen
@@ -75,7 +77,7 @@ class Ranks:
             name: {number: self.groups[name].first + rank for rank, number in enumerate(sorted(numbers))}
             for name, numbers in self._live(domain, state).items()
         }
-        return self._mapped(domain, state, lambda group, number: places[group.name][number])
+        return self.mapped(domain, state, lambda group, number: places[group.name].get(number, number))
 
     def renewed(self, before: Any, after: Any) -> list[str]:
         """The groups whose live numbers differ between two states."""
@@ -88,13 +90,17 @@ class Ranks:
         self._collect(domain, value, found)
         return found
 
-    def image(self, state: Any, renaming: Callable[[int], int]) -> Any:
-        """A state of the same class, in other numbers; the state itself is in ranks."""
-        return self._mapped(self.domain, state, lambda group, number: group.first + renaming(number - group.first))
+    def greatest(self, group: Group, domain: Any, value: Any) -> int:
+        """The greatest number of a group that a value holds; the number before the first if it holds none."""
+        return max(self._live(domain, value)[group.name], default=group.first - 1)
+
+    def declared(self, domain: Any) -> Group | None:
+        """The group of the numbers of a domain."""
+        return self.groups.get(domain.order) if isinstance(domain, Integers) else None
 
     def group_of(self, domain: Any) -> Group | None:
         """The group of the numbers of a domain, if any may be renamed."""
-        found = self.groups.get(domain.order) if isinstance(domain, Integers) else None
+        found = self.declared(domain)
         return found if found is not None and domain.high >= found.first else None
 
     def unlimited(self, bounds_cut: Collection[str]) -> tuple[str, ...]:
@@ -104,7 +110,7 @@ class Ranks:
     def _collect(self, domain: Any, value: Any, found: Mapping[str, set[int]]) -> None:
         match domain:
             case Integers():
-                group = self.group_of(domain)
+                group = self.declared(domain)
                 if group is not None and value >= group.first:
                     found[group.name].add(value)
             case Maybe(of=of):
@@ -117,17 +123,18 @@ class Ranks:
                 for name, of in fields.items():
                     self._collect(of, getattr(value, name), found)
 
-    def _mapped(self, domain: Any, value: Any, number: Callable[[Group, int], int]) -> Any:
+    def mapped(self, domain: Any, value: Any, number: Callable[[Group, int], Any]) -> Any:
+        """A value in which each number of a group is replaced by what a function gives for it."""
         match domain:
             case Integers():
-                group = self.group_of(domain)
-                return value if group is None or value < group.first else number(group, value)
+                group = self.declared(domain)
+                return value if group is None else number(group, value)
             case Maybe(of=of):
-                return None if value is None else self._mapped(of, value, number)
+                return None if value is None else self.mapped(of, value, number)
             case SequenceOf(of=of) | ArrayOf(of=of):
-                return tuple(self._mapped(of, element, number) for element in value)
+                return tuple(self.mapped(of, element, number) for element in value)
             case Struct(cls=cls, fields=fields):
-                return build(cls, {name: self._mapped(of, getattr(value, name), number) for name, of in fields.items()})
+                return build(cls, {name: self.mapped(of, getattr(value, name), number) for name, of in fields.items()})
         return value
 
 
@@ -171,9 +178,11 @@ def _group(name: str, fields: Sequence[tuple[str, Integers]]) -> Group:
                 f"{path} has constants_below={each.constants_below}, and {fields[0][0]} has {first}; the fields of"
                 f" {name} must agree"
             )
+    keys = frozenset(each.high.key for _, each in fields if isinstance(each.high, Limit))
+    least = min(first, *(each.low for _, each in fields))
     used = [(path, each) for path, each in fields if each.high >= first]
     if not used:
-        return Group(name, first, 0, frozenset(), ())
+        return Group(name, least, first, 0, keys)
     high = int(used[0][1].high)
     for path, each in used:
         if each.high != high or each.low > first:
@@ -186,8 +195,7 @@ def _group(name: str, fields: Sequence[tuple[str, Integers]]) -> Group:
             f"{used[0][0]} holds {high - first + 1} numbers, and at most {MOST_RANKS} {name} may be live at once;"
             " lower the bound"
         )
-    keys = frozenset(each.high.key for _, each in used if isinstance(each.high, Limit))
-    return Group(name, first, high - first + 1, keys, tuple(path for path, _ in used))
+    return Group(name, least, first, high - first + 1, keys)
 
 
 def roomy(domain: Any, ranks: Ranks) -> Any:

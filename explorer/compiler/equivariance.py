@@ -17,8 +17,8 @@ from typing import Any, NoReturn, Protocol
 import attrs
 
 from explorer.compiler.effects import FIRST_EFFECT, Effects
-from explorer.compiler.layout import Layout, Leaf
-from explorer.compiler.permutations import Image, Permutation, holders, renamed
+from explorer.compiler.layout import Layout, Leaf, holders
+from explorer.compiler.permutations import Image, Permutation, renamed
 from explorer.compiler.settings import Settings
 from explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from explorer.system import Cut, ModelError, impure, where
@@ -161,7 +161,7 @@ class Equivariance:
         if min(reference, found) < FIRST_EFFECT:
             return False
         ours, theirs = (self._program.effects.results[each - FIRST_EFFECT] for each in (reference, found))
-        if isinstance(ours, OutOfBounds) or isinstance(theirs, OutOfBounds):
+        if isinstance(ours, OutOfBounds) or isinstance(theirs, OutOfBounds) or ours.tops != theirs.tops:
             return False
         theirs = exchange.origin_of(theirs)
         if self._done(ours, base) == self._done(theirs, base):

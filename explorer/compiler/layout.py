@@ -8,6 +8,7 @@ words. The layout follows from the domain alone: it is the same on every machine
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -250,3 +251,20 @@ class Layout:
                 f"{path}: {what} does not fit into a packed state of at most {MOST_WORDS} words of {WORD_BITS} bits; "
                 "lower the bounds"
             )
+
+
+def holders(slot: Any, holder: tuple[Leaf, int] | None = None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
+    """The leaves that may be absent, each with the innermost leaf that says so; that one is 0 where it is absent
+    itself.
+    """
+    match slot:
+        case Leaf() if holder is not None:
+            yield slot, holder
+        case Fields():
+            for part in slot.slots.values():
+                yield from holders(part, holder)
+        case Elements():
+            for position, part in enumerate(slot.slots):
+                yield from holders(part, holder if slot.length is None else (slot.length, position))
+        case Presence():
+            yield from holders(slot.slot, (slot.bit, 0))

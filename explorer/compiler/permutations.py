@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence, holders
 from explorer.compiler.tracing import OutOfBounds, Update
 from model.language.declarations import Instance
 from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, SetOf, Struct, build
@@ -157,23 +157,6 @@ def _moves(
         case Presence():
             yield from _moves(source.bit, target.bit, permutation, codes)
             yield from _moves(source.slot, target.slot, permutation, codes)
-
-
-def holders(slot: Any, holder: tuple[Leaf, int] | None = None) -> Iterator[tuple[Leaf, tuple[Leaf, int]]]:
-    """The leaves that may be absent, each with the innermost leaf that says so; that one is 0 where it is absent
-    itself.
-    """
-    match slot:
-        case Leaf() if holder is not None:
-            yield slot, holder
-        case Fields():
-            for part in slot.slots.values():
-                yield from holders(part, holder)
-        case Elements():
-            for position, part in enumerate(slot.slots):
-                yield from holders(part, holder if slot.length is None else (slot.length, position))
-        case Presence():
-            yield from holders(slot.slot, (slot.bit, 0))
 
 
 def _raw(leaf: Leaf, words: Sequence[int]) -> int:

@@ -17,10 +17,11 @@ from explorer.compiler.effects import Effects
 from explorer.compiler.equivariance import Equivariance
 from explorer.compiler.layout import Layout, Leaf
 from explorer.compiler.permutations import Image, families
-from explorer.compiler.ranks import Renamings
+from explorer.compiler.ranks import OrderedLeaves
 from explorer.compiler.settings import Settings
 from explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from explorer.compiler.views import plain, tracing_errors
+from explorer.opaque import more_than_order, refused_by_order
 from explorer.system import RAISED, ModelError, impure, line_of, said_by, where
 from model.language.declarations import Instance
 
@@ -38,7 +39,7 @@ class Program(DecisionTrees):
 
     Attributes:
         effects: shared among programs over one layout.
-        renamings: tries each path on states that differ by numbers of which only the order matters, if there are any.
+        ordered: which leaves hold numbers of which only the order matters, if there are any.
         paths: how many paths were learned, which is how often Python ran a function on a traced view.
         examples: for each of them, the instance's number and the packed state on which it was learned.
         settings: what the instances are given, watched.
@@ -85,7 +86,7 @@ class Program(DecisionTrees):
                 self._first[number] = first, images[position]
                 self._others[first].append((number, images[position]))
         self._equivariance = Equivariance(self, images[1:]) if len(images) > 1 and instances else None
-        self.renamings: Renamings | None = None
+        self.ordered: OrderedLeaves | None = None
         self._moved: dict[tuple[int, Image], int] = {}
         self._audit = audit
         self.audits = {instance.of.name: audit for instance in instances}
@@ -235,26 +236,12 @@ class Program(DecisionTrees):
         """The path of the first of an instance's family, in the state whose image the words hold, and what
         it leads to.
         """
-        if self._equivariance is None and self.renamings is None:
+        if self._equivariance is None:
             return self.run(number, lambda: words)
         first, image = self._first[number]
         base = Recorder(self.layout, words, (lambda leaf: image.origin_of_leaf(leaf, words)) if image else None)
         origin = functools.cache(lambda: tuple(image.origin_of(words)) if image else words)
-        reference = self.run_with_images(first, base, origin)
-        if self.renamings is not None:
-            reference = self.renamings.run(first, base, origin, reference)
-        return base.path, reference
-
-    def run_with_images(self, number: int, base: Recorder, words: Callable[[], Sequence[int]]) -> int:
-        """Run an instance, and its images under permutations of names; what it leads to.
-
-        Args:
-            base: gives the packed values of leaves, and records which ones are read.
-            words: gives the state's words.
-        """
-        if self._equivariance is None:
-            return self.run(number, words, base.raw)[1]
-        return self._equivariance.run(number, base, words)
+        return base.path, self._equivariance.run(first, base, origin)
 
     def run(
         self,
@@ -283,11 +270,14 @@ class Program(DecisionTrees):
     ) -> tuple[Recorder, Any]:
         """A run of an instance, and what came out."""
         tracing_errors().clear()
-        recorder = Recorder(self.layout, () if read else words(), read, **how)
+        more_than_order().clear()
+        recorder = Recorder(self.layout, () if read else words(), read, **how, ordered=self.ordered, state=words)
         try:
             result = self._traced(self.instances[number], recorder)
-            if tracing_errors():  # which the function has swallowed
-                raise tracing_errors()[0]
+            if more_than_order() or tracing_errors():  # which the function has swallowed
+                raise (more_than_order() or tracing_errors())[0]
+            if not isinstance(result, Update):
+                recorder.read_what_was_greatest()
             return recorder, result
         except NeededWhole as needed:
             whole = {*how.get("whole", ()), needed.slot}
@@ -296,6 +286,9 @@ class Program(DecisionTrees):
         except ModelError:
             raise
         except RAISED as error:
+            if more_than_order():
+                state = self.layout.unpack(tuple(words()))
+                raise refused_by_order(self.instances[number], self.layout.domain.show(state)) from error
             self._explain(self.instances[number], tuple(words()), error)
         finally:
             recorder.close()

@@ -13,7 +13,10 @@ import attrs
 
 from explorer.compiler.containers import SLOTS, SetView, TupleView
 from explorer.compiler.layout import Elements, Fields, Layout, Leaf, Members, Presence
+from explorer.compiler.ranks import OrderedLeaves
 from explorer.compiler.views import RecordView, TracingError, View, plain, record_view
+from explorer.opaque import Numbers
+from explorer.ranks import Group
 from model.language.domain import DomainError
 
 
@@ -31,7 +34,7 @@ class Update:
 
     Attributes:
         tops: by the number of a group of which only the order matters, the rank that must be the greatest in the state
-            before, as the step writes a new number above it; see `explorer.compiler.ranks`.
+            before, as the step counts it up; see `explorer.opaque`.
     """
 
     constants: frozenset[tuple[Leaf, int]]
@@ -58,6 +61,7 @@ class Recorder:
         path: the leaves, and their values.
         closed: whether the run has ended.
         any_order: whether it went through a set of several members, whose order is by chance.
+        numbers: those of which only the order matters, as the function meets them; None if all are plain.
     """
 
     def __init__(
@@ -69,10 +73,14 @@ class Recorder:
         known: Sequence[tuple[Leaf, int]] = (),
         whole: Collection[Elements] = (),
         backwards: bool = False,
+        ordered: OrderedLeaves | None = None,
+        state: Callable[[], Sequence[int]] | None = None,
     ) -> None:
         """Begin a run.
 
         Args:
+            ordered, state: which leaves hold numbers of which only the order matters, and what gives the words of the
+                state even if it is read leaf by leaf.
             known: leaves that count as read from the beginning.
             whole: where tuples are to be real ones.
             backwards: whether sets come in the opposite order.
@@ -84,6 +92,8 @@ class Recorder:
         self._known = dict(known)
         self._views: dict[Any, Any] = {}
         self._read, self._whole, self._backwards = read, whole, backwards
+        self._ordered = ordered
+        self.numbers = None if ordered is None else Numbers(lambda group: ordered.greatest(group, state()))
 
     def raw(self, leaf: Leaf) -> int:
         """The packed value of a leaf; the first read of each is recorded."""
@@ -119,7 +129,9 @@ class Recorder:
     def _view(self, slot: Any) -> Any:
         kind = type(slot)
         if kind is Leaf:
-            return slot.domain.decode(self.raw(slot))
+            value = slot.domain.decode(self.raw(slot))
+            group = self.group_of(slot)
+            return value if group is None or value is None else self.numbers.number(group, value)
         if kind is Fields:
             return record_view(slot.domain.cls)(self, slot, {})
         if kind is Elements:
@@ -127,6 +139,21 @@ class Recorder:
         if kind is Members:
             return SetView(self, slot, slot.bits)
         return self.view(slot.slot) if self.raw(slot.bit) else None
+
+    def group_of(self, leaf: Leaf) -> Group | None:
+        """The group of the number that a leaf holds, if only the order of that matters."""
+        return None if self._ordered is None else self._ordered.group_of.get(leaf)
+
+    def exceeded(self, domain: Any, value: Any) -> frozenset[str]:
+        """The bounds that cut a value of a domain."""
+        if self._ordered is None:
+            return domain.exceeded(value)
+        return self._ordered.exceeded(domain, value, self.numbers)
+
+    def read_what_was_greatest(self) -> None:
+        """Let the path hold that the numbers that were counted up are the greatest of the state."""
+        for group in self.numbers.counted_up if self.numbers else ():
+            self._ordered.read(group, self.raw)
 
     def in_some_order(self, members: list[Any]) -> list[Any]:
         """The members of a set, in the order in which this run goes through them."""
@@ -136,6 +163,8 @@ class Recorder:
     def close(self) -> None:
         """End the run: views that live on refuse to be read."""
         self.closed = True
+        if self.numbers is not None:
+            self.numbers.closed = True
         self._words = None
         self._known, self._views = {}, {}
 
@@ -145,7 +174,13 @@ class Recorder:
         writer.assign(self._layout.root, result)
         if writer.cut:
             return OutOfBounds(frozenset(writer.cut))
-        return Update(frozenset(writer.constants.items()), frozenset(writer.copies.items()), frozenset(writer.cleared))
+        tops = () if self._ordered is None else self._ordered.ranks_of(self.numbers.counted_up)
+        return Update(
+            frozenset(writer.constants.items()),
+            frozenset(writer.copies.items()),
+            frozenset(writer.cleared),
+            frozenset(tops),
+        )
 
 
 class _Writer:
@@ -189,6 +224,7 @@ class _Writer:
                     self.copies[leaf] = value
                 return
             value = self._recorder.view(value)
+        value = self._plain(leaf, value)
         try:
             exceeded = leaf.domain.exceeded(value)
         except DomainError as error:
@@ -197,6 +233,10 @@ class _Writer:
             self.cut |= exceeded
         else:
             self._constant(leaf, leaf.domain.encode(value))
+
+    def _plain(self, leaf: Leaf, value: Any) -> Any:
+        numbers = self._recorder.numbers
+        return value if numbers is None else numbers.written(self._recorder.group_of(leaf), value)
 
     def _constant(self, leaf: Leaf, raw: int) -> None:
         if leaf.width and self._recorder.known(leaf) != raw:
@@ -242,7 +282,7 @@ class _Writer:
                 if cell.domain == slot.domain.of:
                     continue
                 cell = self._recorder.view(cell)
-            self.cut |= slot.domain.of.exceeded(plain(cell))
+            self.cut |= self._recorder.exceeded(slot.domain.of, plain(cell))
         for target in slot.slots[len(cells) :]:
             self.clear(target)
 

@@ -11,7 +11,7 @@ from explorer.compiler.meanings import ActionProgram, InvariantProgram
 from explorer.compiler.permutations import Image, Permutation
 from explorer.compiler.prefilter import Filter
 from explorer.compiler.programs import Program
-from explorer.compiler.ranks import Renamings
+from explorer.compiler.ranks import OrderedLeaves
 from explorer.compiler.type_tests import refuse_exact_type_tests
 from explorer.compiler.wide_nodes import Widened
 from explorer.kernels.arrays import EffectArrays, Trees
@@ -58,6 +58,10 @@ class Compiled:
         both = self._of_steps(layout)
         of_steps = [Image.under(permutation, both) for permutation in permutations if system.step_properties]
         self.steps = InvariantProgram(both, system.step_properties, self.effects, audit, of_steps)
+        if system.ranks is not None:
+            of_states, self.steps.ordered = OrderedLeaves(layout, system.ranks), OrderedLeaves(both, system.ranks)
+            for program in self.programs:
+                program.ordered = program.ordered or of_states
         self.growing = threading.Lock()
 
     def _of_steps(self, layout: Layout) -> Layout:
@@ -65,23 +69,6 @@ class Compiled:
         if not self.system.step_properties:
             return layout
         return layout.doubled(Struct(Transition, {"before": layout.domain, "after": layout.domain}))
-
-    def try_renamings(self) -> None:
-        """From now on, try each path on states that differ by numbers of which only the order matters.
-
-        Raises:
-            ModelError: real states do not fit into a layout.
-        """
-        system = self.system
-        layout = Layout(system.domain)
-        both, effects = self._of_steps(layout), Effects(layout.words)
-        of_states, of_steps = (
-            [Image.under(image.permutation, each) for image in self.images] for each in (layout, both)
-        )
-        for program in self.programs:
-            wide_layout, images = (both, of_steps) if program is self.steps else (layout, of_states)
-            wide = type(program)(wide_layout, program.instances, effects, 0, images, share=False)
-            program.renamings = Renamings(program, wide, self.system)
 
     @property
     def programs(self) -> tuple[Program, ...]:

@@ -48,8 +48,6 @@ class Engine(Compiled):
         layout = Layout(system.class_domain)
         self.permutations = permutations_of(system, layout) if symmetry else []
         super().__init__(system, layout, audit, self.permutations)
-        if system.ranks is not None:
-            self.try_renamings()
         self.symmetry = (
             tabulate(layout, self.images, system.ranks)
             if len(self.permutations) > 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 
-from explorer.compiler.ranks import refuse_by_states
+from explorer.classes import class_after
 from explorer.kernels import arrays, entry_points
 from explorer.kernels.arrays import Work
 from explorer.kernels.statuses import DONE, MISSED, MISSED_STEPS, NOT_NEW, PARTS_FULL, PAUSED, ROWS_FULL, TABLE_FULL
@@ -15,6 +15,7 @@ from explorer.search.checkpoint import Inside
 from explorer.search.engine import Engine
 from explorer.search.progress import Pace
 from explorer.search.store import RESERVED_ROWS, Stopped
+from explorer.system import impure
 
 
 class Expansion:
@@ -96,7 +97,9 @@ class Expansion:
                     engine.learn_steps(work.misses[: work.counts[arrays.MISSES]])
                 elif status == NOT_NEW:
                     row, tree, *_ = work.misses[0].tolist()
-                    refuse_by_states(engine.system, engine.actions, tree, engine.store.words(row), ())
+                    action = engine.system.actions[tree]
+                    class_after(engine.system, action, engine.layout.unpack(engine.store.words(row)))
+                    raise impure(action)  # plain Python counts up no number there
                 elif status == ROWS_FULL:
                     self.inside = False  # some successors of this batch are counted, and not all are rows
                     return status

@@ -44,7 +44,7 @@ def crash_with_loss(cluster: Cluster, broker: int) -> Cluster | None:
     Effect: it sends no heartbeats any more, and no log of it is complete.
     """
     ours = cluster.brokers[broker]
-    if not ours.running or not any(replica.complete for replica in ours.replicas) or not cluster.used.commits:
+    if not ours.running or not any(replica.complete for replica in ours.replicas) or cluster.used.commits == 0:
         return None
     after = down(cluster, broker)
     for partition in cluster.partition_ids:
