@@ -1,15 +1,15 @@
 """Steps and verdicts of classes of states in plain Python, see `explorer.ranks`.
 
-Each function runs twice: on the state, which is one of its class, and on the state with opaque numbers, so that it is
-refused if it looks at more than their order. Both must give the same. A system that abstracts from nothing has states
-for classes, and each function runs once.
+Each function runs twice: on the state with opaque numbers, so that it is refused if it looks at more than their order,
+and on the state itself, which is one of its class. Both must give the same. A system that abstracts from nothing has
+states for classes, and each function runs once.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from explorer.opaque import Numbers, more_than_order, refused_by_order, seen_in, written_in
+from explorer.opaque import Numbers, refusing, seen_in, written_in
 from explorer.system import RAISED, Cut, ModelError, System, failed, judge, successor, where
 from model.language.declarations import Instance, StepProperty
 
@@ -20,11 +20,15 @@ def class_after(system: System, action: Instance, before: Any) -> tuple[Any, Any
     Raises:
         ModelError: the step looks at more than the order of the numbers.
     """
-    found = successor(action, before, system.domain)
-    if system.ranks is not None:
-        after = _opaquely(system, action, before, system.domain)
-        cut = after is not None and system.domain.exceeded(after)
-        _hold(action, system.domain, before, found, Cut(cut) if cut else after)
+    domain = system.domain
+    if system.ranks is None:
+        found = successor(action, before, domain)
+    else:
+        with refusing(action, lambda: domain.show(before)):
+            after = _opaquely(system, action, before, domain)
+            found = successor(action, before, domain)
+        cut = after is not None and domain.exceeded(after)
+        _hold(action, domain, before, found, Cut(cut) if cut else after)
     if found is None or isinstance(found, Cut):
         return found, found
     cut = system.class_domain.exceeded(found)
@@ -38,9 +42,12 @@ def judge_class(system: System, instance: Instance, of: Any) -> Any:
         ModelError: the property looks at more than the order of the numbers.
     """
     domain = system.transitions if isinstance(instance.of, StepProperty) else system.domain
-    found = judge(instance, of, domain)
-    if system.ranks is not None:
-        _hold(instance, domain, of, bool(found), bool(_opaquely(system, instance, of, domain)))
+    if system.ranks is None:
+        return judge(instance, of, domain)
+    with refusing(instance, lambda: domain.show(of)):
+        opaque = _opaquely(system, instance, of, domain)
+        found = judge(instance, of, domain)
+    _hold(instance, domain, of, bool(found), bool(opaque))
     return found
 
 
@@ -48,18 +55,12 @@ def _opaquely(system: System, instance: Instance, of: Any, domain: Any) -> Any:
     """What an instance returns for a state whose numbers are opaque, in plain numbers."""
     ranks = system.ranks
     numbers = Numbers(lambda group: ranks.greatest(group, domain, of))
-    more_than_order().clear()
     try:
-        found = instance.apply(seen_in(ranks, domain, of, numbers))
-        found = written_in(ranks, domain, found, numbers)
+        return written_in(ranks, domain, instance.apply(seen_in(ranks, domain, of, numbers)), numbers)
     except RAISED as error:
-        if not more_than_order():
-            raise failed(instance, error, of, domain) from error
+        raise failed(instance, error, of, domain) from error
     finally:
         numbers.closed = True
-    if more_than_order():
-        raise refused_by_order(instance, domain.show(of))
-    return found
 
 
 def _hold(instance: Instance, domain: Any, of: Any, plain: Any, opaque: Any) -> None:

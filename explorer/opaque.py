@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from explorer.ranks import Group, Ranks, in_words
-from explorer.system import ModelError, line_of, where
+from explorer.system import RAISED, ModelError, line_of, where
 from model.language.declarations import Instance
 from model.language.domain import ArrayOf, Integers, Maybe, SequenceOf, Struct, build
 
@@ -60,6 +61,23 @@ def refused_by_order(instance: Instance, state: str) -> ModelError:
         "and make a new one by adding 1 to\n"
         "  the greatest of the state; or else leave the group out of `by_order`"
     )
+
+
+@contextmanager
+def refusing(instance: Instance, state: Callable[[], str]) -> Iterator[None]:
+    """Refuse an instance that asks for more within, whatever it makes of the error.
+
+    Raises:
+        ModelError: it did.
+    """
+    more_than_order().clear()
+    try:
+        yield
+    except RAISED:
+        if not more_than_order():
+            raise
+    if more_than_order():
+        raise refused_by_order(instance, state())
 
 
 class Numbers:

@@ -176,6 +176,11 @@ LIVENESS = "tests/explorer/test_liveness.py"
 NO_CYCLE = f"{LIVENESS}::test_what_is_in_no_cycle_needs_no_room_for_its_steps"
 COMES_TO_REST = f"{LIVENESS}::test_a_step_that_changes_nothing_is_neither_enabled_nor_taken[made again]"
 HELD_BACK = f"{LIVENESS}::test_what_a_bound_stops_is_no_counterexample_and_is_counted[made again]"
+OPAQUE = "tests/explorer/test_opaque.py"
+MORE_THAN_ORDER = f"{OPAQUE}::test_what_is_more_than_the_order_is_refused"
+OF_EVERY_KIND = f"{OPAQUE}::test_it_is_refused_in_every_kind_of_function"
+COUNTED_UP = f"{OPAQUE}::test_a_path_that_counts_up_serves_only_states_in_which_the_number_is_the_greatest"
+NOT_WRITTEN = f"{OPAQUE}::test_what_is_no_number_of_the_group_is_not_written"
 RESUMED = f"{SMALL}::test_a_search_goes_on_from_a_snapshot"
 
 DEFECTS: tuple[Defect, ...] = (
@@ -224,7 +229,7 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "what lies behind the last slot cuts nothing",
         "compiler/tracing.py",
-        "            self.cut |= slot.domain.of.exceeded(plain(cell))",
+        "            self.cut |= self._recorder.exceeded(slot.domain.of, plain(cell))",
         "            pass",
         (BEYOND,),
     ),
@@ -678,6 +683,111 @@ DEFECTS: tuple[Defect, ...] = (
         "            self._hold(number, words, reference)\n        except ModelError:\n            self.lenders",
         "            pass\n        except ModelError:\n            self.lenders",
         (f"{LENDING}::test_what_lies_is_lent_no_longer",),
+    ),
+    Defect(
+        "a number is compared with any constant above the least",
+        "ranks.py",
+        "and self.least <= value < self.first",
+        "and self.least <= value",
+        (MORE_THAN_ORDER,),
+    ),
+    Defect(
+        "a number is compared with one of another group",
+        "opaque.py",
+        "            if other.__group__.name != group.name:",
+        "            if False:",
+        (MORE_THAN_ORDER,),
+    ),
+    Defect(
+        "a number of a run that is over is compared",
+        "opaque.py",
+        "if self.__numbers__ is not numbers or numbers.closed:",
+        "if False:",
+        (MORE_THAN_ORDER,),
+    ),
+    Defect(
+        "a number that is not the greatest is counted up",
+        "opaque.py",
+        "        if value < greatest:",
+        "        if False:",
+        (MORE_THAN_ORDER,),
+    ),
+    Defect(
+        "a question about more than the order is forgotten where the model swallows the error",
+        "opaque.py",
+        "        more_than_order().append(self)",
+        "        pass",
+        (MORE_THAN_ORDER,),
+    ),
+    Defect(
+        "equal numbers are two objects",
+        "opaque.py",
+        "        if found is None:\n            found = self._met",
+        "        if True:\n            found = self._met",
+        (f"{OPAQUE}::test_what_is_allowed_is_the_same_in_real_numbers[identity]",),
+    ),
+    Defect(
+        "any constant is written where only the order matters",
+        "opaque.py",
+        "        if group is not None and isinstance(value, int) and not group.has_constant(value):",
+        "        if False:",
+        (NOT_WRITTEN,),
+    ),
+    Defect(
+        "a number is written into a field of another group",
+        "opaque.py",
+        "            if group is None or group.name != value.__group__.name:",
+        "            if group is None:",
+        (NOT_WRITTEN,),
+    ),
+    Defect(
+        "plain Python sees plain numbers",
+        "classes.py",
+        "instance.apply(seen_in(ranks, domain, of, numbers))",
+        "instance.apply(of)",
+        (MORE_THAN_ORDER,),
+    ),
+    Defect(
+        "step properties see plain numbers",
+        "search/compiled.py",
+        "OrderedLeaves(layout, system.ranks), OrderedLeaves(both, system.ranks)",
+        "OrderedLeaves(layout, system.ranks), None",
+        (OF_EVERY_KIND,),
+    ),
+    Defect(
+        "a path without an effect serves states in which what was counted up is not the greatest",
+        "compiler/programs.py",
+        "            if not isinstance(result, Update):",
+        "            if False:",
+        (COUNTED_UP,),
+    ),
+    Defect(
+        "an effect does not say what must be the greatest",
+        "compiler/tracing.py",
+        "tops = () if self._ordered is None else",
+        "tops = () if True else",
+        (COUNTED_UP,),
+    ),
+    Defect(
+        "no kernel looks whether what was counted up is the greatest",
+        "kernels/expand.py",
+        "                    return hit\n",
+        "                    return -1\n",
+        (COUNTED_UP,),
+    ),
+    Defect(
+        "a number that is absent is live",
+        "kernels/canonical.py",
+        " and _is_there(words, at, number, symmetry):",
+        ":",
+        ("tests/explorer/test_ranks.py::test_machine_code_puts_numbers_in_ranks_as_plain_python_does",),
+    ),
+    Defect(
+        "a bound that leaves room for constants only limits nothing",
+        "ranks.py",
+        "        return Group(name, least, first, 0, keys)",
+        "        return Group(name, least, first, 0, frozenset())",
+        (f"{OPAQUE}::test_a_bound_that_leaves_room_for_constants_only_is_a_bound",),
     ),
 )
 

@@ -21,7 +21,7 @@ from explorer.compiler.ranks import OrderedLeaves
 from explorer.compiler.settings import Settings
 from explorer.compiler.tracing import OutOfBounds, Recorder, Update
 from explorer.compiler.views import plain, tracing_errors
-from explorer.opaque import more_than_order, refused_by_order
+from explorer.opaque import more_than_order, refused_by_order, refusing
 from explorer.system import RAISED, ModelError, impure, line_of, said_by, where
 from model.language.declarations import Instance
 
@@ -346,7 +346,8 @@ class Program(DecisionTrees):
         """Hold what a path leads to against plain evaluation."""
         instance, state = self.instances[number], self._state(words) if state is None else state
         tracing_errors().clear()
-        result = self._plain(instance, state, words)
+        with refusing(instance, lambda: self.layout.domain.show(state)):
+            result = self._plain(instance, state, words)
         if tracing_errors():  # it holds a part of an earlier run's state
             raise self._cannot_be_compiled(instance, tracing_errors()[0])
         if result != self.meant(reference, words):
