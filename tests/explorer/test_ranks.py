@@ -20,6 +20,7 @@ from explorer.kernels import entry_points
 from explorer.kernels.arrays import SPARE
 from explorer.search import breadth_first, liveness, plain_python
 from explorer.search.engine import Engine
+from explorer.search.kept_trees import KeptTrees
 from explorer.system import ModelError, System, abstracted, judge, successor
 from explorer.verdict import Budget, Outcome, Verdict, Violation
 from model.language.declarations import Action, Invariant, StepProperty, Transition, action, invariant
@@ -319,6 +320,10 @@ def test_kept_trees_know_above_which_rank_a_step_writes(tmp_path: Path, monkeypa
         return trace(program, number, words)
 
     monkeypatch.setattr(ActionProgram, "_trace", noted)
+    not_anew = property(
+        lambda kept: False, lambda kept, used: None
+    )  # a search that fails begins anew without kept trees
+    monkeypatch.setattr(KeptTrees, "are_used", not_anew, raising=False)
     with pytest.raises(ModelError, match="looks at more than the order of epochs"):
         breadth_first.explore(system, keep_trees=True)
     assert "learn" in learned
