@@ -14,7 +14,7 @@ from model.kraft.partition import UNCHANGED, Brokers, PartitionChange, Partition
 from model.kraft.reassignment import Completion, Reassignment, completed
 
 NOBODY = -1
-"""What Kafka notes as the last known leader of a partition that had none."""
+"""What Kafka until 4.1.0 notes as the last known leader of a partition that had none. Until 4.0 it is elected, too."""
 
 
 class Election(enum.Enum):
@@ -45,9 +45,9 @@ class LastKnownLeader(enum.Enum):
     NOT_CLEARED = "not-cleared"
     """When the ISR becomes empty; and what the ELR calculates otherwise replaces it (3.7)."""
     WITH_EMPTY_ISR = "with-empty-isr"
-    """When the ISR becomes empty; it is forgotten once the partition has a leader (3.8 to 4.0)."""
+    """When the ISR becomes empty; it is forgotten once the partition has a leader (3.8 to 4.1.0)."""
     WITHOUT_LEADER = "without-leader"
-    """When a partition loses its leader; it is forgotten once the partition has one (since 4.1)."""
+    """When a partition loses its leader; it is forgotten once the partition has one (since 4.1.1)."""
 
 
 @attrs.frozen
@@ -162,7 +162,8 @@ def _with_completed_reassignment(draft: _Draft, rules: Rules) -> _Draft:
 def _with_elr(draft: _Draft, target: Target, rules: Rules) -> _Draft:
     """Who leaves an ISR below min.insync.replicas is eligible to lead, unless it has shut down uncleanly.
 
-    Kafka keeps the ELR in the order of a hash set. That is the order of the ids as long as they are small.
+    Kafka keeps the ELR in the order of a hash set. That is the order of the ids as long as they are small; NOBODY comes
+    after 0, with which it shares a bucket.
 
     Source: #maybePopulateTargetElr.
     """
@@ -173,7 +174,11 @@ def _with_elr(draft: _Draft, target: Target, rules: Rules) -> _Draft:
     candidates = {*draft.elr, *draft.partition.isr}
     elr = candidates - {*draft.isr} - target.shut_down_uncleanly
     known = (candidates | {*draft.last_known_elr}) - {*draft.isr} - elr
-    return attrs.evolve(draft, elr=tuple(sorted(elr)), last_known_elr=tuple(sorted(known)))
+    return attrs.evolve(draft, elr=tuple(sorted(elr)), last_known_elr=tuple(sorted(known, key=_bucket)))
+
+
+def _bucket(replica: int) -> tuple[int, int]:
+    return max(replica, 0), -replica
 
 
 def _with_election(draft: _Draft, election: Election, is_active: Callable[[int], bool], rules: Rules) -> _Draft:
@@ -205,7 +210,8 @@ def elected(
         if may_lead(candidate):
             return candidate, False
     if _may_elect_last_known_leader(draft, is_active, rules):
-        return draft.partition.last_known_elr[0], True
+        (known,) = draft.partition.last_known_elr
+        return None if known == NOBODY else known, True
     if election is Election.UNCLEAN:
         return next(((replica, True) for replica in draft.replicas if is_active(replica)), (None, False))
     return None, False
@@ -231,8 +237,8 @@ def _with_bump_for_shrink(draft: _Draft, rules: Rules) -> _Draft:
 def _recorded_isr(draft: _Draft, rules: Rules) -> Brokers | None:
     """The ISR of the record. Without ELR it is never empty, and who was elected uncleanly is its only member."""
     if draft.unclean:
-        assert isinstance(draft.leader, int)
-        return (draft.leader,)
+        assert not isinstance(draft.leader, Unchanged)
+        return (NOBODY if draft.leader is None else draft.leader,)
     return _if_other(draft.isr, draft.partition.isr) if draft.isr or rules.elr else None
 
 

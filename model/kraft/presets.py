@@ -18,7 +18,7 @@ from model.kraft.protocol import (
     UncleanElections,
     Unfencing,
 )
-from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, NEWEST
+from model.kraft.releases import KAFKA_3_5, KAFKA_3_6, KAFKA_3_7, KAFKA_3_8, KAFKA_4_1, KAFKA_4_1_0, NEWEST
 from model.language.definition import Release
 
 
@@ -57,8 +57,9 @@ V4_3 = KraftProtocol(
     new_controller_expects_heartbeats=True,
 )
 V4_1 = _with_rules(V4_3, KAFKA_4_1)
+V4_1_0 = _with_rules(V4_1, KAFKA_4_1_0)
 # new clusters have eligible leader replicas since 4.1
-V4_0 = attrs.evolve(_with_rules(V4_1, KAFKA_3_8), elr=False, unclean_elections=UncleanElections.NOT_IN_ISR_OR_ELR)
+V4_0 = attrs.evolve(_with_rules(V4_1_0, KAFKA_3_8), elr=False, unclean_elections=UncleanElections.NOT_IN_ISR_OR_ELR)
 V3_8 = attrs.evolve(
     V4_0,
     reregistration=Reregistration.ISR_WITH_ELR,
@@ -89,7 +90,8 @@ PRESETS_OF_RELEASES = {
     "kafka-3.7.1": ("3.7.1", V3_7_1),
     "kafka-3.8": ("3.8.0", V3_8),
     "kafka-4.0": ("4.0.0", V4_0),
-    "kafka-4.1": ("4.1.0", V4_1),
+    "kafka-4.1.0": ("4.1.0", V4_1_0),
+    "kafka-4.1": ("4.1.1", V4_1),
     "kafka-4.3": ("4.3.0", V4_3),
 }
 PRESETS = {name: protocol for name, (_, protocol) in PRESETS_OF_RELEASES.items()}

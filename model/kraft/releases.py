@@ -11,9 +11,8 @@ from model.kraft.reassignment import Completion
 
 NEWEST = Rules()
 KAFKA_4_1 = attrs.evolve(NEWEST, completion=Completion.ALL)
-KAFKA_3_8 = attrs.evolve(
-    KAFKA_4_1, last_known_leader=LastKnownLeader.WITH_EMPTY_ISR, last_known_leader_must_be_active=False
-)
+KAFKA_4_1_0 = attrs.evolve(KAFKA_4_1, last_known_leader=LastKnownLeader.WITH_EMPTY_ISR)
+KAFKA_3_8 = attrs.evolve(KAFKA_4_1_0, last_known_leader_must_be_active=False)
 KAFKA_3_7 = attrs.evolve(KAFKA_3_8, last_known_leader=LastKnownLeader.NOT_CLEARED, completion=Completion.ADDED)
 KAFKA_3_6 = attrs.evolve(KAFKA_3_7, elr=False)
 KAFKA_3_5 = attrs.evolve(KAFKA_3_6, shrink_bump=ShrinkBump.ASKED_FOR)
@@ -23,7 +22,8 @@ RULES: Mapping[str, Rules] = {
     "3.6": KAFKA_3_6,
     "3.7": KAFKA_3_7,
     "3.8": KAFKA_3_8,
+    "4.1.0": KAFKA_4_1_0,
     "4.1": KAFKA_4_1,
     "4.3": NEWEST,
 }
-"""By the first release that has them, with its newest metadata version and, since 3.7, with ELR."""
+"""By the first release that has them (4.1 is 4.1.1), with its newest metadata version and, since 3.7, with ELR."""

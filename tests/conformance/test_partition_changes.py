@@ -15,7 +15,7 @@ from explorer.search.breadth_first import reach
 from highwater.claims.spec import Spec, make_spec
 from model.kraft import changing
 from model.kraft.partition import PartitionChange, PartitionRegistration
-from model.kraft.partition_change import Election, LastKnownLeader, Rules, ShrinkBump, Target, change_of
+from model.kraft.partition_change import NOBODY, Election, LastKnownLeader, Rules, ShrinkBump, Target, change_of
 from model.kraft.reassignment import Completion
 from model.kraft.releases import RULES
 from model.kraft.state import Cluster, Replica
@@ -29,13 +29,14 @@ RELEASES = {
     "3.7.2": "3.7",
     "3.8.1": "3.8",
     "3.9.1": "3.8",
-    "4.0.0": "3.8",
+    "4.0.2": "3.8",
+    "4.1.0": "4.1.0",
     "4.1.1": "4.1",
     "4.3.1": "4.3",
 }
 WITHOUT_ELR = ("3.5", "3.6")
 PRESETS = {"3.5": "kafka-3.5", "3.6": "kafka-3.6", "3.7": "kafka-3.7", "3.8": "kafka-4.0", "4.1": "kafka-4.1"}
-PRESETS |= {"4.3": "kafka-4.3"}
+PRESETS |= {"4.1.0": "kafka-4.1.0", "4.3": "kafka-4.3"}
 SMALL = {"leader_epoch_max": 2, "partition_epoch_max": 3, "min_isr": 2, "crashes": 1}
 MOVING = {**SMALL, "brokers": 3, "replication_factor": 2, "reassignments": 1, "cancellations": 1}
 RESTARTING = {**SMALL, "brokers": 3, "replication_factor": 3, "restarts": 1, "shutdowns": 1, "elections": 1}
@@ -63,7 +64,7 @@ def a_partition(chance: random.Random, elr: bool) -> PartitionRegistration:
     eligible = some(chance, set(replicas) - set(isr)) if elr else ()
     removing = sometimes(chance, 0.4, some(chance, replicas)) or ()
     adding = sometimes(chance, 0.4, some(chance, set(replicas) - set(removing))) or ()
-    known = sometimes(chance, 0.5, some(chance, BROKERS)) or ()
+    known = chance.choice([(), (NOBODY,), some(chance, BROKERS), some(chance, BROKERS)])
     leader = chance.choice([None, *replicas])
     return PartitionRegistration(
         replicas, isr, leader, tuple(sorted(eligible)), known if elr else (), removing, adding, chance.random() < 0.3
@@ -144,6 +145,34 @@ def feature_levels(name: str) -> list[Rules]:
 def test_both_sides_record_the_same_at_every_feature_level(kafka: Kafka) -> None:
     for rules in feature_levels(kafka.name):
         assert kafka.first_difference(rules, rules) is None, rules
+
+
+@pytest.mark.parametrize("election", list(Election))
+def test_a_last_known_leader_that_is_nobody_is_elected_until_4_0_and_nobody_leads(
+    kafka: Kafka, election: Election
+) -> None:
+    """The state of a partition that waited for its only member, came back uncleanly, while ELR was switched on."""
+    if kafka.name in WITHOUT_ELR:
+        pytest.skip("has no last known leader")
+    rules = RULES[kafka.name]
+    waits = PartitionRegistration((0, 1), (), None, last_known_elr=(NOBODY,))
+    call = Change(waits, Target(election=election), frozenset({1}))
+    (shown,) = kafka.classes.run([call.on_kafka(rules)])
+    assert shown == call.on_model(rules)
+    leads = rules.last_known_leader_must_be_active and election is Election.UNCLEAN
+    assert (shown or {}).get("leader") == (1 if leads else None)
+
+
+def test_4_1_0_notes_the_last_known_leader_as_4_0_does(kafka: Kafka) -> None:
+    rules = RULES[kafka.name]
+    if kafka.name in WITHOUT_ELR:
+        pytest.skip("has no last known leader")
+    call = Change(PartitionRegistration((0, 1), (0,), None), Target(isr=()), frozenset())
+    (shown,) = kafka.classes.run([call.on_kafka(rules)])
+    assert shown == call.on_model(rules)
+    assert shown["isr"] == []
+    noted = rules.last_known_leader is not LastKnownLeader.WITHOUT_LEADER
+    assert shown.get("last_known_elr") == ([NOBODY] if noted else None)
 
 
 def decided_by(cluster: Cluster) -> Any:

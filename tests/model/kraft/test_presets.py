@@ -17,7 +17,7 @@ FACTS = """
 shrink_bump                       asked-for 3.6.0=never | PartitionChangeBuilder#triggerLeaderEpochBumpIfNeeded
 completion                        added 3.8.0=all 4.3.0=all-if-fewer | PartitionReassignmentReplicas
 elr                               False 4.1.0=True | EligibleLeaderReplicasVersion
-last_known_leader                 not-cleared 3.8.0=with-empty-isr 4.1.0=without-leader | PartitionChangeBuilder
+last_known_leader                 not-cleared 3.8.0=with-empty-isr 4.1.1=without-leader | PartitionChangeBuilder
 last_known_leader_must_be_active  False 4.1.0=True | PartitionChangeBuilder#canElectLastKnownLeader
 fences_one_at_a_time              True | ReplicationControlManager#maybeFenceOneStaleBroker
 members_must_be_active            True | ReplicationControlManager#ineligibleReplicasForIsr
