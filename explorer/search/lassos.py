@@ -176,6 +176,21 @@ def waiting(system: System, of: Instance, trace: Sequence[Step], back_to: int) -
     return frozenset(range(next(for_good, len(states)), len(states)))
 
 
+def wait_begins(system: System, of: Instance, trace: Sequence[Step], back_to: int) -> int:
+    """The last state of a lasso from which on the property is owed and false for ever; where it is owed again and
+    again, that is the first of the cycle.
+    """
+    match of.of.form:
+        case Form.EVENTUALLY:
+            return 0
+        case Form.LEADS_TO:
+            states = [step.state for step in trace]
+            true = [bool(judge(of, state, system.domain)) for state in states]
+            asked = enumerate(_premises(system, of, states))
+            return max(number for number, waits in asked if waits and not any(true[min(number, back_to) :]))
+    return back_to
+
+
 def for_ever(trace: Sequence[Step], back_to: int) -> str:
     """What goes on for ever, in words."""
     names = list(dict.fromkeys(str(step.action) for step in trace[back_to + 1 :]))

@@ -249,13 +249,8 @@ class Counterexample(ShownTrace):
     @property
     def idle(self) -> list[ShownStep]:
         """The steps that the violation does not depend on, as far as that can be told."""
-        # a cycle is what is wrong
-        last = len(self.steps) - 1 if self.violation.back_to is None else self.violation.back_to
-        return (
-            []
-            if self.unexplained or not self.violation.property
-            else [step for step in self.steps[1 : last + 1] if step.distance is None]
-        )
+        known = self.violation.property and not self.unexplained
+        return [step for step in self.steps[1:] if step.distance is None] if known else []
 
     @property
     def verdict(self) -> str:

@@ -19,12 +19,27 @@ import jsonschema
 import networkx
 import pytest
 
+from explorer.search.lassos import lasso_at
+from explorer.system import successor
+from explorer.verdict import Step
 from highwater.claims.checking import check_spec
 from highwater.claims.spec import load_spec
 from highwater.reports.results import as_data, entry_of
 from highwater.viewer.exports import EXPORTS, dot, itf, mermaid, steps_csv
 from highwater.viewer.index import counterexample_in
+from highwater.viewer.showing import counterexample_of
 from highwater.viewer.shown import Counterexample, Delivery
+from model.language.graph_properties import eventually
+from tests.explorer.test_slices_of_lassos import (
+    ACTIONS,
+    count,
+    is_blue,
+    light_blue,
+    note,
+    switch_green,
+    switch_red,
+    system_of,
+)
 
 SPECS = Path(__file__).parents[3] / "specs"
 
@@ -187,6 +202,18 @@ def test_dot_is_a_graph_whose_edges_join_steps(trace: Counterexample) -> None:
     graph = networkx.DiGraph(edges)
     assert set(graph) <= nodes
     assert networkx.is_directed_acyclic_graph(graph)
+
+
+def test_dot_greys_what_a_lasso_does_not_need_and_no_step_of_its_cycle() -> None:
+    """The red lamp keeps the blue one from being lit, the green one lets the number go round. It is noted in vain."""
+    system = system_of(ACTIONS, eventually(fair=[light_blue])(is_blue))
+    steps = {each.of: each for each in system.actions}
+    trace = [Step(None, system.initial[0])]
+    for each in (switch_green, count, note, switch_red, count, count, count):
+        trace.append(Step(steps[each], successor(steps[each], trace[-1].state, system.domain)))
+    entry = {"name": "lamps", "protocol": {}, "bounds": {}}
+    text = dot(counterexample_of(entry, system, lasso_at(system, system.liveness[0], trace, 4)))
+    assert re.findall(r"^ +s(\d) \[.*fontcolor=gray", text, re.MULTILINE) == ["3"]
 
 
 @pytest.mark.skipif(shutil.which("dot") is None, reason="Graphviz is not installed")
