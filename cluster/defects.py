@@ -13,9 +13,10 @@ from pathlib import Path
 
 import attrs
 
+from cluster import wire
 from cluster.clients import ClientError
 from cluster.cluster import STARTED, TOPIC, Cluster, Settings
-from cluster.nodes import Node, until
+from cluster.nodes import Node, TimeoutExceeded, until
 from cluster.runs import Observed, Reading, shown
 from cluster.stage import Stage, Stuck
 from cluster.verdict import Verdict
@@ -25,6 +26,7 @@ SESSION_MS = 9_000  # Kafka's default
 RECORDS = 3
 ELECTION_SECONDS = 3 * SESSION_MS / 1000  # a session, and what a busy machine adds
 WATCHED_SECONDS = 120.0
+LEADERLESS_SECONDS = 60.0
 OTHER = "other"
 RENOUNCING = re.compile(r"registerBroker: event failed.*Renouncing leadership")
 
@@ -188,10 +190,18 @@ def _throttled(stage: Stage) -> Verdict:
 
 def _cancelled(stage: Stage) -> Verdict:
     """A reassignment is cancelled after a new replica has joined the ISR, and is begun again."""
+    before = _cancelled_once(stage)
+    return _added_and_elected(stage, before, 0, [1, 0, 3])
+
+
+def _cancelled_once(stage: Stage) -> Reading:
+    """A reassignment that cannot complete is cancelled. With eligible leader replicas b0, which is no replica any more,
+    is eligible.
+    """
     stage.create([[1, 2]], min_isr=2)
     stage.produce(RECORDS)
     before = stage.read(1, "a consumer reads from the beginning")
-    with stage.deed("kill b2 and b3, and wait until b2 has left the ISR"):
+    with stage.deed("kill b2 and b3, and wait until they are fenced"):
         stage.kill(2)
         stage.kill(3)
         stage.await_record(lambda now: now.isr == {1}, "the ISR is b1", ELECTION_SECONDS)
@@ -204,7 +214,80 @@ def _cancelled(stage: Stage) -> Verdict:
         stage.assign(None)
         stage.await_change(0, gone=True)
         stage.describe(1)
-    return _added_and_elected(stage, before, 0, [1, 0, 3])
+    return before
+
+
+def _leaderless(stage: Stage) -> Verdict:
+    """The leader is killed after a reassignment was cancelled, and all brokers return."""
+    _cancelled_once(stage)
+    with stage.deed("kill b1, and wait until its session ends"):
+        stage.kill(1)
+        stage.await_record(lambda now: now.leader == -1, "nobody leads", ELECTION_SECONDS)
+        stage.describe(0)
+    with stage.deed("start b2, b3 and b1 again, and watch for a leader"):
+        for broker in (2, 3, 1):
+            stage.cluster.restart(broker)
+        for broker in (1, 2, 3):
+            granted = rf"request from broker {broker} to unfence has been granted"
+            until(
+                lambda granted=granted: (
+                    len([line for line in stage.cluster.controller.lines() if re.search(granted, line)]) > 1
+                ),
+                ELECTION_SECONDS,
+                f"b{broker} is unfenced",
+            )
+        led = _led_within(stage, LEADERLESS_SECONDS)
+        stage.describe(0)
+    if led:
+        return Verdict(False, f"{shown(led)} leads once it is back")
+    with stage.deed("elect uncleanly (ElectLeaders), as an operator would"):
+        wire.elect(stage.cluster.controller_port, TOPIC, 0, True, stage.cluster.settings.step_seconds)
+        found = stage.await_record(lambda now: now.leader >= 0, "somebody leads")
+        stage.describe(found.leader)
+    after = stage.read(found.leader, f"a consumer reads from {shown(found.leader)}, from the beginning")
+    return Verdict(
+        True,
+        f"nobody led for {LEADERLESS_SECONDS:g} s, though all brokers were back and b1 led last; after an unclean "
+        f"election {shown(found.leader)} leads, and a consumer reads {after}",
+    )
+
+
+def _led_within(stage: Stage, seconds: float) -> int:
+    """Who leads within some time; 0 if nobody does (b0 has no replica)."""
+    try:
+        return stage.await_record(lambda now: now.leader >= 0, "somebody leads", seconds).leader
+    except TimeoutExceeded:
+        return 0
+
+
+def _restarted(stage: Stage, wait: bool) -> Verdict:
+    """A broker shuts down in order and is started again."""
+    cluster = stage.cluster
+    stage.create([[0, 1]], min_isr=1)
+    with stage.deed("shut b1 down (SIGTERM), and wait until it has ended"):
+        mark = cluster.controller.mark()
+        cluster.brokers[1].terminate(cluster.settings.step_seconds)
+        if wait:
+            stage.note("and wait until its session has ended")
+            time.sleep(1.5 * SESSION_MS / 1000)
+    with stage.deed("start b1 again at once" if not wait else "start b1 again"):
+        own = cluster.start_again(1)
+        registered = re.compile(r"Registering a new incarnation of broker 1\b|Registered broker 1\b")
+        asked = cluster.brokers[1].expect(
+            r"(\d\d:\d\d:\d\d\.\d+).*Incarnation \S+ of broker 1 in cluster .* is now STARTING", own, 60
+        )
+        found = cluster.controller.expect(rf"(\d\d:\d\d:\d\d\.\d+).*(?:{registered.pattern})", mark, 60)
+        refused = sum("DUPLICATE_BROKER_REGISTRATION" in line for line in cluster.brokers[1].lines(own))
+        cluster.brokers[1].expect(STARTED, own, cluster.settings.start_seconds)
+    seconds = _of_day(found[1]) - _of_day(asked[1])
+    return Verdict(
+        refused > 0, f"b1 was registered {seconds:.1f} s after it had first asked, and was refused {refused} times"
+    )
+
+
+def _of_day(text: str) -> float:
+    hours, minutes, seconds = text.split(":")
+    return int(hours) * 3600 + int(minutes) * 60 + float(seconds)
 
 
 def _replaced(stage: Stage) -> Verdict:
@@ -358,6 +441,40 @@ DEFECTS = {
                 _cluster(2, eligible_replicas=False),
                 1,
                 _removed_and_added_again,
+                control=True,
+            ),
+        },
+    ),
+    "leaves-a-partition-without-a-leader": Defect(
+        "Nobody leads a partition though the broker that led last is back.",
+        {
+            "cancelled": Way(
+                "a reassignment is cancelled, the leader is killed, and all brokers return", _cluster(4), 0, _leaderless
+            ),
+            "without-eligible-replicas": Way(
+                "the same with eligible.leader.replicas.version=0",
+                _cluster(4, eligible_replicas=False),
+                0,
+                _leaderless,
+                control=True,
+            ),
+        },
+    ),
+    "refuses-a-restarted-broker": Defect(
+        "A broker that shut down in order and starts at once is refused until its earlier session ends.",
+        {
+            "at-once": Way(
+                "a broker shuts down in order and starts at once",
+                _cluster(2),
+                0,
+                lambda stage: _restarted(stage, wait=False),
+                since=(4, 0),
+            ),
+            "after-the-session": Way(
+                "the same with a start after the end of the earlier session",
+                _cluster(2),
+                0,
+                lambda stage: _restarted(stage, wait=True),
                 control=True,
             ),
         },

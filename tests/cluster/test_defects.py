@@ -155,3 +155,15 @@ def test_the_newest_release_has_its_active_controllers_deposed(tmp_path: Path, m
     (run,) = found["runs"]
     assert code == 0 and run["reproduced"], run["verdict"]
     assert "b1 never came up" in run["verdict"]
+
+
+@pytest.mark.xdist_group("kafka")  # with others that resolve a release
+@pytest.mark.slow
+def test_the_newest_release_leaves_a_partition_without_a_leader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(defects, "LEADERLESS_SECONDS", 10.0)
+    code, found = bring_about(tmp_path, "leaves-a-partition-without-a-leader")
+    (run,) = found["runs"]
+    assert code == 0 and run["reproduced"], run["verdict"]
+    assert any("elr: [0, 1] -> [0]" in line for line in run["deeds"][7]["lines"]), "who is no replica stays eligible"
