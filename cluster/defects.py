@@ -182,7 +182,7 @@ def _throttled(stage: Stage) -> Verdict:
         replicas = {f"{role}.replication.throttled.replicas": "*" for role in ("leader", "follower")}
         stage.cluster.ask("configure", at=stage.address(1), kind="TOPIC", name=TOPIC, settings=replicas)
         stage.assign([1, 0])
-        until(lambda: stage.log(0), stage.cluster.settings.step_seconds, "b0 has records")
+        until(lambda: bool(stage.log(0)), stage.cluster.settings.step_seconds, "b0 has records")
     with stage.deed("kill b1 while b0 catches up"):
         stage.kill(1)
     return _elected(stage, before, 0)
