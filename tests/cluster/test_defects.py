@@ -85,7 +85,7 @@ def test_the_first_way_of_a_defect_is_its_default() -> None:
     [
         (
             ["defect:nothing"],
-            "defect:nothing: there is no such defect; allowed are elects-an-emptied-replica, deposes-",
+            "defect:nothing: there is no such defect; allowed are elects-an-emptied-replica, leaves-a-",
         ),
         (["defect:deposes-controllers/by-mail"], "has no such way; allowed are registering, healed, same-min-insync-"),
         (["defect:deposes-controllers", "--runs", "2", "--keep", "new"], "--keep new: goes with one run"),
