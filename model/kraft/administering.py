@@ -102,22 +102,24 @@ def reassign(
     """Somebody asks for another assignment of a partition: without one replica, with another, or both.
 
     Actor: the controller.
-    Enabled: no reassignment is in progress; one replica stays; the budget allows it.
-    Effect: the reassignment is in progress. It is complete at once if the ISR has what it needs.
+    Enabled: one replica stays, or another comes; the budget allows it.
+    Effect: the reassignment is in progress. It is complete at once if the ISR has what it needs. It takes the place of
+        one that is in progress, whose target is what it changes. Kafka notes what is added if the new one adds
+        something, and likewise what is removed. Else the former's note stays: a reassignment back to the former
+        replicas removes what is still noted as added.
     Source: org.apache.kafka.controller.ReplicationControlManager#changePartitionReassignment (3.5.1 to 4.3.1).
     """
     now = cluster.partitions[partition]
-    current = tuple(now.replicas)
-    moves = bool(now.removing) or bool(now.adding)
-    if not current or moves or (leaver is None and newcomer is None) or newcomer in current:
+    wished = tuple(broker for broker in now.replicas if broker not in now.removing)
+    if not now.replicas or (leaver is None and newcomer is None) or newcomer in wished:
         return None
-    if leaver is not None and leaver not in current:
+    if leaver is not None and leaver not in wished:
         return None
-    target = tuple(broker for broker in current if broker != leaver)
+    target = tuple(broker for broker in wished if broker != leaver)
     target = target if newcomer is None else (newcomer, *target)
     if not target:
         return None
-    move = begun(current, target)
+    move = begun(tuple(now.replicas), target)
     wanted = Target(replicas=move.replicas, removing=move.removing or None, adding=move.adding or None)
     after = changed(cluster.spending("reassignments"), partition, protocol, wanted)
     return appended(cluster, after, protocol, bounds)

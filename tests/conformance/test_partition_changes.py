@@ -16,7 +16,7 @@ from highwater.claims.spec import Spec, make_spec
 from model.kraft import changing
 from model.kraft.partition import PartitionChange, PartitionRegistration
 from model.kraft.partition_change import NOBODY, Election, LastKnownLeader, Rules, ShrinkBump, Target, change_of
-from model.kraft.reassignment import Completion
+from model.kraft.reassignment import Completion, begun
 from model.kraft.releases import RULES
 from model.kraft.state import Cluster, Replica
 from tests.conformance.conftest import harness_of
@@ -173,6 +173,26 @@ def test_4_1_0_notes_the_last_known_leader_as_4_0_does(kafka: Kafka) -> None:
     assert shown["isr"] == []
     noted = rules.last_known_leader is not LastKnownLeader.WITHOUT_LEADER
     assert shown.get("last_known_elr") == ([NOBODY] if noted else None)
+
+
+def test_a_reassignment_back_to_the_former_replicas_completes_only_where_nobody_waits_for_what_was_added(
+    kafka: Kafka,
+) -> None:
+    """Broker 1 is to take the place of broker 0; then the operator asks for broker 0 again."""
+    rules, active = RULES[kafka.name], frozenset({0, 1})
+    moving = PartitionRegistration((1, 0), (0,), 0, adding=(1,), removing=(0,))
+    back = begun((1, 0), (0,))
+    assert (back.replicas, back.removing, back.adding) == ((0, 1), (1,), ())
+    asked = Change(moving, Target(replicas=back.replicas, removing=back.removing), active)
+    (shown,) = kafka.classes.run([asked.on_kafka(rules)])
+    assert shown == asked.on_model(rules)
+    if rules.completion is Completion.ALL:
+        assert shown == {"replicas": [0], "removing": [], "adding": [], "leader": 0}
+        return
+    assert shown == {"replicas": [0, 1], "removing": [1]}
+    caught_up = Change(attrs.evolve(moving, replicas=(0, 1), removing=(1,)), Target(isr=(0, 1)), active)
+    (shown,) = kafka.classes.run([caught_up.on_kafka(rules)])
+    assert shown == caught_up.on_model(rules) == {"isr": [0, 1]}
 
 
 def decided_by(cluster: Cluster) -> Any:

@@ -105,8 +105,27 @@ ROWS = [
     fact(
         "testReassignPartitions: what is removed stays at the end until the reassignment is complete",
         "4.3",
-        "reassign b0 b3, not reassign b1 none",
+        "reassign b0 b3, not reassign b0 none, not reassign none b3",
         {"partition.replicas": (3, 1, 2, 0), "partition.adding": {3}, "partition.removing": {0}},
+    ),
+    fact(
+        "testReassignPartitionsHandlesNewReassignmentThatRemovesPreviouslyAddingReplicas",
+        "4.3",
+        "reassign b0 b3, reassign b3 b4",
+        {"partition.replicas": (4, 1, 2, 0, 3), "partition.adding": {4}, "partition.removing": {0, 3}},
+        brokers=5,
+    ),
+    fact(
+        "changePartitionReassignment: with nothing to add, what the former one adds stays noted",
+        "4.3",
+        "reassign b0 b3, reassign b3 b0",
+        {"partition.replicas": (0, 1, 2, 3), "partition.adding": {3}, "partition.removing": {3}},
+    ),
+    fact(
+        "maybeCompleteReassignment 4.1: it is complete at once all the same",
+        "4.1",
+        "reassign b0 b3, reassign b3 b0",
+        {"partition.replicas": (0, 1, 2), "partition.adding": set(), "partition.removing": set()},
     ),
     fact(
         "alterPartition: who loses leadership so is answered NEW_LEADER_ELECTED",
