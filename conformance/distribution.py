@@ -41,6 +41,7 @@ TESTS = (
     "org.apache.kafka:kafka_2.13:{release}:test",
     "org.apache.kafka:kafka-clients:{release}:test",
     "org.apache.kafka:kafka-metadata:{release}:test",
+    "org.apache.kafka:kafka-raft:{release}:test",
     "org.apache.kafka:kafka-server-common:{release}:test",
     "org.junit.jupiter:junit-jupiter:5.13.1",
     "org.junit.platform:junit-platform-console:1.13.1",

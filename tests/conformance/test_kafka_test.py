@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from pathlib import Path
 
 import attrs
 import pytest
 from click.testing import CliRunner
 
-from conformance import distribution
-from conformance.distribution import KafkaError, java
+from conformance.distribution import KafkaError
 from conformance.kafka_test import CALLS, SPELLINGS, class_name, class_of, junit_test, supported
 from explorer.verdict import Outcome, Verdict, Violation
 from highwater.claims.checking import judge_claim
@@ -21,6 +18,7 @@ from highwater.claims.spec import Spec, load_spec
 from highwater.cli.main import main
 from highwater.reports.results import report, write_json
 from tests.conformance.conftest import harness_of
+from tests.conformance.junit import run_junit
 from tests.conformance.test_kip import patched  # noqa: F401 - a fixture
 
 CLAIM = "kafka_4_1_counts_offsets_from_before_an_election_that_it_never_noticed"
@@ -157,19 +155,8 @@ def test_wrong_usage_is_refused(file: Path, arguments: list[str], words: str) ->
 
 
 def run(folder: Path, source: str, release: str, before: str = "") -> str:
-    """What JUnit says of a test, compiled and run against a release."""
-    path = folder / f"{NAME}.java"
-    path.write_text(source, encoding="utf-8")
-    try:
-        class_path = os.pathsep.join(distribution.test_class_path(release))
-    except KafkaError as error:
-        pytest.skip(f"needs Kafka's test jars: {error}")
-    subprocess.run(["javac", "-nowarn", "-proc:none", "-d", folder, "-cp", class_path, path], check=True)
-    options = ["-cp", os.pathsep.join(filter(None, [before, str(folder), class_path]))]
-    launcher = ["org.junit.platform.console.ConsoleLauncher", "execute", "--select-class", f"kafka.cluster.{NAME}"]
-    command = [java(), *options, *launcher, "--disable-banner", "--disable-ansi-colors"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
-    return done.stdout
+    """What JUnit says of a test of Partition, compiled and run against a release."""
+    return run_junit(folder, f"kafka.cluster.{NAME}", source, release, before)
 
 
 FAILS = (
