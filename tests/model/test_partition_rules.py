@@ -133,12 +133,9 @@ UNDEFENDED = {
     "repeated_change_succeeds",  # otherwise a leader waits for LeaderAndIsr: liveness
     "truncation_lowers_high_watermark",  # a leader begins at the log's start instead, and a follower tells nobody
     "consumer_reads_follower",  # configuration; consumers of followers need it
-    "duplicate_update_completes",  # otherwise a change stays open: liveness
     "elr",  # with the next three, what KIP-966 is made of; half of it is worse than none
     "isr_may_be_empty",
     "unclean_shutdown_removes_from_elr",
-    "flush",  # the environment
-    "high_watermark_checkpoint",  # where epochs decide what is cut, a high watermark that is too low costs time only
     "high_watermark_waits_for_non_isr",  # the same
     "high_watermark_recheck_on_every_fetch",  # otherwise it moves a fetch or an append later
     "inflight_cleared_by_leader_and_isr",  # otherwise a second request can be on its way: liveness
