@@ -148,8 +148,8 @@ class Outcome:
         unreached: where every state was seen and all is well, the statements of properties that ran on none of them;
             with `coverage` also those of actions. Nothing for the plain-Python engine, and for a search that went on
             from a snapshot.
-        lines: with `coverage`, where `unreached` says what never ran: by file, for each line of each function that was
-            called, how many paths ran it.
+        lines: with `coverage`, where all is well, and up to a violation: by file, for each line of each function that
+            was called, how many paths ran it.
         restored: how many of the distinct states a search that went on from a snapshot had found before.
         warnings: what else there is to say, such as that the disk was full.
     """

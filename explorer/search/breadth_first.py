@@ -313,7 +313,7 @@ class _Search:
             by_order=tuple(ranks.groups) if ranks else (),
             any_number_of=ranks.unlimited(by_bound(cut_steps)) if ranks and not reason else (),
             unreached=self._unreached() if looks else (),
-            lines=lines_run([engine.actions, engine.invariants, engine.steps]) if looks and self.coverage else {},
+            lines=lines_run(engine.programs) if self.coverage and (looks or self.violations) else {},
             warnings=tuple(filter(None, [self.snapshots.warning if self.snapshots else "", self.cut_short])),
         )
 

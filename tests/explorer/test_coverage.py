@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from pathlib import Path
 
 import attrs
 import pytest
@@ -178,3 +179,26 @@ def test_what_the_garbage_collector_calls_is_none_of_the_models() -> None:
         gc.callbacks.remove(at_collection)
         gc.set_threshold(*thresholds)
     assert gc.isenabled()
+
+
+@invariant()
+def is_below_two(state: Counter) -> bool | Witness:
+    if state.value < 2:
+        return True
+    return too_large(state.value)
+
+
+def test_what_ran_before_a_violation_is_given_too() -> None:
+    system = System(
+        domain=domain_of(Counter, None),
+        initial=(Counter(0),),
+        actions=tuple(count.instances(None)),
+        invariants=tuple(is_below_two.instances(None)),
+    )
+    outcome = explore(system, workers=1, coverage=True)
+    assert outcome.verdict is Verdict.VIOLATED
+    texts = Path(__file__).read_text(encoding="utf-8").splitlines()
+    paths = {texts[line - 1].strip(): paths for line, paths in outcome.lines[__file__].items()}
+    assert paths["return too_large(state.value)"] and paths["return Counter(state.value + 1)"]
+    assert not paths["return Counter(value)"]
+    assert not explore(system, workers=1).lines
