@@ -10,6 +10,7 @@ KRAFT: tuple[Property, ...] = (
     safety.isr_members_are_not_fenced,
     safety.leaders_are_in_the_isr,
     safety.acting_leaders_hold_committed_records,
+    safety.committed_records_survive,
     safety.reassignments_keep_enough_copies,
     safety.deposed_controllers_can_revert,
     safety.decisions_are_whole,

@@ -57,20 +57,36 @@ def leaders_are_in_the_isr(cluster: Cluster, partition: int = 0) -> Truth:
 @invariant(broker=brokers, partition=partitions)
 def acting_leaders_hold_committed_records(cluster: Cluster, broker: int, partition: int = 0) -> Truth:
     """A broker that leads a partition in the newest leader epoch, and knows it, has every committed record, unless the
-    partition is recovering from an unclean election.
+    partition is recovering from an unclean election. `committed_records_survive` has no such exception.
+
+    Kind: state.
+    When false: consumers lose records that producers know to be committed, and the controller does not know.
+    Source: S1; KIP-903, KIP-966.
+    """
+    if cluster.committed.partitions[partition].recovering or not _leads_without_records(cluster, broker, partition):
+        return True
+    return Witness("b{broker} leads without every committed record", broker=broker)
+
+
+@invariant(broker=brokers, partition=partitions)
+def committed_records_survive(cluster: Cluster, broker: int, partition: int = 0) -> Truth:
+    """A broker that leads a partition in the newest leader epoch, and knows it, has every committed record, however it
+    was elected. `acknowledged_records_survive` of the model `partition` asks the same.
 
     Kind: state.
     When false: consumers lose records that producers know to be committed.
-    Source: S1; KIP-903, KIP-966.
+    Source: S1; KIP-966, for the last known leader.
     """
+    if not _leads_without_records(cluster, broker, partition):
+        return True
+    return Witness("b{broker} leads, and committed records are lost", broker=broker)
+
+
+def _leads_without_records(cluster: Cluster, broker: int, partition: int) -> bool:
     ours, now = cluster.brokers[broker].replicas[partition], cluster.committed.partitions[partition]
-    if not cluster.leads(broker, partition) or now.leader != broker or ours.complete or now.recovering:
-        return True
-    if ours.view is None or ours.view.leader_epoch != now.leader_epoch:
-        return True
-    if ours.view.topic_id != now.topic_id:
-        return True
-    return Witness("b{broker} leads without every committed record", broker=broker)
+    if not cluster.leads(broker, partition) or now.leader != broker or ours.complete or ours.view is None:
+        return False
+    return ours.view.leader_epoch == now.leader_epoch and ours.view.topic_id == now.topic_id
 
 
 @invariant()
