@@ -122,7 +122,7 @@ class KraftProtocol:
         "whether the metadata log says that a broker is in controlled shutdown; KIP-841, metadata version 3.3"
     )
     shutdown_stops_fetchers: bool = toggle(
-        "whether a broker that shuts down fetches no more once it reads that it has left an ISR; KAFKA-13858, 3.3"
+        "whether a broker that shuts down fetches no more once it has left an ISR; KAFKA-13858, in every release"
     )
     directories_registered_after_upgrade: bool = toggle(
         "whether brokers register their directories once the metadata version has them; KAFKA-16162, before 3.7.0"

@@ -76,7 +76,8 @@ def _stops_fetching(cluster: Cluster, broker: int, partition: int, now: Partitio
     """Whether the fetcher of a partition is stopped once a broker has read a record of it. In controlled shutdown the
     broker stops it if the partition has no leader or its ISR lacks the broker; a new leader epoch starts another one.
 
-    Source: kafka.server.ReplicaManager#applyLocalFollowersDelta (3.3.0 to 4.3.1).
+    Source: kafka.server.ReplicaManager#applyLocalFollowersDelta (3.3.2 to 4.3.1). 3.3.0 and 3.3.1 skip what they read
+        then, and 3.2 reads nothing (BrokerServer#shutdown): their brokers fetch in a leader epoch that is over.
     """
     ours = cluster.brokers[broker]
     if ours.stopping and protocol.shutdown_stops_fetchers and (now.leader is None or broker not in now.isr):
