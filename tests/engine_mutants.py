@@ -757,15 +757,15 @@ DEFECTS: tuple[Defect, ...] = (
     Defect(
         "a path without an effect serves states in which what was counted up is not the greatest",
         "compiler/programs.py",
-        "            if not isinstance(result, Update):",
+        "            if not isinstance(result, Update | OutOfBounds):",
         "            if False:",
         (COUNTED_UP,),
     ),
     Defect(
         "an effect does not say what must be the greatest",
         "compiler/tracing.py",
-        "tops = () if self._ordered is None else",
-        "tops = () if True else",
+        "frozenset(() if self._ordered is None else self._ordered",
+        "frozenset(() if True else self._ordered",
         (COUNTED_UP,),
     ),
     Defect(

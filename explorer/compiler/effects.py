@@ -122,6 +122,8 @@ class Effects:
         self.tops.extend(1)
         keep, put = [2**64 - 1] * self._words, [0] * self._words
         first = self.copies.length
+        for group, top in result.tops:
+            self.tops.array[row, group] = top + 2
         if isinstance(result, OutOfBounds):
             if result.bounds not in self.bounds:
                 if len(self.bounds) == MOST_CUTS:
@@ -131,8 +133,6 @@ class Effects:
                 self.bounds.append(result.bounds)
             self.cut.array[row] = self.bounds.index(result.bounds) + 1
         else:
-            for group, top in result.tops:
-                self.tops.array[row, group] = top + 2
             for leaf, raw in (*result.constants, *((leaf, 0) for leaf in result.cleared)):
                 keep[leaf.word] &= ~(leaf.mask << leaf.shift)
                 put[leaf.word] |= raw << leaf.shift

@@ -276,7 +276,7 @@ class Program(DecisionTrees):
             result = self._traced(self.instances[number], recorder)
             if more_than_order() or tracing_errors():  # which the function has swallowed
                 raise (more_than_order() or tracing_errors())[0]
-            if not isinstance(result, Update):
+            if not isinstance(result, Update | OutOfBounds):
                 recorder.read_what_was_greatest()
             return recorder, result
         except NeededWhole as needed:

@@ -5,7 +5,7 @@ that its path is the same for all states of a class.
 
 A step may count the greatest number up. What it writes then is a rank above all others, and right only in states whose
 greatest live number has that rank. The path does not know all numbers of a state. So the effect names the rank, and a
-kernel looks at each state that the step is taken in. A path that has no effect reads them all.
+kernel looks at each state that the step is taken in, or cut in. A path that has no effect reads them all.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ import json
 import math
 import zlib
 from collections.abc import Callable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -141,11 +142,11 @@ def _restore(column: Column, rows: np.ndarray) -> None:
 
 
 def _spelled(result: Update | OutOfBounds, bounds: list[frozenset[str]], numbers: Mapping[Any, int]) -> Iterator[int]:
-    """An effect as numbers: the number of what cuts it, or -1 and what it sets, copies, presumes of ranks and clears,
-    all but the last counted.
+    """An effect as numbers: the number of what cuts it, and what it presumes of ranks; or -1 and what it sets, copies,
+    presumes of ranks and clears, all but the last counted.
     """
     if isinstance(result, OutOfBounds):
-        yield bounds.index(result.bounds)
+        yield from (bounds.index(result.bounds), *chain.from_iterable(sorted(result.tops)))
         return
     yield from (-1, len(result.constants), len(result.copies), len(result.tops))
     for leaf, raw in sorted((numbers[leaf], raw) for leaf, raw in result.constants):
@@ -159,7 +160,7 @@ def _spelled(result: Update | OutOfBounds, bounds: list[frozenset[str]], numbers
 
 def _read(cells: list[int], bounds: list[frozenset[str]], leaves: list[Any]) -> Update | OutOfBounds:
     if cells[0] >= 0:
-        return OutOfBounds(bounds[cells[0]])
+        return OutOfBounds(bounds[cells[0]], frozenset(_pairs(cells[1:])))
     copies_at = 4 + 2 * cells[1]
     tops_at = copies_at + 2 * cells[2]
     cleared_at = tops_at + 2 * cells[3]

@@ -22,9 +22,14 @@ from model.language.domain import DomainError
 
 @attrs.frozen
 class OutOfBounds:
-    """The step's result is outside these bounds."""
+    """The step's result is outside these bounds.
+
+    Attributes:
+        tops: as of an `Update`.
+    """
 
     bounds: frozenset[str]
+    tops: frozenset[tuple[int, int]] = frozenset()
 
 
 @attrs.frozen
@@ -172,15 +177,11 @@ class Recorder:
         """The difference between the state and the next state that the function returned, as writes of leaves."""
         writer = _Writer(self)
         writer.assign(self._layout.root, result)
+        tops = frozenset(() if self._ordered is None else self._ordered.ranks_of(self.numbers.counted_up))
         if writer.cut:
-            return OutOfBounds(frozenset(writer.cut))
-        tops = () if self._ordered is None else self._ordered.ranks_of(self.numbers.counted_up)
-        return Update(
-            frozenset(writer.constants.items()),
-            frozenset(writer.copies.items()),
-            frozenset(writer.cleared),
-            frozenset(tops),
-        )
+            return OutOfBounds(frozenset(writer.cut), tops)
+        constants, copies = frozenset(writer.constants.items()), frozenset(writer.copies.items())
+        return Update(constants, copies, frozenset(writer.cleared), tops)
 
 
 class _Writer:
