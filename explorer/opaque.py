@@ -212,7 +212,7 @@ _OTHERS = {
     "bool": "takes one for a truth value",
     "index": "counts by one (as an index, a range, a length or a size)",
     "hash": "hashes one (in a set, a dict or a cache)",
-    "reduce_ex": "pickles one",
+    **dict.fromkeys(("reduce", "reduce_ex", "getstate"), "pickles one"),
     **dict.fromkeys(("int", "float", "complex"), "converts one to another type"),
     **dict.fromkeys(("str", "repr", "format"), "makes a text of one"),
 }

@@ -295,6 +295,7 @@ FORBIDDEN: dict[str, tuple[Callable[[State], Any], str]] = {
     "real": (lambda s: s.a.real == 4, "asks one for its real"),
     "has bits": (lambda s: hasattr(s.a, "bit_count") and s.hit, "asks one for its bit_count"),
     "pickle": (lambda s: pickle.dumps(s.a) == b"", "pickles one"),
+    "what it is made of": (lambda s: s.a.__getstate__() is None and s.hit, "pickles one"),
     "a swallowed question": (swallowed(lambda s: s.a == 4), "with 4"),
     "a swallowed text": (swallowed(lambda s: str(s.a) == "4"), TEXT),
     "a swallowed index": (swallowed(lambda s: [True][s.a]), COUNTS),
