@@ -27,7 +27,7 @@ import attrs
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "testing.md"
-COPIED = ("explorer", "model", "invariants", "highwater", "tests", "pyproject.toml")
+COPIED = ("explorer", "model", "invariants", "spark", "conformance", "cluster", "highwater", "tests", "pyproject.toml")
 SECONDS = 600
 
 COMPILING = """
@@ -102,7 +102,7 @@ class Defect:
 
     Attributes:
         name: what is wrong then.
-        file: below `explorer/`.
+        file: below the folder.
         before, after: the text, and what takes its place.
         tests: what is run, the likeliest first.
     """
@@ -112,9 +112,15 @@ class Defect:
     before: str
     after: str
     tests: tuple[str, ...]
+    folder: str = "explorer"
+
+    @property
+    def place(self) -> str:
+        """The file as the table names it."""
+        return self.file if self.folder == "explorer" else f"{self.folder}/{self.file}"
 
     def source(self, root: Path = ROOT) -> Path:
-        return root / "explorer" / self.file
+        return root / self.folder / self.file
 
     def planted(self, text: str) -> str:
         """The text with the defect.
@@ -124,7 +130,7 @@ class Defect:
         """
         if text.count(self.before) != 1:
             raise ValueError(
-                f"{self.name}: the text to replace occurs {text.count(self.before)} times in explorer/{self.file}"
+                f"{self.name}: the text to replace occurs {text.count(self.before)} times in {self.folder}/{self.file}"
             )
         return text.replace(self.before, self.after)
 
@@ -182,6 +188,12 @@ OF_EVERY_KIND = f"{OPAQUE}::test_it_is_refused_in_every_kind_of_function"
 COUNTED_UP = f"{OPAQUE}::test_a_path_that_counts_up_serves_only_states_in_which_the_number_is_the_greatest"
 NOT_WRITTEN = f"{OPAQUE}::test_what_is_no_number_of_the_group_is_not_written"
 RESUMED = f"{SMALL}::test_a_search_goes_on_from_a_snapshot"
+
+DOORS = "tests/explorer/test_kept_files.py"
+KEPT_AS = f"{DOORS}::test_a_file_is_read_only_as_what_it_was_kept_as"
+KEPT_BY = f"{DOORS}::test_what_others_could_have_made_is_refused"
+SHARD = "tests/spark/test_shard.py::test_what_a_bad_disk_has_changed_is_made_anew"
+STORE = "tests/spark/test_store.py"
 
 DEFECTS: tuple[Defect, ...] = (
     Defect(
@@ -789,6 +801,83 @@ DEFECTS: tuple[Defect, ...] = (
         "        return Group(name, least, first, 0, frozenset())",
         (f"{OPAQUE}::test_a_bound_that_leaves_room_for_constants_only_is_a_bound",),
     ),
+    Defect(
+        "a kept file is read from any folder",
+        "kept_files.py",
+        "if kept_as != name or folder not in (None, kept_in):",
+        "if kept_as != name:",
+        (KEPT_AS,),
+    ),
+    Defect(
+        "a kept file is read by whatever link leads there",
+        "kept_files.py",
+        "os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK",
+        "os.O_RDONLY | os.O_NONBLOCK",
+        (KEPT_BY,),
+    ),
+    Defect(
+        "a kept file that its group can write is read",
+        "kept_files.py",
+        "stat.S_IWGRP | stat.S_IWOTH",
+        "stat.S_IWOTH",
+        (KEPT_BY,),
+    ),
+    Defect(
+        "the jars of a list are believed whatever has become of them",
+        "distribution.py",
+        "if _stamp(entry) != [entry, *stamp]:",
+        "if not os.path.exists(entry):",
+        ("tests/conformance/test_distribution.py::test_maven_is_asked_again_if_a_jar_has_changed",),
+        "conformance",
+    ),
+    Defect(
+        "the first level is taken under any manifest",
+        "levels.py",
+        'if data["previous"] != self._last_hash:',
+        'if depth and data["previous"] != self._last_hash:',
+        (f"{STORE}::test_the_levels_of_one_search_are_not_taken_under_the_manifest_of_another",),
+        "spark",
+    ),
+    Defect(
+        "the end of any search is taken for its own",
+        "levels.py",
+        'self._sealed(END)[0].get("previous") == self._last_hash',
+        'self._sealed(END)[0].get("previous") != ""',
+        (f"{STORE}::test_the_end_of_another_search_is_not_taken_for_its_own",),
+        "spark",
+    ),
+    Defect(
+        "the rows of a shard are not compared with what was noted",
+        "worker/shard.py",
+        "if self._sum_of(self.end, end) != kept:",
+        "if not kept:",
+        (f"{SHARD}[flat-a bit-rows]",),
+        "spark",
+    ),
+    Defect(
+        "the table of a shard is not compared with what was noted",
+        "worker/shard.py",
+        'or checksum(self.table) != note["table"]',
+        'or not note["table"]',
+        (f"{SHARD}[flat-zeros-table]",),
+        "spark",
+    ),
+    Defect(
+        "the parts of a shard's folded rows are not compared with what was noted",
+        "worker/shard.py",
+        'if note["sum_of_folded"] == self._sum_of_folded:',
+        'if note["sum_of_folded"] or not older:',
+        (f"{SHARD}[folded-a bit-parts]",),
+        "spark",
+    ),
+    Defect(
+        "a block that has changed on its way is admitted",
+        "worker/tasks.py",
+        "if zlib.crc32(content) != checksum:",
+        "if len(content) == 0:",
+        ("tests/spark/test_explore.py::test_a_block_that_has_changed_on_its_way_is_refused",),
+        "spark",
+    ),
 )
 
 
@@ -870,7 +959,7 @@ def fates_of(defects: list[Defect], jobs: int) -> list[Fate]:
 def table(fates: list[Fate]) -> str:
     """The result in Markdown."""
     noticed = sum(fate.noticed_by is not None for fate in fates)
-    rows = [f"| {fate.defect.name} | `{fate.defect.file}` | {_shown(fate.noticed_by)} |" for fate in fates]
+    rows = [f"| {fate.defect.name} | `{fate.defect.place}` | {_shown(fate.noticed_by)} |" for fate in fates]
     return "\n".join(
         [
             f"{noticed} of {len(fates)} planted defects are noticed.",
