@@ -24,9 +24,9 @@ def node(tmp_path: Path, name: str, recorded: str) -> Node:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Any:
-    return SimpleNamespace(
-        controller=node(tmp_path, "controller", "controller-4.3.1.log"), brokers=[node(tmp_path, "b0", "b0-4.3.1.log")]
-    )
+    controller = node(tmp_path, "controller", "controller-4.3.1.log")
+    brokers = [node(tmp_path, "b0", "b0-4.3.1.log")]
+    return SimpleNamespace(controller=controller, controllers=[controller], brokers=brokers)
 
 
 def test_the_controllers_record_follows_from_its_lines(cluster: Any) -> None:
