@@ -11,6 +11,7 @@ from model.kraft.protocol import AheadOfController, KraftProtocol, OlderBrokers
 from model.kraft.requests import answered, has_fate, settled, with_fate
 from model.kraft.state import Cluster, Fate, Proposal
 from model.language.declarations import action
+from model.language.records import evolve
 from model.log import brokers
 
 
@@ -44,8 +45,8 @@ def is_out_of_date(image: Image, leader: int, partition: int, proposal: Proposal
     return proposal.newcomer is not None and proposal.newcomer not in now.replicas
 
 
-def names_epoch(leader: int, newcomer: int, protocol: KraftProtocol) -> bool:
-    """Whether a request says with which broker epoch a newcomer has fetched. The follower must have said so to the
+def names_epoch(leader: int, member: int, protocol: KraftProtocol) -> bool:
+    """Whether a request says with which broker epoch a member has fetched. The follower must have said so to the
     leader, and the leader says so to the controller.
 
     Source: KIP-903; kafka.cluster.Partition#addBrokerEpochToIsr (3.5.1 to 3.9), org.apache.kafka.controller
@@ -54,7 +55,30 @@ def names_epoch(leader: int, newcomer: int, protocol: KraftProtocol) -> bool:
     if protocol.older_brokers is OlderBrokers.NONE:
         return True
     older = 0 if protocol.older_brokers is OlderBrokers.FIRST else 1
-    return older not in (leader, newcomer)
+    return older not in (leader, member)
+
+
+def restarted(cluster: Cluster, broker: int, protocol: KraftProtocol) -> Cluster:
+    """The cluster once a new incarnation of a broker is registered: who leads with it in the ISR, and has it in a
+    request, names the epoch that it has fetched with, and that is over.
+
+    Abstracts: a member that has not fetched from its leader before, of which no epoch is named; and that the
+        registration may be lost in a fail-over.
+    Source: kafka.cluster.Partition#addBrokerEpochToIsr (3.5.1 to 4.3.1).
+    """
+    for partition in cluster.partition_ids:
+        now = cluster.partitions[partition]
+        leader = now.leader
+        if leader is None or broker not in now.isr or not names_epoch(leader, broker, protocol):
+            continue
+        replica = cluster.brokers[leader].replicas[partition]
+        view, proposal = replica.view, replica.proposal
+        if leader == broker or view is None or view.leader != leader or broker not in view.isr:
+            continue
+        if proposal is not None and proposal.leaver != broker:
+            proposal = evolve(proposal, outdated=True)
+        cluster = cluster.with_replica(leader, partition, restarted=replica.restarted | {broker}, proposal=proposal)
+    return cluster
 
 
 def is_eligible(image: Image, leader: int, partition: int, proposal: Proposal, protocol: KraftProtocol) -> bool:
@@ -63,6 +87,8 @@ def is_eligible(image: Image, leader: int, partition: int, proposal: Proposal, p
     Source: org.apache.kafka.controller.ReplicationControlManager#ineligibleReplicasForIsr (3.5.1 to 4.3.1).
     """
     newcomer, isr = proposal.newcomer, image.partitions[partition].isr
+    if proposal.outdated and protocol.members_epochs_checked:
+        return False
     if protocol.members_must_be_active:
         members = isr if newcomer is None else isr | {newcomer}
         for member in members:

@@ -32,6 +32,7 @@ def initial_states(bounds: Any) -> list[Cluster]:
             topic_id=0,
             missing=False,
             fetcher_stopped=False,
+            restarted=frozenset(),
         )
 
     def broker(number: int) -> Broker:

@@ -69,7 +69,10 @@ def _with_news(cluster: Cluster, broker: int, partition: int, image: Image, prot
     if _has_news(view, now) and broker in now.replicas:
         stopped = _stops_fetching(cluster, broker, partition, now, protocol)
     cluster = with_replica_of(cluster, broker, partition, now, protocol)
-    return cluster.with_replica(broker, partition, view=view_of(image, partition), fetcher_stopped=stopped)
+    leads_on = view is not None and view.leader == broker and now.leader == broker
+    restarted = replica.restarted & now.isr if leads_on else frozenset[int]()
+    seen = {"view": view_of(image, partition), "fetcher_stopped": stopped, "restarted": restarted}
+    return cluster.with_replica(broker, partition, **seen)
 
 
 def _stops_fetching(cluster: Cluster, broker: int, partition: int, now: Partition, protocol: KraftProtocol) -> bool:

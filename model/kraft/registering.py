@@ -5,6 +5,7 @@ Each step appends one batch of records for all partitions; with the bound `split
 
 from __future__ import annotations
 
+from model.kraft.alter_partition import restarted
 from model.kraft.bounds import KraftBounds, partitions
 from model.kraft.changing import (
     by_partition,
@@ -131,6 +132,7 @@ def registered(cluster: Cluster, broker: int, protocol: KraftProtocol, bounds: K
     stages = by_partition(cluster, without_incarnation)
     after = stages[-1].with_standing(broker, Standing.FENCED).having_heard_of(broker)
     after = after.with_registration(broker, broker_epoch=cluster.brokers[broker].broker_epoch)
+    after = restarted(after, broker, protocol) if protocol.members_epochs_checked else after
     if bounds.upgrades:
         failed = tuple(replica.directory_failed for replica in cluster.brokers[broker].replicas)
         after = after.with_registration(broker, directories_failed=failed, outdated=False)

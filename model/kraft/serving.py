@@ -19,7 +19,7 @@ def down(cluster: Cluster, broker: int) -> Cluster:
     if broker in cluster.heartbeats.leaving:
         cluster = cluster.with_departure(broker, frozenset())
     for partition in cluster.partition_ids:
-        gone = {"view": None, "proposal": None, "missing": False, "fetcher_stopped": False}
+        gone = {"view": None, "proposal": None, "missing": False, "fetcher_stopped": False, "restarted": frozenset()}
         cluster = cluster.with_replica(broker, partition, **gone)
     return cluster.with_broker(broker, running=False, stopping=False, unread=0)
 
@@ -117,7 +117,19 @@ def catch_up(cluster: Cluster, leader: int, follower: int, partition: int = 0) -
     """
     if not _follows(cluster, leader, follower, partition):
         return None
+    cluster = _fetched(cluster, leader, follower, partition)
     return cluster.with_replica(follower, partition, complete=cluster.brokers[leader].replicas[partition].complete)
+
+
+def _fetched(cluster: Cluster, leader: int, follower: int, partition: int) -> Cluster:
+    """The cluster once a follower has fetched: the leader knows its broker epoch.
+
+    Source: KIP-903; kafka.cluster.Replica#updateFetchStateOrThrow (3.5.1 to 4.3.1).
+    """
+    restarted = cluster.brokers[leader].replicas[partition].restarted
+    if follower not in restarted:
+        return cluster
+    return cluster.with_replica(leader, partition, restarted=restarted - {follower})
 
 
 def _proposing(cluster: Cluster, leader: int, partition: int) -> bool:
@@ -145,9 +157,9 @@ def propose_expansion(
         return None
     if ours.complete and not theirs.replicas[partition].complete:
         return None
-    proposal = Proposal(
-        follower, theirs.broker_epoch, None, view.leader_epoch, view.partition_epoch, fate, view.topic_id
-    )
+    cluster, epochs = _fetched(cluster, leader, follower, partition), (view.leader_epoch, view.partition_epoch)
+    outdated = bool(cluster.brokers[leader].replicas[partition].restarted & view.isr)
+    proposal = Proposal(follower, theirs.broker_epoch, None, *epochs, fate, view.topic_id, outdated)
     return cluster.with_replica(leader, partition, proposal=proposal)
 
 
@@ -164,11 +176,12 @@ def propose_shrink(
     """
     if leader == follower or not _proposing(cluster, leader, partition):
         return None
-    view = cluster.brokers[leader].replicas[partition].view
+    ours = cluster.brokers[leader].replicas[partition]
+    view = ours.view
     if follower not in view.isr:
         return None
-    fate = fate_of_next(bounds)
-    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, fate, view.topic_id)
+    fate, outdated = fate_of_next(bounds), bool(ours.restarted & view.isr - {follower})
+    proposal = Proposal(None, 0, follower, view.leader_epoch, view.partition_epoch, fate, view.topic_id, outdated)
     return cluster.with_replica(leader, partition, proposal=proposal).spending("shrinks")
 
 
@@ -194,7 +207,9 @@ def commit(cluster: Cluster, leader: int, partition: int = 0) -> Cluster | None:
     if not all(member == leader or _follows(cluster, leader, member, partition) for member in members):
         return None
     for broker in cluster.ids:
-        if broker not in members:
+        if broker in members:
+            cluster = _fetched(cluster, leader, broker, partition)
+        else:
             cluster = cluster.with_replica(broker, partition, complete=False)
     return cluster.spending("commits")
 

@@ -78,6 +78,7 @@ class Proposal:
     Attributes:
         newcomer: the follower that the ISR shall gain, with the broker epoch that it has fetched with.
         leaver: the follower that it shall lose.
+        outdated: whether it names a member with the broker epoch of an earlier incarnation.
     """
 
     newcomer: int | None = within(some_broker)
@@ -87,6 +88,7 @@ class Proposal:
     partition_epoch: int = within(partition_epochs)
     fate: Fate = within(fates)
     topic_id: int = within(topic_ids)
+    outdated: bool = within(flag_if("restarts"))
 
 
 @attrs.frozen
@@ -99,6 +101,7 @@ class Replica:
         topic_id: the topic that the replica, or its log on disk, is of.
         missing: whether the broker has no replica of the topic although it is assigned.
         fetcher_stopped: whether the broker, which shuts down, has stopped fetching it.
+        restarted: of a leader, the members of its ISR that have restarted since they fetched from it last.
     """
 
     complete: bool = within(BOOLEAN)
@@ -108,6 +111,7 @@ class Replica:
     topic_id: int = within(topic_ids)
     missing: bool = within(flag_if("topic_deletions"))
     fetcher_stopped: bool = within(flag_if("shutdowns"))
+    restarted: frozenset[int] = within(broker_sets)
 
 
 @attrs.frozen

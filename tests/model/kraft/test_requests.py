@@ -10,6 +10,7 @@ from tests.model.kraft.test_registrations import ALL_DOWN, ELIGIBLE, ELR, LEAVES
 
 BACK = "crash b1, start b1, read_metadata b1, read_metadata b0"
 ASKED = f"{BACK}, unfence b1, catch_up b0 b1, propose_expansion b0 b1"
+AGAIN = "crash b1, start b1, read_metadata b1, unfence b1"
 JOINS = "read_metadata b0, read_metadata b3, catch_up b0 b3, propose_expansion b0 b3, answer_alter_partition b0"
 
 ROWS = [
@@ -51,6 +52,36 @@ ROWS = [
         "4.3",
         f"{ASKED}, crash b1, start b1, read_metadata b1, unfence b1, answer_alter_partition b0",
         {"partition.isr": {0, 2}, "r1.broker_epoch": 2},
+    ),
+    fact(
+        "ineligibleReplicasForIsr: a member that has restarted, and has not fetched since, makes other changes fail",
+        "3.6",
+        f"{AGAIN}, propose_shrink b0 b2, answer_alter_partition b0",
+        {"partition.isr": {0, 1, 2}, "b0.proposal": None, "b0.restarted": {1}},
+    ),
+    fact(
+        "ineligibleReplicasForIsr: so does one that restarts after the request was made, and has fetched since",
+        "3.6",
+        f"propose_shrink b0 b2, {AGAIN}, catch_up b0 b1, answer_alter_partition b0",
+        {"partition.isr": {0, 1, 2}, "b0.proposal": None, "b0.restarted": set()},
+    ),
+    fact(
+        "addBrokerEpochToIsr: once it has fetched, its epoch is the new one",
+        "3.6",
+        f"{AGAIN}, catch_up b0 b1, propose_shrink b0 b2, answer_alter_partition b0",
+        {"partition.isr": {0, 1}},
+    ),
+    fact(
+        "ineligibleReplicasForIsr: it may leave",
+        "3.6",
+        f"{AGAIN}, propose_shrink b0 b1, answer_alter_partition b0",
+        {"partition.isr": {0, 2}},
+    ),
+    fact(
+        "ineligibleReplicasForIsr 3.4: no epoch is compared",
+        "3.4",
+        f"{AGAIN}, propose_shrink b0 b2, answer_alter_partition b0",
+        {"partition.isr": {0, 1}},
     ),
     fact(
         "alterPartition 3.4: an earlier incarnation joins",
