@@ -42,7 +42,7 @@ class Sizes:
 
 
 def epochs(sizes: Any) -> Integers:
-    return Integers(NONE, sizes.epochs, label="e", order="epochs")
+    return Integers(NONE, sizes.epochs, order="epochs")
 
 
 def versions(sizes: Any) -> Integers:
